@@ -205,6 +205,7 @@ static status advise_on_all(struct advisor *advisor)
     TRY(advise_on_versions(advisor));
     TRY(advise_on_columns(advisor));
     TRY(advise_on_heat(advisor));
+    TRY(advise_on_usage(advisor));
     TRY(advise_on_siblings(advisor));
     return advise_on_personal_rows(advisor);
 }

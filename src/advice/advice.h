@@ -136,6 +136,63 @@ struct advice_rewritten {
     uint64_t writes;
 };
 
+/* Reads of ranges by an app profile, and by what their filters choose rows. */
+enum advice_scan_kind { ADVICE_ALL_ROWS, ADVICE_BY_KEY, ADVICE_BY_VALUE, ADVICE_SCAN_KINDS };
+
+struct advice_scans {
+    enum advice_scan_kind kind;
+    bytes profile; /* empty: the default one */
+    uint64_t scans;
+    uint64_t whole;      /* of these, that read the whole table, without a limit */
+    uint64_t seen;       /* rows */
+    uint64_t whole_seen; /* of these, by those that read all */
+    uint64_t answered;
+    bytes start; /* of one of them: maybe only the first bytes */
+    bytes end;
+    bytes family; /* whose values are judged; empty: not known */
+    bytes qualifier;
+};
+
+/* Columns that requests asked for together; none: whole rows. */
+struct advice_asked_column {
+    bytes family;
+    bytes qualifier;
+    bool has_qualifier; /* else the family as a whole */
+};
+
+struct advice_asked {
+    uint64_t reads;
+    const struct advice_asked_column *columns;
+    size_t count;
+};
+
+/* What requests did, where the source counts. Of keys maybe only the first bytes are known. */
+struct advice_usage {
+    int64_t from_us; /* since when, about: 0: nothing is known */
+    const struct advice_scans *scans;
+    size_t scan_count;
+    uint64_t reads; /* whose columns are known */
+    const struct advice_asked *asked;
+    size_t asked_count;
+    uint64_t single_reads;
+    uint64_t rising_reads; /* at once after one of the caller's with a lower key */
+    bytes rising_read_key;
+    uint64_t several_reads; /* of some keys */
+    uint64_t
+        scattered_reads; /* of these, whose keys end alike and begin differently: two of them */
+    bytes scattered_keys[2];
+    uint64_t single_writes;
+    uint64_t rising_writes;
+    bytes rising_write_key;
+    uint64_t rewrites;     /* of a cell of a row that the caller had just read */
+    uint64_t few_rewrites; /* of these, of a few rows, at least */
+    bytes rewritten_key;
+    uint64_t increments; /* by reading and writing */
+    bytes incremented_key;
+    bytes incremented_family;
+    bytes incremented_qualifier;
+};
+
 /* Another table of the instance, whose name is related: advice/siblings.h. */
 struct advice_sibling {
     const char *id;
@@ -170,6 +227,7 @@ struct advice_observations {
     bool is_first_load; /* nothing is known of requests before the last hour, and what there was
                            since wrote rows, nine in ten */
     struct advice_rewritten rewritten;
+    struct advice_usage usage;
     const struct advice_sibling *siblings;
     size_t sibling_count;
     size_t table_count; /* of the instance, as far as it was told; 0: nobody told */

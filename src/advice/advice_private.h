@@ -72,6 +72,7 @@ status advise_on_versions(struct advisor *advisor); /* version_rules.c */
 status advise_on_counted_rewrites(struct advisor *advisor);
 status advise_on_columns(struct advisor *advisor);  /* column_rules.c */
 status advise_on_heat(struct advisor *advisor);     /* heat_rules.c */
+status advise_on_usage(struct advisor *advisor);    /* usage_rules.c */
 status advise_on_siblings(struct advisor *advisor); /* sibling_rule.c */
 
 /* personal_rule.c: of rows, or of such keys and of names that have been counted */

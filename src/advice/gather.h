@@ -48,7 +48,8 @@ struct advice_source_calls {
                          bytes end, bool *is_one);
     /* Sets `out->weights`, where somebody notes what is large. */
     status (*read_weights)(struct advice_source *source, struct advice_observations *out);
-    /* Sets `out->heat` and `out->signs`; `*is_answered`: the source tells hot tablets. */
+    /* Sets `out->heat`, `out->signs` and `out->usage`; `*is_answered`: the source tells hot
+     * tablets. */
     status (*read_heat)(struct advice_source *source, struct advice_observations *out,
                         bool *is_answered);
     /* Sets `out->siblings`, tables with related names, of which at most SIBLINGS_KNOWN are looked

@@ -69,6 +69,20 @@ enum {
     RAMP_FIRST_RATE = 500, /* requests a second that a tablet, or a kind, may begin with */
     RAMP_RISE_PERCENT = 150,
 
+    SCANS_LEAST = 20,       /* of an app profile, that throw most away */
+    SCANNED_LEAST = 10000,  /* rows, by all of these */
+    SCANNED_TIMES = 20,     /* as many as were answered */
+    WHOLE_SCANS_LEAST = 60, /* within two days: more than once in an hour */
+    WHOLE_SCAN_ROWS = 1000, /* that each of them reads, on average */
+    ASKED_LEAST = 200,      /* reads, for what they ask for to count */
+    ASKED_PERCENT = 50,     /* of them, for columns that lie apart */
+    ASKED_ALL_PERCENT = 95, /* of them, for all families */
+    FAMILIES_OF_ONE = 3,    /* families of one column */
+    SCATTERED_PERCENT = 80, /* of reads of some keys, that are of one thing */
+    CALLS_LEAST = 1000,     /* one after the other */
+    CALLS_PERCENT = 90,     /* of them whose keys rise */
+    INCREMENTS_LEAST = 500, /* by reading and writing */
+
     BINARY_PERCENT = 80,    /* of keys that are no text */
     WIDTHS_PERCENT = 5,     /* of numbers that have another width than most */
     DELIMITER_PERCENT = 10, /* of keys that make a delimiter, or a number of parts, a usual one */

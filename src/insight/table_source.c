@@ -11,6 +11,7 @@
 #include "cluster/heat_store.h"
 #include "cluster/rows.h"
 #include "insight/heat_minutes.h"
+#include "insight/table_usage.h"
 #include "insight/table_weights.h"
 #include "row/row_key.h"
 #include "sql/vector.h"
@@ -493,6 +494,7 @@ static status read_heat(struct advice_source *source, struct advice_observations
     struct table_source *table = table_source_of(source);
     *is_answered = true;
     TRY(read_hot_tablets(table, source->arena, out));
+    TRY(table_read_usage(table->table, source->arena, &out->usage));
     return read_counts(table, source->arena, out);
 }
 
