@@ -55,6 +55,7 @@ static status create_datastore(struct server *server)
         .transaction_bytes = server->settings->datastore_transaction_memory,
         .statistics_interval_us = server->settings->datastore_statistics_interval,
         .ttl_interval_us = server->settings->datastore_ttl_interval,
+        .counts_usage = server->settings->heat,
         .export_directory = server->settings->export_directory,
     };
     TRY(datastore_init(&server->datastore, &options));

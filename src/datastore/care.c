@@ -9,6 +9,8 @@
 #include "datastore/statistics_pass.h"
 #include "datastore/ttl.h"
 #include "datastore/ttl_pass.h"
+#include "datastore/usage.h"
+#include "datastore/usage_keep.h"
 #include "os/thread.h"
 
 #include <stdlib.h>
@@ -72,11 +74,18 @@ static bool rest(struct ds_care *care, int64_t us)
     return goes_on;
 }
 
+static void collect_usage(struct ds_care *care)
+{
+    if (care->datastore->usage != NULL)
+        ds_usage_collect(care->datastore->usage);
+}
+
 status ds_care_rest(struct ds_care *care)
 {
     int64_t worked_us = steady_us(care) - care->working_since_us;
     bool goes_on = rest(care, worked_us > 0 ? worked_us : 0);
     care->working_since_us = steady_us(care);
+    collect_usage(care);
     return goes_on ? status_ok() : status_make(STATUS_CANCELLED, "The server stops.");
 }
 
@@ -230,6 +239,7 @@ static void look_after(struct ds_care *care, struct watched *watched)
         complain(care, watched, "a database cannot be looked after", begin_watch(care, watched));
     if (watched->open == NULL)
         return;
+    ds_usage_keep(watched->open);
     look_for_expired(care, watched);
     make_statistics(care, watched);
 }
@@ -237,6 +247,7 @@ static void look_after(struct ds_care *care, struct watched *watched)
 static void look(struct ds_care *care)
 {
     care->working_since_us = steady_us(care);
+    collect_usage(care);
     status_ignore(cluster_list_tables(care->datastore->cluster, bytes_of(NAME_START), bytes_of(""),
                                       visit_table, care));
     for (struct watched *each = care->watched; each != NULL; each = each->next)

@@ -6,6 +6,7 @@
 #include "datastore/methods.h"
 #include "datastore/reading.h"
 #include "datastore/transaction.h"
+#include "datastore/usage_note.h"
 
 /* --- the answer --- */
 
@@ -116,6 +117,7 @@ static void finish(struct task *task)
     if (status_is_ok(commit->writing.result) && commit->transaction != NULL)
         metrics_add(commit->call->datastore->metrics, METRIC_datastore_transactions_committed_total,
                     1);
+    ds_usage_note_commit(commit, commit->writing.result.code);
     let_go(commit);
     status s = commit->writing.result;
     if (status_is_ok(s))
@@ -168,10 +170,12 @@ status ds_commit(struct ds_call *call, const ProtobufCMessage *message, Protobuf
     TRY(check_mode(request));
     TRY(take_transaction(call, request, &commit->transaction));
     status s = prepare(commit, request);
-    if (status_is_ok(s))
+    if (status_is_ok(s)) {
         ds_commit_write(commit);
-    else
+    } else {
+        ds_usage_note_commit(commit, s.code);
         let_go(commit);
+    }
     *response = NULL;
     return s;
 }

@@ -4,6 +4,8 @@
 #include "base/limits.h"
 #include "datastore/index_check.h"
 #include "datastore/indexes.h"
+#include "datastore/usage.h"
+#include "datastore/usage_keep.h"
 
 #include <stdlib.h>
 
@@ -105,6 +107,7 @@ static void close_database(struct ds_open_database *open)
 {
     if (open->table != NULL)
         table_release(open->table);
+    ds_usage_database_destroy(open->usage);
     ds_indexes_destroy(open->indexes);
     ds_in_flight_free(&open->in_flight);
     ds_moments_free(&open->moments);
@@ -115,8 +118,8 @@ static void close_database(struct ds_open_database *open)
     free(open);
 }
 
-static status new_database(const struct ds_database *database, struct table *table,
-                           struct ds_open_database **out)
+static status new_database(const struct datastore *datastore, const struct ds_database *database,
+                           struct table *table, struct ds_open_database **out)
 {
     struct ds_open_database *open = *out = calloc(1, sizeof *open);
     if (open == NULL) {
@@ -126,6 +129,7 @@ static status new_database(const struct ds_database *database, struct table *tab
     open->table = table;
     ds_moments_init(&open->moments);
     ds_in_flight_init(&open->in_flight);
+    open->usage = ds_usage_database_create(datastore->usage);
     pthread_mutex_init(&open->ids_lock, NULL);
     open->project = strdup(database->project);
     open->id = strdup(database->id);
@@ -136,6 +140,8 @@ static status new_database(const struct ds_database *database, struct table *tab
         s = ds_indexes_create(open, &open->indexes);
     if (!status_is_ok(s))
         close_database(open);
+    else
+        ds_usage_restore(open);
     return s;
 }
 
@@ -154,7 +160,7 @@ static status add(struct datastore *datastore, const struct ds_database *databas
     buffer_free(&name);
     if (!status_is_ok(s) || table == NULL)
         return s;
-    TRY(new_database(database, table, out));
+    TRY(new_database(datastore, database, table, out));
     (*out)->next = datastore->databases;
     datastore->databases = *out;
     datastore->database_count++;
@@ -200,6 +206,7 @@ void ds_databases_close(struct datastore *datastore)
     while (datastore->databases != NULL) {
         struct ds_open_database *open = datastore->databases;
         datastore->databases = open->next;
+        ds_usage_keep(open);
         close_database(open);
     }
 }

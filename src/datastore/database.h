@@ -20,6 +20,7 @@
 #define DS_KEPT_US    (INT64_C(4200) * 1000000)
 
 struct ds_indexes;
+struct ds_usage_database;
 
 struct ds_open_database {
     struct ds_open_database *next;
@@ -29,7 +30,8 @@ struct ds_open_database {
     struct ds_moments moments;
     struct ds_locks *locks;
     struct ds_in_flight in_flight;
-    struct ds_indexes *indexes; /* indexes.h */
+    struct ds_indexes *indexes;      /* indexes.h */
+    struct ds_usage_database *usage; /* usage.h; NULL: nothing is counted of it */
     /* Automatic ids (allocate.h): the next counter, and up to which counters are claimed, durably.
      */
     pthread_mutex_t ids_lock;

@@ -9,6 +9,7 @@
 #include "datastore/index_work.h"
 #include "datastore/transaction.h"
 #include "datastore/transfers.h"
+#include "datastore/usage.h"
 
 /* Without it reads of almost an hour ago may come too late, and are refused: no reason not to
  * start.
@@ -42,8 +43,11 @@ status datastore_init(struct datastore *datastore, const struct datastore_option
     if (options->is_pessimistic)
         TRY(ds_range_locks_create(datastore->clock, datastore->metrics, options->threads * 3 / 4,
                                   &datastore->range_locks));
+    if (options->counts_usage)
+        TRY(ds_usage_create(datastore->clock, &datastore->usage));
     TRY(ds_transactions_create(datastore->clock, datastore->metrics, datastore->range_locks,
-                               options->transaction_bytes, &datastore->transactions));
+                               datastore->usage, options->transaction_bytes,
+                               &datastore->transactions));
     TRY(pool_create(options->threads, LIMIT_POOL_QUEUE, "datastore", &datastore->pool));
     return start_care(datastore, options);
 }
@@ -70,6 +74,7 @@ void datastore_free(struct datastore *datastore)
     pool_destroy(datastore->pool);
     ds_transactions_destroy(datastore->transactions);
     ds_range_locks_destroy(datastore->range_locks);
+    ds_usage_destroy(datastore->usage);
     ds_databases_close(datastore);
     pthread_mutex_destroy(&datastore->databases_lock);
     *datastore = (struct datastore){.cluster = NULL};

@@ -30,6 +30,7 @@ struct datastore {
     struct ds_transactions *transactions; /* transaction.h */
     struct ds_range_locks *range_locks;   /* of pessimistic transactions; NULL: there are none */
     struct ds_care *care;                 /* care.h */
+    struct ds_usage *usage;               /* usage.h; NULL: nothing is counted */
     const char *export_directory;         /* see datastore_options */
 };
 
@@ -42,6 +43,7 @@ struct datastore_options {
     int64_t transaction_bytes;      /* of what transactions have read, in all */
     int64_t statistics_interval_us; /* between two counts of a database; 0: none */
     int64_t ttl_interval_us;        /* between two looks for what has expired; 0: none */
+    bool counts_usage;              /* whether what clients do is counted, for the advisor */
     const char *export_directory;   /* where buckets for exports are; NULL: none. Outlives it */
 };
 

@@ -142,7 +142,8 @@ void ds_call_start(struct datastore *datastore, struct grpc_call *call, bytes re
     struct ds_call self = {.datastore = datastore,
                            .call = call,
                            .arena = grpc_call_arena(call),
-                           .deadline_us = grpc_call_deadline_us(call)};
+                           .deadline_us = grpc_call_deadline_us(call),
+                           .caller = grpc_call_connection(call)};
     status s = start(&self, request, method);
     if (!status_is_ok(s))
         grpc_call_finish(call, s);

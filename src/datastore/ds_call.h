@@ -16,6 +16,7 @@ struct ds_call {
     const char *project_id;  /* checked */
     const char *database_id; /* checked; "": the default database */
     int64_t deadline_us;     /* clock_steady_us; INT64_MAX without one */
+    uint64_t caller;         /* its connection's number; 0: it is the server's own */
 };
 
 /* `*response` is a message in the arena (or static), of the method's response type; it is left

@@ -48,6 +48,12 @@ bool grpc_call_header(struct grpc_call *call, const char *name, bytes *value)
     return call->routing != NULL;
 }
 
+uint64_t grpc_call_connection(const struct grpc_call *call)
+{
+    (void)call;
+    return 7;
+}
+
 int64_t grpc_call_deadline_us(const struct grpc_call *call)
 {
     (void)call;
@@ -101,6 +107,7 @@ static status allocate(struct ds_call *call, const ProtobufCMessage *request,
     assert_string_equal(call->project_id, "p");
     assert_string_equal(call->database_id, "d");
     assert_int_equal(call->deadline_us, 12345);
+    assert_int_equal(call->caller, 7);
     assert_non_null(answer);
     ds__allocate_ids_response__init(answer);
     answer->n_keys = asked->n_keys;

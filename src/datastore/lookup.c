@@ -4,6 +4,7 @@
 #include "datastore/mask.h"
 #include "datastore/methods.h"
 #include "datastore/reading.h"
+#include "datastore/usage_note.h"
 #include "datastore/validate.h"
 
 #include "row/row_key.h"
@@ -151,6 +152,8 @@ status ds_lookup(struct ds_call *call, const ProtobufCMessage *request, Protobuf
     do
         s = look_up_all(&lookup);
     while (ds_reading_again(&lookup.reading, &s));
+    if (status_is_ok(s))
+        ds_usage_note_lookup(call, &lookup.reading, lookup.request->keys, lookup.request->n_keys);
     ds_read_end(&lookup.reading);
     if (status_is_ok(s))
         grpc_call_count(call->call, (int64_t)lookup.response->n_found,

@@ -3,6 +3,7 @@
 
 #include "datastore/indexes.h"
 #include "datastore/transaction.h"
+#include "datastore/usage_note.h"
 #include "datastore/value.h"
 
 /* After that often it is left to others: they have changed it each time. */
@@ -105,7 +106,11 @@ status ds_begin(struct ds_call *call, const Ds__TransactionOptions *options,
                                            .is_read_only = is_read_only,
                                            .at_us = at_us,
                                            .previous = previous_of(options)};
-    return ds_transaction_begin(call->datastore->transactions, &beginning, out);
+    TRY(ds_transaction_begin(call->datastore->transactions, &beginning, out));
+    (*out)->locker.database = open;
+    if (!is_read_only)
+        ds_usage_note_begin(call, open);
+    return status_ok();
 }
 
 /* --- a reading --- */

@@ -6,6 +6,7 @@
 #include "datastore/queries.h"
 #include "datastore/query_cursor.h"
 #include "datastore/query_explain.h"
+#include "datastore/usage_note.h"
 
 static status check(const struct ds_call *call, const Ds__RunAggregationQueryRequest *request,
                     Ds__AggregationQuery **asked, struct ds_query *query,
@@ -52,6 +53,7 @@ static status answer(const struct ds_call *call, struct ds_aggregations *aggrega
     PROTO_NEW(call->arena, made, DS__RUN_AGGREGATION_QUERY_RESPONSE__INIT);
     TRY(ds_aggregations_run(aggregations, query, plan, reading, call->arena, &reads, &made->batch));
     ds_tell_query(call, query, plan, &reads, 1);
+    ds_usage_note_query(call, reading, query, plan, NULL);
     made->transaction = proto_data(reading->new_transaction);
     *response = &made->base;
     if (!explains)

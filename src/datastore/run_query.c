@@ -7,6 +7,7 @@
 #include "datastore/query_cursor.h"
 #include "datastore/query_explain.h"
 #include "datastore/query_nearest.h"
+#include "datastore/usage_note.h"
 
 /* `*asked`: the request's query, or what its text says. */
 static status check(const struct ds_call *call, const Ds__RunQueryRequest *request,
@@ -59,6 +60,7 @@ static status answer(const struct ds_call *call, const Ds__RunQueryRequest *requ
                                     : ds_batch_make(query, request->property_mask, plan, reading,
                                                     call->arena, &reads, &made->batch));
     ds_tell_query(call, query, plan, &reads, (int64_t)made->batch->n_entity_results);
+    ds_usage_note_query(call, reading, query, plan, made->batch);
     made->transaction = proto_data(reading->new_transaction);
     made->query = is_text ? asked : NULL;
     *response = &made->base;

@@ -3,6 +3,7 @@
 #include "datastore/transaction.h"
 
 #include "base/limits.h"
+#include "datastore/usage_note.h"
 
 #include <endian.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@ struct ds_transactions {
     struct clock *clock;
     struct metrics *metrics;      /* may be NULL */
     struct ds_range_locks *locks; /* NULL: all are optimistic */
+    struct ds_usage *usage;       /* may be NULL */
     int64_t most_bytes;
     atomic_llong charged;
     pthread_mutex_t lock;
@@ -36,8 +38,8 @@ struct id {
 _Static_assert(sizeof(struct id) == DS_TRANSACTION_ID_SIZE, "ids have no gaps");
 
 status ds_transactions_create(struct clock *clock, struct metrics *metrics,
-                              struct ds_range_locks *locks, int64_t most_bytes,
-                              struct ds_transactions **out)
+                              struct ds_range_locks *locks, struct ds_usage *usage,
+                              int64_t most_bytes, struct ds_transactions **out)
 {
     struct ds_transactions *transactions = *out = calloc(1, sizeof *transactions);
     if (transactions == NULL)
@@ -45,6 +47,7 @@ status ds_transactions_create(struct clock *clock, struct metrics *metrics,
     transactions->clock = clock;
     transactions->metrics = metrics;
     transactions->locks = locks;
+    transactions->usage = usage;
     transactions->most_bytes = most_bytes;
     transactions->run = (uint64_t)clock_wall_us(clock) ^ (uintptr_t)transactions;
     pthread_mutex_init(&transactions->lock, NULL);
@@ -84,6 +87,15 @@ static void destroy_all(struct ds_transactions *transactions, struct ds_transact
         next = first->next;
         destroy(transactions, first);
     }
+}
+
+/* What it has read says of which kind it was. */
+static void destroy_expired(struct ds_transactions *transactions, struct ds_transaction *first)
+{
+    int64_t now_us = clock_steady_us(transactions->clock);
+    for (struct ds_transaction *at = first; at != NULL; at = at->next)
+        ds_usage_note_expired(transactions->usage, at, now_us);
+    destroy_all(transactions, first);
 }
 
 void ds_transactions_destroy(struct ds_transactions *transactions)
@@ -200,7 +212,7 @@ status ds_transaction_begin(struct ds_transactions *transactions,
     pthread_mutex_lock(&transactions->lock);
     status s = add(transactions, *out, beginning->previous, &expired);
     pthread_mutex_unlock(&transactions->lock);
-    destroy_all(transactions, expired);
+    destroy_expired(transactions, expired);
     if (!status_is_ok(s))
         destroy(transactions, *out);
     return s;
@@ -236,6 +248,7 @@ static status take(struct ds_transactions *transactions, bytes id,
     if (*out != NULL && !ds_locker_keep(&(*out)->locker, clock_steady_us(transactions->clock))) {
         take_out(transactions, *out);
         count(transactions, METRIC_datastore_transactions_expired_total, 1);
+        (*out)->next = NULL;
         *expired = *out;
         *out = NULL;
     }
@@ -256,8 +269,7 @@ status ds_transaction_take(struct ds_transactions *transactions, bytes id,
     pthread_mutex_lock(&transactions->lock);
     status s = take(transactions, id, database, out, &expired);
     pthread_mutex_unlock(&transactions->lock);
-    if (expired != NULL)
-        destroy(transactions, expired);
+    destroy_expired(transactions, expired);
     return s;
 }
 
@@ -267,6 +279,7 @@ void ds_transaction_give_back(struct ds_transactions *transactions,
     int64_t idle_until_us = clock_steady_us(transactions->clock) + DS_IDLE_US;
     int64_t until_us = transaction->begun_us + DS_TRANSACTION_US;
     pthread_mutex_lock(&transactions->lock);
+    transaction->left_us = idle_until_us - DS_IDLE_US;
     transaction->is_taken = false;
     ds_locker_leave(&transaction->locker, idle_until_us < until_us ? idle_until_us : until_us);
     pthread_cond_broadcast(&transactions->given_back);
@@ -308,6 +321,27 @@ status ds_transaction_roll_back(struct ds_transactions *transactions, bytes id,
         return s;
     status_free(s); /* it has ended already */
     return status_ok();
+}
+
+static bool is_left(const struct ds_transaction *transaction, const struct ds_database *database,
+                    int64_t until_us)
+{
+    return !transaction->is_taken && !transaction->is_read_only &&
+           transaction->left_us <= until_us &&
+           strcmp(transaction->project, database->project) == 0 &&
+           strcmp(transaction->database, database->id) == 0;
+}
+
+void ds_transactions_visit_left(
+    struct ds_transactions *transactions, const struct ds_database *database, int64_t until_us,
+    void (*visit)(void *context, const struct ds_transaction *transaction), void *context)
+{
+    pthread_mutex_lock(&transactions->lock);
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (const struct ds_transaction *at = transactions->buckets[i]; at != NULL; at = at->next)
+            if (is_left(at, database, until_us))
+                visit(context, at);
+    pthread_mutex_unlock(&transactions->lock);
 }
 
 /* --- what was read --- */

@@ -21,6 +21,7 @@
 enum { DS_TRANSACTION_ID_SIZE = 24 };
 
 struct ds_transactions;
+struct ds_usage;
 
 struct ds_transaction {
     uint8_t id[DS_TRANSACTION_ID_SIZE];
@@ -36,17 +37,19 @@ struct ds_transaction {
     /* Private. */
     struct ds_transaction *next;
     int64_t begun_us;    /* clock_steady_us */
+    int64_t left_us;     /* when it was given back last */
     int64_t empty_bytes; /* of the arena, before anything was read */
     int64_t charged;     /* and those that have come to them */
     bool is_taken;
 };
 
-/* `locks`: those of pessimistic transactions; NULL: transactions are optimistic. `metrics` may be
- * NULL. `most_bytes`: what all of them have read may take so much memory (ds_transaction_charge).
+/* `locks`: those of pessimistic transactions; NULL: transactions are optimistic. `metrics` and
+ * `usage` may be NULL. `most_bytes`: what all of them have read may take so much memory
+ * (ds_transaction_charge).
  */
 status ds_transactions_create(struct clock *clock, struct metrics *metrics,
-                              struct ds_range_locks *locks, int64_t most_bytes,
-                              struct ds_transactions **out);
+                              struct ds_range_locks *locks, struct ds_usage *usage,
+                              int64_t most_bytes, struct ds_transactions **out);
 void ds_transactions_destroy(struct ds_transactions *transactions); /* NULL is fine */
 
 struct ds_beginning {
@@ -82,6 +85,13 @@ void ds_transaction_end(struct ds_transactions *transactions, struct ds_transact
  * ended it: OK if there is none, INVALID_ARGUMENT only if that is no id. */
 status ds_transaction_roll_back(struct ds_transactions *transactions, bytes id,
                                 const struct ds_database *database);
+
+/* Calls `visit` for each of the database that may write, that nobody has used since `until_us`
+ * (clock_steady_us) and that has not ended: somebody may have left it. Under a lock: it should only
+ * look. */
+void ds_transactions_visit_left(
+    struct ds_transactions *transactions, const struct ds_database *database, int64_t until_us,
+    void (*visit)(void *context, const struct ds_transaction *transaction), void *context);
 
 /* Notes that the range was read. It is taken. RESOURCE_EXHAUSTED beyond its memory. */
 status ds_transaction_note(struct ds_transaction *transaction, bytes from, bytes to);

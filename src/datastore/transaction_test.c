@@ -31,8 +31,8 @@ static int setup(void **state)
     assert_non_null(f);
     f->hands.clock = (struct clock){read_hands, read_hands};
     assert_ok(metrics_create(&f->metrics));
-    assert_ok(
-        ds_transactions_create(&f->hands.clock, f->metrics, NULL, MOST_BYTES, &f->transactions));
+    assert_ok(ds_transactions_create(&f->hands.clock, f->metrics, NULL, NULL, MOST_BYTES,
+                                     &f->transactions));
     *state = f;
     return 0;
 }

@@ -46,7 +46,7 @@ static inline void open_datastore(struct datastore_fixture *f)
     f->datastore = (struct datastore){.metrics = f->metrics, .clock = &f->hands.clock};
     assert_ok(cluster_open(&options, &f->datastore.cluster));
     pthread_mutex_init(&f->datastore.databases_lock, NULL);
-    assert_ok(ds_transactions_create(f->datastore.clock, f->metrics, NULL, INT64_MAX,
+    assert_ok(ds_transactions_create(f->datastore.clock, f->metrics, NULL, NULL, INT64_MAX,
                                      &f->datastore.transactions));
 }
 
@@ -63,7 +63,7 @@ static inline void make_pessimistic(struct datastore_fixture *f)
 {
     ds_transactions_destroy(f->datastore.transactions);
     assert_ok(ds_range_locks_create(f->datastore.clock, f->metrics, 12, &f->datastore.range_locks));
-    assert_ok(ds_transactions_create(f->datastore.clock, f->metrics, f->datastore.range_locks,
+    assert_ok(ds_transactions_create(f->datastore.clock, f->metrics, f->datastore.range_locks, NULL,
                                      INT64_MAX, &f->datastore.transactions));
 }
 
