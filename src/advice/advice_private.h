@@ -75,6 +75,12 @@ status advise_on_heat(struct advisor *advisor);     /* heat_rules.c */
 status advise_on_usage(struct advisor *advisor);    /* usage_rules.c */
 status advise_on_siblings(struct advisor *advisor); /* sibling_rule.c */
 
+/* database_usage_rules.c and index_use_rule.c: of a database; after the others, which may say the
+ * same of an entity better */
+struct advice_database;
+status advise_on_database_usage(struct advisor *advisor, const struct advice_database *database);
+status advise_on_index_uses(struct advisor *advisor, const struct advice_database *database);
+
 /* personal_rule.c: of rows, or of such keys and of names that have been counted */
 struct personal_counts;
 status advise_on_personal_rows(struct advisor *advisor);

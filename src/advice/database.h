@@ -73,6 +73,52 @@ struct advice_composites {
     size_t count;
 };
 
+/* What clients did to the entities of a kind, as it was counted: estimates. */
+struct advice_kind_usage {
+    const char *kind;
+    uint64_t commits;
+    uint64_t aborted;        /* commits that lost against others */
+    uint64_t single_lookups; /* of one entity, outside of a transaction, that were followed */
+    uint64_t lookups_in_loops;
+    uint64_t single_writes; /* the same */
+    uint64_t writes_in_loops;
+    uint64_t queries;
+    uint64_t offsets; /* queries that skipped results, how many, and how many they gave */
+    uint64_t skipped;
+    uint64_t offset_results;
+    uint64_t scans; /* of the whole kind, whole entities, from the first to the last */
+    uint64_t scanned;
+    uint64_t left; /* transactions that have expired, of the kind that they read first */
+    uint64_t open; /* … that have not ended, and were left alone for LEFT_US */
+};
+
+/* An entity, or a group. */
+struct advice_counted_key {
+    bytes words;    /* empty: there is none */
+    uint64_t calls; /* at least so many */
+};
+
+struct advice_database_usage {
+    int64_t span_us; /* that was counted; 0: nothing was */
+    const struct advice_kind_usage *kinds;
+    size_t kind_count;
+    uint64_t lookups;
+    uint64_t begun;                    /* transactions that may write */
+    struct advice_counted_key entity;  /* that most lookups had */
+    struct advice_counted_key group;   /* with the most commits within a minute */
+    struct advice_counted_key aborted; /* group, with the most aborted commits */
+};
+
+/* An index of a kind's property, or a composite one, that sampled entities have rows in. */
+struct advice_index_use {
+    const char *kind;
+    const char *name; /* "city", or "(city, name)" */
+    bool is_composite;
+    int64_t used_us; /* when it answered a query last, since 1970; 0: never, since one looks */
+    double rows;     /* of a sampled entity of the kind, on average */
+    double bytes;    /* of their keys */
+};
+
 struct advice_database {
     const struct advice_series *series;
     size_t series_count;
@@ -89,6 +135,10 @@ struct advice_database {
     const struct advice_composites *composites;
     size_t composites_count;
     struct personal_counts properties; /* names, of all entities that were sampled */
+    struct advice_database_usage usage;
+    const struct advice_index_use *index_uses; /* without such properties as need their index */
+    size_t index_use_count;
+    int64_t uses_since_us; /* since when uses are known; 0: they are not */
 };
 
 /* Of what was observed beside the database the signs count, whose keys are in words. What it finds

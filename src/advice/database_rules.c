@@ -281,26 +281,44 @@ static size_t busiest_minute(struct advice_group *group)
     return most;
 }
 
-static status advise_on_groups(struct advisor *advisor, const struct advice_database *database)
+/* The busiest of those that were sampled, and of those whose commits were counted. */
+struct busy_groups {
+    bytes root;
+    size_t commits; /* within a minute, at least */
+    size_t count;   /* groups that have too many */
+};
+
+static struct busy_groups find_busy_groups(const struct advice_database *database)
 {
-    const struct advice_group *worst = NULL;
-    struct advice_finding *finding;
-    size_t most = GROUP_COMMITS, count = 0;
+    const struct advice_counted_key *counted = &database->usage.group;
+    struct busy_groups busy = {.commits = GROUP_COMMITS};
     for (size_t i = 0; i < database->group_count; i++) {
         size_t commits = busiest_minute(&database->groups[i]);
-        count += commits > GROUP_COMMITS;
-        if (commits > most) {
-            most = commits;
-            worst = &database->groups[i];
+        busy.count += commits > GROUP_COMMITS;
+        if (commits > busy.commits) {
+            busy.commits = commits;
+            busy.root = database->groups[i].root;
         }
     }
-    if (worst == NULL)
+    if (counted->calls > busy.commits) {
+        busy.commits = (size_t)counted->calls;
+        busy.root = counted->words;
+        busy.count += busy.count == 0;
+    }
+    return busy;
+}
+
+static status advise_on_groups(struct advisor *advisor, const struct advice_database *database)
+{
+    struct busy_groups busy = find_busy_groups(database);
+    struct advice_finding *finding;
+    if (busy.count == 0)
         return status_ok();
     TRY(advise(advisor, RULE_group_writes, &finding,
-               "%zu sampled group%s; the one of %.*s had %zu commits or more within a minute.",
-               count, count == 1 ? "" : "s", (int)worst->root.size, worst->root.data, most));
-    finding_add_key(finding, worst->root);
-    return finding_add_shards(advisor, finding, worst->root);
+               "%zu group%s; the one of %.*s had %zu commits or more within a minute.", busy.count,
+               busy.count == 1 ? "" : "s", (int)busy.root.size, busy.root.data, busy.commits));
+    finding_add_key(finding, busy.root);
+    return finding_add_shards(advisor, finding, busy.root);
 }
 
 /* --- deleted entities --- */
@@ -395,6 +413,8 @@ static status advise_on_all(struct advisor *advisor, const struct advice_databas
     TRY(advise_on_deletes(advisor, database));
     TRY(advise_on_kind_ramp(advisor, database));
     TRY(advise_on_heat(advisor));
+    TRY(advise_on_database_usage(advisor, database));
+    TRY(advise_on_index_uses(advisor, database));
     return advise_on_personal_entities(advisor, database);
 }
 

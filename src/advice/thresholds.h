@@ -117,6 +117,23 @@ enum {
     INDEX_ROWS_MANY = 500, /* of an entity */
     COMPOSITES_MANY = 20,  /* composite indexes of a kind */
     ENTITY_BYTES = 512 << 10,
+
+    OFFSET_QUERIES = 20, /* that skipped results */
+    OFFSET_SKIPPED = 10000,
+    OFFSET_TIMES = 10,    /* as many as they gave */
+    SCANS = 20,           /* of a whole kind */
+    SCANNED = 100,        /* entities each, on average */
+    LOOP_CALLS = 300,     /* single calls, one after the other */
+    LOOP_PERCENT = 50,    /* of all single calls of the kind */
+    LEFT = 20,            /* transactions */
+    LEFT_PERCENT = 5,     /* of those that were begun */
+    ABORTED = 20,         /* commits */
+    ABORTED_PERCENT = 5,  /* of all of the kind */
+    HOT_LOOKUPS = 2000,   /* of one entity */
+    UNUSED_EARLY = 50,    /* indexes of a kind that are told before a week is over */
+    UNUSED_QUERIES = 100, /* of the kind that there must have been by then */
+    UNUSED_PERCENT = 75,  /* of the kind's indexes that must be unused then */
+    UNUSED_NAMED = 5,
 };
 
 #define SECOND_US       ((int64_t)1000 * 1000)
@@ -128,6 +145,8 @@ enum {
 #define RISING_US       (12 * HOUR_US)   /* a load in the order of keys does not take so long */
 #define HOT_US          (30 * SECOND_US) /* that a range was hot, if only once */
 #define RETAINED_AGE_US (30 * DAY_US)
+#define UNUSED_US       (7 * DAY_US)
+#define LEFT_US         (10 * SECOND_US) /* that a transaction was left alone */
 #define SIBLING_BYTES   ((uint64_t)1 << 30)
 #define FIRST_TIME_US   (1104537600 * SECOND_US) /* 2005: what is earlier is no time of a write */
 #define TIME_AHEAD_US   (2 * YEAR_US)

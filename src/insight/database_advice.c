@@ -141,7 +141,8 @@ static status read_composites(struct looking *l)
                                                        .context = &found}));
     l->composites = found.items;
     l->composite_count = found.count;
-    return status_ok();
+    l->composite_rows = arena_zalloc(l->arena, found.count * sizeof *l->composite_rows);
+    return l->composite_rows == NULL ? status_out_of_memory() : status_ok();
 }
 
 /* --- beginnings of indexes --- */
@@ -417,6 +418,7 @@ static status look(struct looking *l, Insight__TableAdvice **out)
     TRY(read_minutes(l, &matrix));
     TRY(table_sample(l->table, add_size, &seen.table_size));
     TRY(describe(l, &database));
+    TRY(database_read_usage(l, table_name(l->table), &database));
     seen.shows_values = message->show_values;
     seen.signs = l->signs;
     seen.sign_count = l->sign_count;

@@ -81,6 +81,8 @@ static status take_value(struct looking *l, const struct ds_index_row *row, int6
         TRY(text_at(l, parts.kind_name, &series->kind, &size));
         TRY(text_at(l, parts.property, &series->property, &size));
     }
+    series->row_count++;
+    series->row_bytes += row->key.size;
     if (series->points.count == POINTS_MOST)
         return status_ok();
     uint8_t type = row->types.data[0];
@@ -96,8 +98,7 @@ static status take_value(struct looking *l, const struct ds_index_row *row, int6
 
 /* --- an entity by itself --- */
 
-/* "(a, b)" */
-static status composite_words(struct looking *l, const struct ds_index *index, const char **out)
+status database_composite_words(struct looking *l, const struct ds_index *index, const char **out)
 {
     struct buffer text = {0};
     for (size_t i = 0; i < index->shape.values; i++)
@@ -108,13 +109,17 @@ static status composite_words(struct looking *l, const struct ds_index *index, c
     return *out == NULL ? status_out_of_memory() : status_ok();
 }
 
-static size_t rows_of_composite(const struct ds_index_rows *rows, uint64_t id)
+static struct composite_rows rows_of_composite(const struct ds_index_rows *rows, uint64_t id)
 {
-    size_t count = 0;
+    struct composite_rows found = {0};
     uint64_t of;
-    for (size_t i = 0; i < rows->count; i++)
-        count += ds_composite_row_index(rows->rows[i].key, &of) && of == id;
-    return count;
+    for (size_t i = 0; i < rows->count; i++) {
+        if (!ds_composite_row_index(rows->rows[i].key, &of) || of != id)
+            continue;
+        found.count++;
+        found.bytes += rows->rows[i].key.size;
+    }
+    return found;
 }
 
 static status find_widest(struct looking *l, const struct ds_index_rows *rows,
@@ -122,13 +127,15 @@ static status find_widest(struct looking *l, const struct ds_index_rows *rows,
 {
     const struct ds_index *widest = NULL;
     for (size_t i = 0; i < l->composite_count; i++) {
-        size_t count = rows_of_composite(rows, l->composites[i].id);
-        if (count <= out->widest_rows)
+        struct composite_rows found = rows_of_composite(rows, l->composites[i].id);
+        l->composite_rows[i].count += found.count;
+        l->composite_rows[i].bytes += found.bytes;
+        if (found.count <= out->widest_rows)
             continue;
         widest = &l->composites[i];
-        out->widest_rows = count;
+        out->widest_rows = found.count;
     }
-    return widest == NULL ? status_ok() : composite_words(l, widest, &out->widest);
+    return widest == NULL ? status_ok() : database_composite_words(l, widest, &out->widest);
 }
 
 static status odd_words(struct looking *l, const char *what, const char *name, const char **out)
@@ -198,7 +205,10 @@ static status take_kind(struct looking *l, const Ds__Key *key)
                                                   buffer_bytes(&prefix), &kind);
     buffer_free(&prefix);
     TRY(s);
-    if (kind == NULL || kind->kind != NULL)
+    if (kind == NULL)
+        return status_ok();
+    kind->entity_count++;
+    if (kind->kind != NULL)
         return status_ok();
     kind->kind = arena_string(l->arena, ds_key_kind(key));
     return kind->kind == NULL ? status_out_of_memory() : status_ok();

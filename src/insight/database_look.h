@@ -22,6 +22,15 @@ struct part {
     struct vector points; /* struct advice_point, of a property */
     struct vector keys;   /* struct root, of root entities */
     struct vector rows;   /* bytes, of root entities and those below them: keys that were seen */
+    size_t entity_count;  /* of a kind: sampled */
+    size_t row_count;     /* of a property: rows of sampled entities, and bytes of their keys */
+    uint64_t row_bytes;
+};
+
+/* Rows of sampled entities in a composite index, and bytes of their keys. */
+struct composite_rows {
+    size_t count;
+    uint64_t bytes;
 };
 
 /* A root entity that was come upon, or one below it. */
@@ -59,8 +68,9 @@ struct looking {
     struct vector children;      /* struct part: entities by parent and kind, of some parents */
     struct ds_index *composites; /* all that writers keep */
     size_t composite_count;
-    struct vector indexes; /* struct advice_index */
-    struct vector ramps;   /* struct advice_kind */
+    struct composite_rows *composite_rows; /* of each */
+    struct vector indexes;                 /* struct advice_index */
+    struct vector ramps;                   /* struct advice_kind */
     struct advice_sign *signs;
     size_t sign_count;
 };
@@ -92,5 +102,14 @@ status database_find_part(struct looking *l, struct vector *parts, size_t most, 
 
 /* Samples them all over the database, and where single ones are hot, which the signs say. */
 status database_read_entities(struct looking *l);
+
+/* "(a, b)" */
+status database_composite_words(struct looking *l, const struct ds_index *index, const char **out);
+
+/* --- usage: database_usage.c --- */
+
+/* What clients did, and which indexes answer queries; after the entities. `name` is the database's.
+ */
+status database_read_usage(struct looking *l, const char *name, struct advice_database *out);
 
 #endif
