@@ -1,4 +1,5 @@
 /* See read_private.h: the form of keys. */
+#include "base/check.h"
 #include "design/read_private.h"
 
 #include <stdio.h>
@@ -75,6 +76,7 @@ static const struct yaml_value *value_of(const struct part_fields *part, enum pa
 static status take_fields(const struct yaml_value *map, int kind, struct part_fields *out)
 {
     char what[64];
+    CHECK(kind >= 0 && kind < PART_KINDS);
     *out = (struct part_fields){.count = 0};
     for (unsigned i = 0; i < FIELDS; i++)
         if (fields_of_kind[kind] & BIT(i))
