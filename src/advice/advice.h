@@ -225,7 +225,7 @@ struct advice_observations {
     const struct advice_tablet *tablets;
     size_t tablet_count;
     bool is_first_load; /* nothing is known of requests before the last hour, and what there was
-                           since wrote rows, nine in ten */
+                           since wrote rows: nine in ten of those that were asked for */
     struct advice_rewritten rewritten;
     struct advice_usage usage;
     const struct advice_sibling *siblings;

@@ -451,13 +451,14 @@ static status was_asked_for(struct table *table, int64_t before_us, bool *was)
     return status_ok();
 }
 
+/* Rows: what a scan passes is no request for one, but a load of its own. */
 static bool mostly_writes(const struct heat_matrix *matrix)
 {
     uint64_t reads = 0, writes = 0;
     for (size_t i = 0; i < matrix->time_count; i++)
         for (size_t j = 0; j < matrix->range_count; j++) {
             const struct heat_sum *sum = matrix->times[i].sums[j];
-            reads += sum == NULL ? 0 : sum->numbers[HEAT_TIMED_READS];
+            reads += sum == NULL ? 0 : sum->numbers[HEAT_READS];
             writes += sum == NULL ? 0 : sum->numbers[HEAT_WRITES];
         }
     return writes > 0 && writes >= (reads + writes) / 10 * 9;
