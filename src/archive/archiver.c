@@ -53,11 +53,6 @@ static int64_t steady_us(const struct archiver *archiver)
     return clock_steady_us(archiver->options.clock);
 }
 
-static int64_t time_of(uint64_t version)
-{
-    return (int64_t)(version >> VERSION_COUNTER_BITS);
-}
-
 static void look(const struct archiver *archiver, struct change_log_state *state)
 {
     change_log_look(archiver->options.log, state);
@@ -488,12 +483,12 @@ static status find_needed(struct archiver *archiver, const struct change_log_sta
                           uint64_t *up_to)
 {
     const struct archiver_options *options = &archiver->options;
-    int64_t now_us = clock_wall_us(options->clock), newest_us = time_of(state->taken);
+    int64_t now_us = clock_wall_us(options->clock), newest_us = version_time_us(state->taken);
     if (newest_us < now_us)
         now_us = newest_us;
     struct needing needing = {.archiver = archiver, .stream = state->stream};
     if (now_us > options->retention_us)
-        needing.up_to = (uint64_t)(now_us - options->retention_us) << VERSION_COUNTER_BITS;
+        needing.up_to = version_at(now_us - options->retention_us);
     TRY(bases_visit(options->catalog, look_at_base, &needing));
     *up_to = needing.up_to;
     return status_ok();
@@ -577,12 +572,12 @@ static void look_gap(struct archiver *archiver, const struct change_log_state *s
     if (!state->is_on)
         condition_enter(condition, REASON_archive_gap,
                         "nothing is archived since %s: what waited was too much, or is damaged%s%s",
-                        clock_date(time_of(state->gap_from), text), cause[0] == 0 ? "" : "; ",
-                        cause);
+                        clock_date(version_time_us(state->gap_from), text),
+                        cause[0] == 0 ? "" : "; ", cause);
     else if (ended > state->based)
         condition_enter(condition, REASON_archive_gap,
                         "a gap of the archive ended %s: no whole backup was made since",
-                        clock_date(time_of(ended), text));
+                        clock_date(version_time_us(ended), text));
     else
         condition_leave(condition, REASON_archive_gap);
 }
@@ -601,7 +596,7 @@ void archiver_look(struct archiver *archiver)
     metrics_set(metrics, METRIC_archive_lag_seconds, lag_us);
     metrics_set(metrics, METRIC_archive_waiting_bytes,
                 (int64_t)change_log_waiting_bytes(archiver->options.log));
-    metrics_set(metrics, METRIC_archive_newest_timestamp_seconds, time_of(state.taken));
+    metrics_set(metrics, METRIC_archive_newest_timestamp_seconds, version_time_us(state.taken));
     look_behind(archiver, lag_us, cause);
     look_gap(archiver, &state, cause);
 }

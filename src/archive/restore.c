@@ -18,13 +18,12 @@ enum { MOST_PIECE_BYTES = 1 << 30, MOST_PATH = 4096 };
 
 uint64_t sequence_at(int64_t time_us)
 {
-    return ((uint64_t)time_us << VERSION_COUNTER_BITS) |
-           ((UINT64_C(1) << VERSION_COUNTER_BITS) - 1);
+    return version_at(time_us + 1) - 1;
 }
 
 int64_t sequence_time_us(uint64_t sequence)
 {
-    return (int64_t)(sequence >> VERSION_COUNTER_BITS);
+    return version_time_us(sequence);
 }
 
 status archive_parse_moment(const char *text, uint64_t *out)

@@ -151,7 +151,7 @@ static status create_of_checkpoint(struct whole_runner *runner, struct place *pl
         return status_out_of_memory();
     }
     const struct whole_backup facts = {.server = checkpoint->identity,
-                                       .version = checkpoint->version,
+                                       .version = checkpoint->sequence,
                                        .archive_stream = checkpoint->archive_stream,
                                        .instant_us = checkpoint->wall_us,
                                        .settings = (const char *)settings.data,
@@ -173,7 +173,7 @@ static void note_for_archive(struct whole_runner *runner, const struct place *pl
                              const char *name, const struct checkpoint_facts *facts)
 {
     const struct archive_base base = {.stream = facts->archive_stream,
-                                      .version = facts->version,
+                                      .version = facts->sequence,
                                       .place = place_title(place),
                                       .name = name};
     status s = facts->archive_stream == 0

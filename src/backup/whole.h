@@ -42,7 +42,7 @@ struct whole_file {
 /* What a manifest says. */
 struct whole_backup {
     const char *server; /* store_identity of the server */
-    uint64_t version;   /* it is exact up to this commit version */
+    uint64_t version;   /* it is exact up to this commit: a sequence (tablet/version.h) */
     int64_t instant_us; /* by the server's wall clock, as are the next two */
     int64_t start_us;
     int64_t end_us;

@@ -283,12 +283,12 @@ static status fetch_held(struct whole_copy *copy)
 /* A ceiling is a second ahead of the versions that it was made for. */
 static status read_directory(struct whole_copy *copy)
 {
-    uint64_t ceiling;
+    struct commit_ceilings ceilings;
     TRY(open_store(copy));
     TRY(read_catalog(copy));
     TRY(read_damages(copy));
-    TRY(commit_read_ceiling(copy->catalog, &ceiling));
-    copy->newest_us = (int64_t)(ceiling >> VERSION_COUNTER_BITS) - 1000000;
+    TRY(commit_read_ceilings(copy->catalog, &ceilings));
+    copy->newest_us = version_time_us(ceilings.version) - COMMIT_CEILING_SLACK_US;
     return publish(copy);
 }
 
@@ -298,7 +298,7 @@ static status fill_from_backup(struct whole_copy *copy)
     if (!whole_may_have(copy->options.backup, copy->options.name))
         return status_make(STATUS_NOT_FOUND, "the backup is of %s alone, and does not have %s",
                            copy->options.backup->scope, copy->options.name);
-    copy->newest_us = (int64_t)(copy->options.backup->version >> VERSION_COUNTER_BITS);
+    copy->newest_us = version_time_us(copy->options.backup->version);
     copy->unfinished = (struct unfinished){.files = options->files,
                                            .directory = options->directory,
                                            .path = options->directory,

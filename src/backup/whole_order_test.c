@@ -154,9 +154,9 @@ static void what_reaches_back_stays_whatever_the_clock_was(void **state)
     int64_t true_us = f->instant_us;
     size_t backups = 0, files = 0;
     take_checkpoint(f);
-    f->version = (uint64_t)true_us << VERSION_COUNTER_BITS;
+    f->version = version_at(true_us);
     assert_ok(try_create(f, first));
-    f->version = (uint64_t)(true_us + 3600 * SECOND) << VERSION_COUNTER_BITS;
+    f->version = version_at(true_us + 3600 * SECOND);
     f->instant_us = 1000 * SECOND;
     assert_ok(try_create(f, second));
     struct whole_expiry expiry = {.keep = 1, .reach_us = true_us + 60 * SECOND};

@@ -38,7 +38,7 @@ static status raise_versions(const struct whole_restore *restore, struct store *
                                                (int64_t)LIMIT_COMMIT_STALL_SECONDS * 1000000};
     struct commit_queue *commits;
     TRY(commit_queue_create(&options, &commits));
-    status s = commit_raise_version(commits, restore->backup->version);
+    status s = commit_raise_sequence(commits, restore->backup->version);
     commit_queue_destroy(commits);
     return s;
 }

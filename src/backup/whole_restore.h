@@ -4,7 +4,7 @@
  *  1. its identity is new;
  *  2. operations that were under way end as ABORTED when it starts: what they were about to make is
  *     not there, or was made by the server that was backed up;
- *  3. commit versions begin above the backup's last.
+ *  3. commit versions and sequences begin above the backup's last.
  *
  * The directory is made under another name, `<directory>.restoring`, and gets its own when it is
  * complete (unfinished.h): a restore that was killed has left no data directory. */

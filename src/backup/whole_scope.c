@@ -15,6 +15,7 @@
 #include "bigtable/names.h"
 #include "cluster/catalog.h"
 #include "control/resource.h"
+#include "tablet/commit.h"
 
 #include <stdlib.h>
 
@@ -321,7 +322,6 @@ static status look_at_resource(const struct narrowing *n, bytes key, bool *is_ke
 /* See cluster/catalog.h. */
 static status look_at_record(const struct narrowing *n, bytes key, bool *is_kept)
 {
-    static const char ceiling[] = "version-ceiling";
     uint64_t id = catalog_id_of_key(key);
     *is_kept = false;
     switch (key.data[0]) {
@@ -336,7 +336,7 @@ static status look_at_record(const struct narrowing *n, bytes key, bool *is_kept
         return look_at_resource(n, key, is_kept);
     default:
         *is_kept = (key.size == 1 && (key.data[0] == 'C' || key.data[0] == 'V')) ||
-                   bytes_equal(key, bytes_of(ceiling));
+                   commit_is_own_record(key);
         return status_ok();
     }
 }

@@ -89,7 +89,7 @@ static void back_up_harmed(struct fixture *f, const char *scope,
     if (scope[0] != '\0')
         assert_ok(whole_scope_narrow(directory, scope, &f->base.log));
     const struct whole_backup said = {.server = facts.identity,
-                                      .version = facts.version,
+                                      .version = facts.sequence,
                                       .instant_us = facts.wall_us,
                                       .settings = "",
                                       .scope = scope};

@@ -361,7 +361,7 @@ static inline void note_moment(struct fixture *t)
     struct history *history = t->history;
     assert_true(history->count < MOST_MOMENTS);
     history->moments[history->count] =
-        (struct moment){.sequence = commit_applied_version(t->f.cluster->commits), .model = t->now};
+        (struct moment){.sequence = commit_applied(t->f.cluster->commits), .model = t->now};
     history->count++;
 }
 

@@ -17,7 +17,7 @@
 static const int64_t most_ahead_us = INT64_C(60) * 1000000;
 
 /* Of any clock: what a version has room for ends in the year 2112. */
-static const int64_t most_us = INT64_C(1) << (64 - VERSION_COUNTER_BITS);
+static const int64_t most_us = INT64_C(1) << (64 - VERSION_LOW_BITS);
 
 static bool always_go_on(void *context, uint64_t bytes)
 {
@@ -42,11 +42,6 @@ struct lowering {
     struct buffer value;
 };
 
-static uint64_t versions_of(int64_t time_us)
-{
-    return (uint64_t)time_us << VERSION_COUNTER_BITS;
-}
-
 static status lower_entry(void *context, bytes key, bytes value)
 {
     struct lowering *lowering = context;
@@ -55,7 +50,7 @@ static status lower_entry(void *context, bytes key, bytes value)
     buffer_append_bytes(copy, value);
     if (copy->failed)
         return status_out_of_memory();
-    TRY(fragment_lower_versions(copy->data, copy->size, versions_of(lowering->staged->lowered_us)));
+    TRY(fragment_lower_versions(copy->data, copy->size, version_at(lowering->staged->lowered_us)));
     if (!pace_go_on(&lowering->pace, key.size + value.size))
         return status_make(STATUS_CANCELLED, "cancelled");
     return table_writer_add(lowering->writer, key, buffer_bytes(copy));
@@ -230,7 +225,7 @@ static status list_paths(const struct staged_backup *staged, const char ***out)
 /* Versions of the staged rows are less than this: they have any counter. */
 static uint64_t version_above(const struct staged_backup *staged)
 {
-    return versions_of(staged->manifest.newest_us - staged->lowered_us + 1);
+    return version_at(staged->manifest.newest_us - staged->lowered_us + 1);
 }
 
 /* What is now in each file; where versions were lowered it is not what the manifest says. */

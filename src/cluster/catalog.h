@@ -11,11 +11,12 @@
  *     'D' <keyspace id> <file> <block>      Damage: keys out of service, see cluster/damage.h
  *     'r' <table id> ...                    not ours: what a deleted table had, see control/kept.h;
  *                                           but they go when the table comes back or goes for good
- *     'I' <commit version>                  not ours: see tablet/tokens.h
+ *     'I' <commit sequence>                 not ours: see tablet/tokens.h
  *     'R' <kind> <name>, 'V'                not ours: see control/
  *     'abandoned-operations'                not ours: see control/operations.c
  *     'lost-records'                        what was lost here: see cluster/lost_records.h
- *     'version-ceiling'                     not ours: see tablet/commit.c
+ *     'version-ceiling', 'sequence-ceiling', 'clusters-from'
+ *                                           not ours: see tablet/commit.c
  *
  * Ids have 8 bytes, big-endian. A change is one batch, so a crash finds all of it or nothing; a
  * keyspace that no record names is what a crash left behind, and is dropped at start.

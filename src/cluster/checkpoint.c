@@ -16,7 +16,7 @@ static status fix_instant(struct cluster *cluster, struct checkpoint_facts *fact
                           struct store_checkpoint **out)
 {
     pthread_mutex_lock(&cluster->admin);
-    commit_hold(cluster->commits, &facts->version);
+    commit_hold(cluster->commits, &facts->sequence);
     facts->wall_us = clock_wall_us(cluster->options.clock);
     facts->archive_stream = event_log_stream(cluster);
     status s = store_checkpoint_begin(cluster->store, out);

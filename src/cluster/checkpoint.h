@@ -1,15 +1,15 @@
 /* A checkpoint: the files of the whole server at one instant, in a directory of their own.
  *
- * It is exact: whatever has a commit version up to `version` is in it, nothing above that is. What
- * has no version, the catalog's records, is there as it was at the same instant, and each keyspace
- * that they name. Writers wait for the milliseconds in which the instant is fixed. */
+ * It is exact: whatever was committed up to `sequence` is in it, nothing after that is, and each
+ * keyspace that the catalog names. Writers wait for the milliseconds in which the instant is fixed.
+ */
 #ifndef TRESTLE_CLUSTER_CHECKPOINT_H
 #define TRESTLE_CLUSTER_CHECKPOINT_H
 
 #include "cluster/cluster.h"
 
 struct checkpoint_facts {
-    uint64_t version;                   /* the last commit version that is in it */
+    uint64_t sequence;                  /* the last commit that is in it */
     int64_t wall_us;                    /* the instant, by the wall clock */
     uint64_t archive_stream;            /* see change_log.h, stream; 0: no archive is kept */
     char identity[STORE_IDENTITY_SIZE]; /* of the server */

@@ -1,4 +1,4 @@
-/* Checkpoints of a whole cluster: exact to the version that they name, under load and while tables
+/* Checkpoints of a whole cluster: exact to the commit that they name, under load and while tables
  * come and go. */
 #include "cluster/checkpoint.h"
 
@@ -64,7 +64,7 @@ static void a_checkpoint_is_a_server_as_it_was(void **state)
     assert_ok(table_drop_rows(t->f->table, bytes_of("b")));
     assert_ok(cluster_checkpoint(t->f->cluster, t->directory, &facts));
     set_cell(t->f, "a", "later");
-    assert_true(facts.version < commit_applied_version(t->f->cluster->commits));
+    assert_true(facts.sequence < commit_applied(t->f->cluster->commits));
     assert_ok(cluster_identity(t->f->cluster, identity));
     assert_string_equal(facts.identity, identity);
 
@@ -74,12 +74,12 @@ static void a_checkpoint_is_a_server_as_it_was(void **state)
     assert_string_not_equal(facts.identity, identity);
     /* What is written there is above all that was. */
     set_cell(&copy, "a", "new");
-    assert_true(commit_applied_version(copy.cluster->commits) > facts.version);
+    assert_true(commit_applied(copy.cluster->commits) > facts.sequence);
     assert_rows(&copy, "a=new c=3");
     close_copy(&copy);
 }
 
-/* --- exact to the version --- */
+/* --- exact to the commit --- */
 
 struct load {
     struct fixture *t;
@@ -88,51 +88,51 @@ struct load {
     atomic_uint done;
 };
 
-/* Each commit writes its version into the catalog's keyspace, beside the catalog's records. */
-struct version_commit {
+/* Each commit writes its sequence into the catalog's keyspace, beside the catalog's records. */
+struct sequence_commit {
     struct commit commit;
     struct cluster *cluster;
 };
 
-static void put_version(struct commit *commit, struct store_batch *batch)
+static void put_sequence(struct commit *commit, struct store_batch *batch)
 {
-    struct cluster *cluster = ((struct version_commit *)(void *)commit)->cluster;
-    store_batch_put(batch, cluster->catalog, bytes_of("zz-last-version"),
-                    bytes_make(&commit->version, sizeof commit->version));
+    struct cluster *cluster = ((struct sequence_commit *)(void *)commit)->cluster;
+    store_batch_put(batch, cluster->catalog, bytes_of("zz-last-sequence"),
+                    bytes_make(&commit->sequence, sizeof commit->sequence));
 }
 
-static void *write_versions(void *argument)
+static void *write_sequences(void *argument)
 {
     struct load *load = argument;
     struct cluster *cluster = load->t->f->cluster;
     while (!atomic_load(&load->stop)) {
-        struct version_commit write = {.commit = {.kind = COMMIT_CATALOG, .extend = put_version},
-                                       .cluster = cluster};
+        struct sequence_commit write = {.commit = {.kind = COMMIT_CATALOG, .extend = put_sequence},
+                                        .cluster = cluster};
         assert_ok(commit_and_wait(cluster->commits, &write.commit));
         atomic_fetch_add(&load->done, 1);
     }
     return NULL;
 }
 
-static uint64_t version_in(struct cluster *cluster)
+static uint64_t sequence_in(struct cluster *cluster)
 {
     struct store_value value;
     enum store_presence presence;
-    uint64_t version;
-    assert_ok(store_get(cluster->catalog, NULL, bytes_of("zz-last-version"), STORE_ANYWHERE, &value,
-                        &presence));
+    uint64_t sequence;
+    assert_ok(store_get(cluster->catalog, NULL, bytes_of("zz-last-sequence"), STORE_ANYWHERE,
+                        &value, &presence));
     assert_int_equal(presence, STORE_FOUND);
-    assert_int_equal(value.bytes.size, sizeof version);
-    memcpy(&version, value.bytes.data, sizeof version);
+    assert_int_equal(value.bytes.size, sizeof sequence);
+    memcpy(&sequence, value.bytes.data, sizeof sequence);
     store_value_release(&value);
-    return version;
+    return sequence;
 }
 
 static void a_checkpoint_is_exact_to_its_version(void **state)
 {
     struct fixture *t = *state;
     struct load load = {.t = t};
-    assert_int_equal(pthread_create(&load.thread, NULL, write_versions, &load), 0);
+    assert_int_equal(pthread_create(&load.thread, NULL, write_sequences, &load), 0);
     for (unsigned round = 0; round < 5; round++) {
         struct checkpoint_facts facts;
         unsigned before = atomic_load(&load.done);
@@ -140,7 +140,7 @@ static void a_checkpoint_is_exact_to_its_version(void **state)
             sched_yield();
         assert_ok(cluster_checkpoint(t->f->cluster, t->directory, &facts));
         struct cluster_fixture copy = open_copy(t);
-        assert_true(version_in(copy.cluster) == facts.version);
+        assert_true(sequence_in(copy.cluster) == facts.sequence);
         close_copy(&copy);
         assert_ok(cluster_remove_checkpoint(t->f->cluster, t->directory));
     }

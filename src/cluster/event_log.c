@@ -25,7 +25,7 @@ status event_log_look(struct cluster *cluster)
     return status_ok();
 }
 
-/* Before there is a queue: all versions that were given are below the ceiling. */
+/* Before there is a queue: all sequences that were given are below the ceiling. */
 static status record_new_log(struct cluster *cluster, const struct change_log_state *state)
 {
     struct store_batch *batch = store_batch_create();
@@ -45,7 +45,9 @@ static status begin_log(struct cluster *cluster, struct change_log_state *state)
     if (getrandom(&state->stream, sizeof state->stream, 0) != sizeof state->stream)
         return status_from_errno(errno, "no random number for the archive");
     state->stream |= 1; /* never 0 */
-    TRY(commit_read_ceiling(cluster->catalog, &state->began));
+    struct commit_ceilings ceilings;
+    TRY(commit_read_ceilings(cluster->catalog, &ceilings));
+    state->began = ceilings.sequence;
     if (state->began == 0) /* a new store's; 0 is no sequence */
         state->began = 1;
     state->taken = state->began;

@@ -38,8 +38,10 @@ static const struct kind kinds[] = {
     {"abandoned-operations", "that operations were abandoned"},
     {"archive-base", "whole backups that the archive goes on from"},
     {"change-log", "the change log"},
+    {"clusters-from", "from where on versions name clusters"},
     {"lost-records", "what was lost before"},
     {"r", "what deleted tables had"},
+    {"sequence-ceiling", "the ceiling of sequences"},
     {"t", "tablets"},
     {"version-ceiling", "the ceiling of versions"},
 };

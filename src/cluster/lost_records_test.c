@@ -40,7 +40,7 @@ struct story {
     struct record records[MOST_RECORDS];
     size_t record_count;
     uint64_t next_id;
-    uint64_t ceiling;
+    struct commit_ceilings ceilings;
     char file[512]; /* of the catalog */
 };
 
@@ -192,7 +192,7 @@ static void tell(struct story *story)
     newest_file(f->directory, story->file);
     each_record(f, note_record, story);
     story->next_id = f->cluster->next_id;
-    assert_ok(commit_read_ceiling(f->cluster->catalog, &story->ceiling));
+    assert_ok(commit_read_ceilings(f->cluster->catalog, &story->ceilings));
     stop(f);
 }
 
@@ -377,14 +377,15 @@ static void check_new_table(struct story *story)
 {
     struct known_table made;
     struct cluster_fixture *f = story->f;
-    uint64_t ceiling;
+    struct commit_ceilings ceilings;
     assert_true(f->cluster->next_id >= story->next_id);
     create(f, "projects/p/instances/i/tables/new", &made);
     assert_true(made.id >= story->next_id);
     for (size_t i = 0; i < TABLES; i++)
         assert_int_not_equal(made.keyspace_id, story->tables[i].keyspace_id);
-    assert_ok(commit_read_ceiling(f->cluster->catalog, &ceiling));
-    assert_true(ceiling >= story->ceiling);
+    assert_ok(commit_read_ceilings(f->cluster->catalog, &ceilings));
+    assert_true(ceilings.version >= story->ceilings.version);
+    assert_true(ceilings.sequence >= story->ceilings.sequence);
     assert_true(find_table(f, made.name));
     assert_scan(f, "", "", false,
                 "a=projects/p/instances/i/tables/new z=projects/p/instances/i/tables/new");
@@ -606,6 +607,8 @@ static void a_range_is_told_by_its_kinds(void **state)
     assert_kinds("Ryprojects/a", "Ryprojects/b", "access policies");
     assert_kinds("Rs", "Ty", "schema bundles, access policies, tables");
     assert_kinds("t9", "", "tablets, the ceiling of versions");
+    assert_kinds("s", "t", "the ceiling of sequences");
+    assert_kinds("ci", "d", "from where on versions name clusters");
     assert_kinds("version-ceiling", "version-ceilinh", "the ceiling of versions");
     assert_kinds("A", "B", "");
 }

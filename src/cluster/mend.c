@@ -109,7 +109,7 @@ static bool submit(struct cluster *cluster, struct commit *commit, uint64_t as_o
     uint64_t row_hash = commit->row_hash;
     if (!row_lock_try(cluster->locks, row_hash))
         return false;
-    bool is_submitted = row_lock_version(cluster->locks, row_hash) <= as_of &&
+    bool is_submitted = row_lock_sequence(cluster->locks, row_hash) <= as_of &&
                         commit_offer(cluster->commits, commit);
     row_lock_release(cluster->locks, row_hash);
     return is_submitted;

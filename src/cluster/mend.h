@@ -6,12 +6,12 @@
  * for (commit.h, 7).
  *
  * That must not undo a change that came in between, and the reader had no lock. But a stripe knows
- * the newest version that was submitted under it (row_locks.h), and the reader knows up to which
- * version everything was applied when it began (row.as_of). If the first is not greater, then all
+ * the newest sequence that was submitted under it (row_locks.h), and the reader knows up to which
+ * sequence everything was applied when it began (row.as_of). If the first is not greater, then all
  * that was ever submitted for the row is in the record; and while the stripe is held nothing more
  * is, so the record's place in the queue is behind all of it, and before whatever comes. This
  * covers everything that changes rows: writes, updates, spills, and DropRowRange, which leaves its
- * version on all stripes. (A mending leaves none, for it changes nothing.)
+ * sequence on all stripes. (A mending leaves none, for it changes nothing.)
  *
  * Nothing depends on it being done. It is not when somebody has the stripe, when too much of it is
  * under way, or when the queue has enough to do: the next reader will find the row again. */

@@ -42,7 +42,7 @@ status cluster_delete_keys(struct cluster *cluster, struct table *table, struct 
     refill_note_drop(cluster, keyspace, buffer_bytes(&spilled->lower),
                      buffer_bytes(&spilled->upper));
     status s = commit_and_wait(cluster->commits, &drop.commit);
-    row_locks_release_all(cluster->locks, commit_applied_version(cluster->commits));
+    row_locks_release_all(cluster->locks, commit_applied(cluster->commits));
     return s;
 }
 

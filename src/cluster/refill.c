@@ -150,7 +150,7 @@ static void append_batch(struct commit *commit, struct store_batch *batch)
 static void unlock(void *context)
 {
     struct refill *refill = context;
-    row_locks_release_all(refill->cluster->locks, refill->commit.version);
+    row_locks_release_all(refill->cluster->locks, refill->commit.sequence);
     refill->is_locked = false;
 }
 
@@ -315,7 +315,7 @@ static void watch_drops(struct cluster *cluster, const struct damage_record *rec
     row_locks_acquire_all(cluster->locks);
     cluster->refilling.record = record;
     cluster->refilling.is_dropped = false;
-    row_locks_release_all(cluster->locks, commit_applied_version(cluster->commits));
+    row_locks_release_all(cluster->locks, commit_applied(cluster->commits));
 }
 
 void refill_note_drop(struct cluster *cluster, const struct keyspace *keyspace, bytes from,

@@ -116,7 +116,7 @@ static void write_then(struct story *story)
     }
     assert_ok(keyspace_flush(f->table->tablets[0]->keyspace));
     assert_ok(cluster_checkpoint(f->cluster, story->then, &facts));
-    story->source.newest_us = (int64_t)(facts.version >> VERSION_COUNTER_BITS);
+    story->source.newest_us = version_time_us(facts.sequence);
 }
 
 static void delete_row(struct cluster_fixture *f, const char *key)

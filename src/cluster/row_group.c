@@ -92,7 +92,7 @@ static status submit(struct row_group *group)
     row_locks_acquire_many(cluster->locks, group->hashes, &held);
     status s = commit_submit(cluster->commits, first);
     row_locks_release_many(cluster->locks, group->hashes, held,
-                           status_is_ok(s) ? first->version : 0);
+                           status_is_ok(s) ? first->sequence : 0);
     return s;
 }
 

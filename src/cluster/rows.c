@@ -115,7 +115,7 @@ static void submit_write(struct row_write *write)
     write->commit.done.run = write_done;
     status s = claim_and_submit(write);
     if (status_is_ok(s)) { /* the result is the commit thread's from here on */
-        row_lock_note_version(cluster->locks, write->commit.row_hash, write->commit.version);
+        row_lock_note_sequence(cluster->locks, write->commit.row_hash, write->commit.sequence);
     } else {
         write->is_repeated = false;
         write->commit.result = s;
@@ -183,8 +183,8 @@ static void end_committed_update(struct task *task)
 {
     struct row_update *update = LIST_ENTRY(&task->link, struct row_update, commit.done.link);
     if (status_is_ok(update->commit.result))
-        row_lock_note_version(update->table->cluster->locks, update->commit.row_hash,
-                              update->commit.version);
+        row_lock_note_sequence(update->table->cluster->locks, update->commit.row_hash,
+                               update->commit.sequence);
     end_update(update, update->commit.result);
 }
 
@@ -192,7 +192,7 @@ static void end_committed_update(struct task *task)
 static void finish_update(struct row_update *update, status result)
 {
     update->commit.result = result;
-    update->commit.version = 0;
+    update->commit.sequence = 0;
     loop_post(update->loop, &update->commit.done);
 }
 
@@ -324,8 +324,8 @@ static void start_update(struct row_update *update)
     struct cluster *cluster = update->table->cluster;
     if (update->locked != NULL)
         update->locked(update);
-    uint64_t submitted = row_lock_version(cluster->locks, update->commit.row_hash);
-    if (submitted <= commit_applied_version(cluster->commits)) {
+    uint64_t submitted = row_lock_sequence(cluster->locks, update->commit.row_hash);
+    if (submitted <= commit_applied(cluster->commits)) {
         read_row(update);
         return;
     }

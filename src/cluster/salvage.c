@@ -314,11 +314,13 @@ static status settle_ceiling(struct salvage *salvage)
 {
     struct cluster *cluster = salvage->cluster;
     int64_t least_us = clock_wall_us(cluster->options.clock) + COMMIT_CEILING_SLACK_US;
-    uint64_t ceiling;
-    TRY(commit_read_ceiling(cluster->catalog, &ceiling));
-    if (ceiling == 0)
-        commit_put_ceiling(salvage->batch, cluster->catalog,
-                           (uint64_t)least_us << VERSION_COUNTER_BITS);
+    struct commit_ceilings ceilings;
+    TRY(commit_read_ceilings(cluster->catalog, &ceilings));
+    if (ceilings.version == 0)
+        ceilings.version = version_at(least_us);
+    if (ceilings.sequence == 0)
+        ceilings.sequence = version_at(least_us);
+    commit_put_ceilings(salvage->batch, cluster->catalog, &ceilings);
     return status_ok();
 }
 

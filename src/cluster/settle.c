@@ -139,7 +139,7 @@ static bool visit(void *context, struct table *table)
 static bool is_anything_new(struct cluster *cluster)
 {
     struct cluster_settling *settling = &cluster->settling;
-    uint64_t applied = commit_applied_version(cluster->commits);
+    uint64_t applied = commit_applied(cluster->commits);
     settling->quiet_looks = applied != settling->applied_version ? 0 : settling->quiet_looks + 1;
     settling->applied_version = applied;
     return settling->quiet_looks <= QUIET_LOOKS;

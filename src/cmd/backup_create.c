@@ -101,19 +101,19 @@ struct creation {
     struct place_lock *lock;
 };
 
-/* Nothing in the directory has a version at or above the ceiling. What is archived says where it
+/* Nothing in the directory has a sequence at or above the ceiling. What is archived says where it
  * really ends. */
-static status find_version(struct store *store, struct whole_backup *out)
+static status find_end(struct store *store, struct whole_backup *out)
 {
-    uint64_t ceiling;
+    struct commit_ceilings ceilings;
     struct change_log_state state;
     bool is_archived;
     struct keyspace *catalog = store_keyspace_find(store, CATALOG_KEYSPACE_ID);
     if (catalog == NULL)
         return status_make(STATUS_DATA_LOSS, "there is no catalog");
-    TRY(commit_read_ceiling(catalog, &ceiling));
+    TRY(commit_read_ceilings(catalog, &ceilings));
     TRY(change_log_read(catalog, &state, &is_archived));
-    out->version = ceiling == 0 ? 0 : ceiling - 1;
+    out->version = ceilings.sequence == 0 ? 0 : ceilings.sequence - 1;
     out->archive_stream = is_archived ? state.stream : 0;
     struct keyspace *log = is_archived ? store_keyspace_find(store, state.keyspace) : NULL;
     if (log == NULL || !state.is_on)
@@ -192,7 +192,7 @@ static status create(struct creation *creation)
     struct whole_work work = backup_work_at(creation->options.rate);
     TRY(open_directory(creation));
     TRY(store_identity(creation->store, identity));
-    TRY(find_version(creation->store, &facts));
+    TRY(find_end(creation->store, &facts));
     if (creation->scope[0] != '\0') {
         facts.archive_stream = 0;
         TRY(narrow(creation));

@@ -7,22 +7,20 @@
 
 static const int64_t nothing_us = INT64_C(60) * 1000000;
 
-static int64_t time_of(uint64_t version)
-{
-    return (int64_t)(version >> VERSION_COUNTER_BITS);
-}
-
 status doctor_clock_init(struct keyspace *catalog, int64_t wall_us, struct doctor_clock *out)
 {
     *out = (struct doctor_clock){.wall_us = wall_us + nothing_us};
-    return commit_read_ceiling(catalog, &out->ceiling);
+    struct commit_ceilings ceilings;
+    TRY(commit_read_ceilings(catalog, &ceilings));
+    out->ceiling = ceilings.version;
+    return status_ok();
 }
 
 void doctor_clock_note(const struct doctor_clock *clock, const struct entry *entry,
                        struct doctor_ahead *ahead)
 {
     ahead->entries_above += entry->version >= clock->ceiling;
-    if (time_of(entry->version) <= clock->wall_us)
+    if (version_time_us(entry->version) <= clock->wall_us)
         return;
     ahead->entries++;
     if (entry->version > ahead->newest)
@@ -32,7 +30,7 @@ void doctor_clock_note(const struct doctor_clock *clock, const struct entry *ent
 void doctor_clock_note_moment(const struct doctor_clock *clock, int64_t at_us,
                               struct doctor_ahead *ahead)
 {
-    ahead->moments_above += at_us > time_of(clock->ceiling);
+    ahead->moments_above += at_us > version_time_us(clock->ceiling);
     if (at_us <= clock->wall_us)
         return;
     ahead->moments++;
@@ -67,15 +65,15 @@ static void print_kind(const struct doctor_clock *clock, const char *table, uint
 void doctor_clock_print(const struct doctor_clock *clock, const struct doctor_ahead *ahead,
                         const char *table, FILE *to)
 {
-    print_kind(clock, table, ahead->entries, "versions", time_of(ahead->newest), to);
+    print_kind(clock, table, ahead->entries, "versions", version_time_us(ahead->newest), to);
     print_kind(clock, table, ahead->moments, "moments of Datastore", ahead->newest_us, to);
 }
 
 void doctor_clock_print_ceiling(const struct doctor_clock *clock, FILE *to)
 {
-    if (time_of(clock->ceiling) <= clock->wall_us)
+    if (version_time_us(clock->ceiling) <= clock->wall_us)
         return;
     fputs("ahead of the clock: what a server writes next, by ", to);
-    print_lead(clock, time_of(clock->ceiling), to);
+    print_lead(clock, version_time_us(clock->ceiling), to);
     fputs(" (docs/internals/clocks.md)\n", to);
 }

@@ -10,11 +10,6 @@
 
 static const int64_t now_us = INT64_C(1700000000) * 1000000;
 
-static uint64_t version_at(int64_t at_us)
-{
-    return (uint64_t)at_us << VERSION_COUNTER_BITS;
-}
-
 /* A clock that allows for a minute, as doctor_clock_init makes it. */
 static struct doctor_clock clock_with_ceiling(int64_t ceiling_us)
 {

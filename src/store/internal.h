@@ -742,7 +742,7 @@ rocksdb::ColumnFamilyOptions make_keyspace_options(const store *store,
 /* --- directory.cc: the FORMAT file --- */
 
 enum : unsigned long {
-    FORMAT_VERSION = 2,     /* the present one */
+    FORMAT_VERSION = 3,     /* the present one */
     FORMAT_WITH_SYNCED = 2, /* the first that has the file SYNCED */
 };
 

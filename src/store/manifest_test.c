@@ -114,7 +114,7 @@ static void a_current_that_is_gone_or_wrong_is_made_anew(void **state)
 static void a_format_that_is_gone_or_wrong_is_made_anew(void **state)
 {
     struct fixture *f = *state;
-    static const char *const contents[] = {"", "garbage\n", "trestle \n", "trestle 2"};
+    static const char *const contents[] = {"", "garbage\n", "trestle \n", "trestle 3"};
     stop_with_a_table(f);
     for (size_t i = 0; i <= sizeof contents / sizeof *contents; i++) {
         cut_power(f, 0);
@@ -124,10 +124,10 @@ static void a_format_that_is_gone_or_wrong_is_made_anew(void **state)
             write_text(path_in_copy(f, "FORMAT"), contents[i - 1]);
         is_refused(f, "the file FORMAT is ");
         is_brought_back(f);
-        assert_format(f, "trestle 2\n");
+        assert_format(f, "trestle 3\n");
     }
     cut_power(f, 0);
-    write_text(path_in_copy(f, "FORMAT"), "trestle 3\n");
+    write_text(path_in_copy(f, "FORMAT"), "trestle 4\n");
     f->of_copy.salvage = true;
     assert_status(open_copy(f), STATUS_FAILED_PRECONDITION);
 }
@@ -150,7 +150,7 @@ static void a_format_and_synced_that_are_gone_are_made_anew(void **state)
     f->of_copy.salvage = false;
     expect(f, STORE_LOG_WHOLE);
     close_copy(f);
-    assert_format(f, "trestle 2\n");
+    assert_format(f, "trestle 3\n");
 }
 
 /* A copy that cannot be written is none, and nobody minds. */

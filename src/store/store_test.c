@@ -694,11 +694,11 @@ static void format_file_is_held_against_ours(void **state)
         const char *text;
         enum status_code code;
     } cases[] = {
-        {"trestle 3\n", STATUS_FAILED_PRECONDITION},
+        {"trestle 4\n", STATUS_FAILED_PRECONDITION},
         {"trestle 99999999999999999999999\n", STATUS_DATA_LOSS},
         {"trestle 0\n", STATUS_DATA_LOSS},
         {"trestle\n", STATUS_DATA_LOSS},
-        {"trestle 2", STATUS_DATA_LOSS},
+        {"trestle 3", STATUS_DATA_LOSS},
         {"", STATUS_DATA_LOSS},
         {"trestle 2\n", STATUS_OK},
     };

@@ -342,7 +342,7 @@ static void extend_by_edit(struct commit *commit, struct store_batch *batch)
     struct change_log *log = write->log;
     struct change_log_state state = log->state;
     uint64_t waiting = atomic_load(&log->waiting_bytes);
-    write->edit(write->context, &state, commit->version);
+    write->edit(write->context, &state, commit->sequence);
     if (state.taken > log->state.taken)
         delete_up_to(log, batch, state.taken);
     atomic_store(&log->waiting_bytes,

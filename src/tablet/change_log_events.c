@@ -55,9 +55,9 @@ static void begin_event(struct pending_events *pending, const struct commit *com
     pending->before.from = pending->from;
     if (pending->from == 0) {
         event_writer_start(&pending->writer, &pending->bytes);
-        pending->from = commit->version;
+        pending->from = commit->sequence;
     }
-    event_begin(&pending->writer, event_kind_of(commit), commit->version, commit->version);
+    event_begin(&pending->writer, event_kind_of(commit), commit->sequence, commit->version);
     if (commit->describe != NULL)
         commit->describe(commit, &pending->writer);
 }

@@ -38,28 +38,20 @@ struct commit_queue {
 
     /* The newest version given out, or raised to. Only rises; written under the lock. */
     atomic_ullong newest;
+    uint64_t newest_sequence; /* lock; the same */
     /* At the steady time s it is `origin_us` + s / 2 on the versions' clock. Only rises: see
      * time_at. */
     atomic_llong origin_us;
-    atomic_ullong applied;
+    atomic_ullong applied; /* a sequence */
 
     /* The commit thread's own. */
-    uint64_t ceiling; /* durable: no acknowledged version reached it */
-    bool ends_log;    /* the next batch removes the record of a log that is not kept any more */
+    struct commit_ceilings ceilings; /* durable */
+    bool marks_clusters;             /* the next batch records from where on versions name them */
+    bool ends_log;                   /* it removes the record of a log that is not kept any more */
     struct commit_batch batch;
 };
 
 /* --- the versions' clock --- */
-
-static uint64_t version_of(int64_t time_us)
-{
-    return (uint64_t)time_us << VERSION_COUNTER_BITS;
-}
-
-static int64_t time_of(uint64_t version)
-{
-    return (int64_t)(version >> VERSION_COUNTER_BITS);
-}
 
 /* The clock shows at least `time_us` at the steady time, and goes on from there. */
 static int64_t raise_time(struct commit_queue *queue, int64_t time_us, int64_t steady_us)
@@ -83,7 +75,7 @@ static int64_t time_at(struct commit_queue *queue, int64_t steady_us)
 int64_t commit_version_us(struct commit_queue *queue)
 {
     int64_t now_us = time_at(queue, clock_steady_us(queue->options.clock));
-    int64_t newest_us = time_of(atomic_load_explicit(&queue->newest, memory_order_relaxed));
+    int64_t newest_us = version_time_us(atomic_load_explicit(&queue->newest, memory_order_relaxed));
     return now_us > newest_us ? now_us : newest_us;
 }
 
@@ -93,70 +85,146 @@ int64_t commit_clock_lead_us(struct commit_queue *queue)
     return lead_us > 0 ? lead_us : 0;
 }
 
-/* With the lock held. */
-static uint64_t next_version(struct commit_queue *queue, int64_t least_us, int64_t steady_us)
+/* With the lock held, as the next two. */
+static int64_t time_for(struct commit_queue *queue, int64_t least_us, int64_t steady_us)
 {
     DCHECK(check_is_locked(&queue->lock));
     int64_t now_us = time_at(queue, steady_us);
-    if (now_us < least_us)
-        now_us = raise_time(queue, least_us, steady_us);
+    return now_us < least_us ? raise_time(queue, least_us, steady_us) : now_us;
+}
+
+static uint64_t next_version(struct commit_queue *queue, int64_t now_us)
+{
     uint64_t newest = atomic_load_explicit(&queue->newest, memory_order_relaxed);
-    uint64_t next = version_of(now_us) > newest ? version_of(now_us) : newest + 1;
-    DCHECK(next > newest);
+    uint64_t next = version_after(newest, queue->options.cluster);
+    if (version_at(now_us) > newest)
+        next = version_at(now_us) + queue->options.cluster;
+    DCHECK(next > newest && next % VERSION_STEP == queue->options.cluster);
     atomic_store_explicit(&queue->newest, next, memory_order_relaxed);
     return next;
 }
 
-uint64_t commit_applied_version(const struct commit_queue *queue)
+static uint64_t next_sequence(struct commit_queue *queue, int64_t now_us)
+{
+    uint64_t at = version_at(now_us), newest = queue->newest_sequence;
+    return queue->newest_sequence = at > newest ? at : newest + 1;
+}
+
+uint64_t commit_applied(const struct commit_queue *queue)
 {
     return atomic_load_explicit(&queue->applied, memory_order_acquire);
 }
 
-/* --- the ceiling's record: 8 bytes, big-endian --- */
+/* --- the queue's records: each 8 bytes, big-endian --- */
 
-static bytes ceiling_key(void)
+static const char VERSION_CEILING[] = "version-ceiling", SEQUENCE_CEILING[] = "sequence-ceiling",
+                  CLUSTERS_FROM[] = "clusters-from";
+
+bool commit_is_own_record(bytes key)
 {
-    return bytes_of("version-ceiling");
+    return bytes_equal(key, bytes_of(VERSION_CEILING)) ||
+           bytes_equal(key, bytes_of(SEQUENCE_CEILING)) ||
+           bytes_equal(key, bytes_of(CLUSTERS_FROM));
 }
 
-status commit_read_ceiling(struct keyspace *catalog, uint64_t *out)
+static status read_number(struct keyspace *catalog, const char *key, uint64_t *out, bool *exists)
 {
     struct store_value value = {0};
-    enum store_presence presence;
-    uint64_t ceiling = 0;
-    status s = store_get(catalog, NULL, ceiling_key(), STORE_ANYWHERE, &value, &presence);
-    if (status_is_ok(s) && presence == STORE_FOUND) {
-        if (value.bytes.size == sizeof ceiling)
-            memcpy(&ceiling, value.bytes.data, sizeof ceiling);
-        else
-            s = status_make(STATUS_DATA_LOSS, "The version ceiling has %zu bytes instead of %zu",
-                            value.bytes.size, sizeof ceiling);
-    }
+    enum store_presence presence = STORE_ABSENT;
+    status s = store_get(catalog, NULL, bytes_of(key), STORE_ANYWHERE, &value, &presence);
+    *out = 0;
+    *exists = status_is_ok(s) && presence == STORE_FOUND;
+    if (*exists && value.bytes.size == sizeof *out)
+        memcpy(out, value.bytes.data, sizeof *out);
+    else if (*exists)
+        s = status_make(STATUS_DATA_LOSS, "The record %s has %zu bytes instead of %zu", key,
+                        value.bytes.size, sizeof *out);
     store_value_release(&value);
-    *out = be64toh(ceiling);
+    *out = be64toh(*out);
     return s;
 }
 
-static status load_ceiling(struct commit_queue *queue)
+static void put_number(struct store_batch *batch, struct keyspace *catalog, const char *key,
+                       uint64_t number)
 {
-    status s = commit_read_ceiling(queue->options.catalog, &queue->ceiling);
-    atomic_init(&queue->newest, queue->ceiling);
-    atomic_init(&queue->applied, queue->ceiling);
-    /* Rounded up: also times are later than all that were given below the ceiling. */
-    atomic_init(&queue->origin_us,
-                time_of(queue->ceiling) + 1 - clock_steady_us(queue->options.clock) / 2);
+    uint64_t record = htobe64(number);
+    store_batch_put(batch, catalog, bytes_of(key), bytes_make(&record, sizeof record));
+}
+
+status commit_read_ceilings(struct keyspace *catalog, struct commit_ceilings *out)
+{
+    bool exists;
+    *out = (struct commit_ceilings){0, 0};
+    TRY(read_number(catalog, VERSION_CEILING, &out->version, &exists));
+    TRY(read_number(catalog, SEQUENCE_CEILING, &out->sequence, &exists));
+    if (!exists)
+        out->sequence = out->version;
+    return status_ok();
+}
+
+void commit_put_ceilings(struct store_batch *batch, struct keyspace *catalog,
+                         const struct commit_ceilings *ceilings)
+{
+    put_number(batch, catalog, VERSION_CEILING, ceilings->version);
+    put_number(batch, catalog, SEQUENCE_CEILING, ceilings->sequence);
+}
+
+status commit_read_clusters_from(struct keyspace *catalog, uint64_t *out)
+{
+    bool exists;
+    TRY(read_number(catalog, CLUSTERS_FROM, out, &exists));
+    if (!exists)
+        *out = UINT64_MAX;
+    return status_ok();
+}
+
+static uint64_t greater(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* All versions that a store without a record of clusters has are below the ceiling. */
+static status load_records(struct commit_queue *queue)
+{
+    struct commit_ceilings *ceilings = &queue->ceilings;
+    uint64_t from = 0;
+    status s = commit_read_ceilings(queue->options.catalog, ceilings);
+    if (status_is_ok(s))
+        s = commit_read_clusters_from(queue->options.catalog, &from);
+    queue->marks_clusters = from == UINT64_MAX;
+    queue->newest_sequence = ceilings->sequence;
+    atomic_init(&queue->newest, ceilings->version);
+    atomic_init(&queue->applied, ceilings->sequence);
+    /* Rounded up: also times are later than all that were given below the ceilings. */
+    int64_t least_us = version_time_us(greater(ceilings->version, ceilings->sequence)) + 1;
+    atomic_init(&queue->origin_us, least_us - clock_steady_us(queue->options.clock) / 2);
     return s;
 }
 
-static uint64_t ceiling_above(uint64_t version)
+static uint64_t ceiling_above(uint64_t number)
 {
-    return version + ((uint64_t)COMMIT_CEILING_SLACK_US << VERSION_COUNTER_BITS);
+    return number + version_at(COMMIT_CEILING_SLACK_US);
 }
 
-void commit_put_ceiling(struct store_batch *batch, struct keyspace *catalog, uint64_t ceiling)
+/* Puts into the batch what the queue keeps of itself, as far as it is not durable as it is to be.
+ */
+static struct commit_ceilings put_records(struct commit_queue *queue)
 {
-    uint64_t record = htobe64(ceiling);
-    store_batch_put(batch, catalog, ceiling_key(), bytes_make(&record, sizeof record));
+    const struct commit_batch *batch = &queue->batch;
+    struct keyspace *catalog = queue->options.catalog;
+    struct commit_ceilings ceilings = queue->ceilings;
+    bool is_reached =
+        batch->newest_version >= ceilings.version || batch->newest_sequence >= ceilings.sequence;
+    if (is_reached) {
+        ceilings.version = greater(ceilings.version, ceiling_above(batch->newest_version));
+        ceilings.sequence = ceiling_above(batch->newest_sequence);
+        commit_put_ceilings(batch->store_batch, catalog, &ceilings);
+    }
+    if (queue->marks_clusters)
+        put_number(batch->store_batch, catalog, CLUSTERS_FROM, queue->ceilings.version);
+    if (queue->ends_log)
+        change_log_end(batch->store_batch, catalog);
+    return ceilings;
 }
 
 /* --- submitting --- */
@@ -210,9 +278,13 @@ static void append(struct commit_queue *queue, struct commit *commit, size_t byt
 {
     DCHECK(check_is_locked(&queue->lock));
     commit->bytes = bytes;
-    commit->version = next_version(queue, commit->least_us, steady_us);
-    for (size_t i = 0; i < commit->other_count; i++)
+    int64_t now_us = time_for(queue, commit->least_us, steady_us);
+    commit->sequence = next_sequence(queue, now_us);
+    commit->version = next_version(queue, now_us);
+    for (size_t i = 0; i < commit->other_count; i++) {
+        commit->others[i].sequence = commit->sequence;
         commit->others[i].version = commit->version;
+    }
     queue->bytes += bytes;
     list_append(&queue->waiting, &commit->link);
     if (queue->is_asleep)
@@ -344,16 +416,11 @@ static status write_batch(struct commit_queue *queue, int64_t *written_us)
     *written_us = 0;
     if (!batch->has_content)
         return status_ok();
-    uint64_t ceiling = queue->ceiling;
-    if (batch->newest_version >= ceiling) {
-        ceiling = ceiling_above(batch->newest_version);
-        commit_put_ceiling(batch->store_batch, queue->options.catalog, ceiling);
-    }
-    if (queue->ends_log)
-        change_log_end(batch->store_batch, queue->options.catalog);
+    struct commit_ceilings ceilings = put_records(queue);
     int64_t started_us = clock_steady_us(queue->options.clock);
     TRY(store_write(queue->options.store, batch->store_batch, durability_of(queue, batch)));
-    queue->ceiling = ceiling;
+    queue->ceilings = ceilings;
+    queue->marks_clusters = false;
     queue->ends_log = false;
     *written_us = clock_steady_us(queue->options.clock);
     struct metrics *metrics = queue->options.metrics;
@@ -445,7 +512,8 @@ static void commit_batch_of(struct commit_queue *queue, struct list *commits)
     for (struct link *at = commits->first; at != NULL; at = at->next) {
         struct commit *commit = LIST_ENTRY(at, struct commit, link);
         bytes += commit->bytes;
-        newest = commit->version;
+        DCHECK(commit->sequence > newest);
+        newest = commit->sequence;
     }
     fill_batch(queue, commits);
     struct write_times times;
@@ -505,7 +573,7 @@ void commit_hold(struct commit_queue *queue, uint64_t *applied)
     queue->is_held = true;
     while (queue->begun_us != 0)
         pthread_cond_wait(&queue->idle, &queue->lock);
-    *applied = commit_applied_version(queue);
+    *applied = commit_applied(queue);
     pthread_mutex_unlock(&queue->lock);
 }
 
@@ -545,7 +613,7 @@ status commit_queue_create(const struct commit_options *options, struct commit_q
     status s = commit_batch_init(&queue->batch, options->store, options->observers,
                                  options->observer_count);
     if (status_is_ok(s))
-        s = load_ceiling(queue);
+        s = load_records(queue);
     if (status_is_ok(s) && !options->has_change_log)
         s = change_log_exists(options->catalog, &queue->ends_log);
     if (status_is_ok(s))
@@ -668,20 +736,29 @@ status commit_write(struct commit_queue *queue, struct store_batch *batch,
     return wait_for(&waiter, &write.commit);
 }
 
-/* --- versions from elsewhere --- */
+/* --- versions and sequences from elsewhere --- */
 
 struct ceiling_commit {
     struct commit commit;
     struct commit_queue *queue;
 };
 
-/* The version is above the former ceiling: the batch brings a new one in any case. This makes that
- * there is a batch. */
+/* If what was raised is above the former ceiling the batch brings a new one in any case. This makes
+ * that there is a batch. */
 static void extend_by_ceiling(struct commit *commit, struct store_batch *batch)
 {
     struct commit_queue *queue = ((struct ceiling_commit *)(void *)commit)->queue;
     CHECK(batch == queue->batch.store_batch);
-    commit_put_ceiling(batch, queue->options.catalog, ceiling_above(commit->version));
+    const struct commit_ceilings ceilings = {ceiling_above(commit->version),
+                                             ceiling_above(commit->sequence)};
+    commit_put_ceilings(batch, queue->options.catalog, &ceilings);
+}
+
+static status write_ceilings(struct commit_queue *queue)
+{
+    struct ceiling_commit write = {.commit = {.kind = COMMIT_INTERNAL, .extend = extend_by_ceiling},
+                                   .queue = queue};
+    return commit_and_wait(queue, &write.commit);
 }
 
 status commit_raise_version(struct commit_queue *queue, uint64_t version)
@@ -689,9 +766,17 @@ status commit_raise_version(struct commit_queue *queue, uint64_t version)
     pthread_mutex_lock(&queue->lock);
     if (atomic_load_explicit(&queue->newest, memory_order_relaxed) < version)
         atomic_store_explicit(&queue->newest, version, memory_order_relaxed);
-    raise_time(queue, time_of(version), clock_steady_us(queue->options.clock));
+    raise_time(queue, version_time_us(version), clock_steady_us(queue->options.clock));
     pthread_mutex_unlock(&queue->lock);
-    struct ceiling_commit write = {.commit = {.kind = COMMIT_INTERNAL, .extend = extend_by_ceiling},
-                                   .queue = queue};
-    return commit_and_wait(queue, &write.commit);
+    return write_ceilings(queue);
+}
+
+status commit_raise_sequence(struct commit_queue *queue, uint64_t sequence)
+{
+    pthread_mutex_lock(&queue->lock);
+    if (queue->newest_sequence < sequence)
+        queue->newest_sequence = sequence;
+    raise_time(queue, version_time_us(sequence), clock_steady_us(queue->options.clock));
+    pthread_mutex_unlock(&queue->lock);
+    return write_ceilings(queue);
 }

@@ -3,13 +3,17 @@
  *     commit_submit ──► waiting ──► one batch, one store_write ──► acknowledged, in order
  *
  * Invariants
- *  1. Commit versions rise in queue order: under the queue's lock a change gets its version and its
- *     place together. What is submitted later has a greater version and is never durable earlier.
+ *  1. Sequences rise in queue order: under the queue's lock a commit gets its sequence, its version
+ *     and its place together. What is submitted later has a greater sequence and is never durable
+ *     earlier. A sequence says where a commit stands, and is what positions, tokens and marks of
+ *     "applied up to" are made of; a version says which of two changes counts for more, and nothing
+ *     else (version.h).
  *  2. `done` is called after store_write has returned OK for the batch that holds the change, or
  *     with why not. No change is acknowledged after the store was fenced.
  *  3. Every version that was ever acknowledged is below a ceiling that is itself durable: a batch
  *     that reaches the ceiling carries a new one, a second ahead. After a restart versions begin
- *     above the ceiling, so a clock set back never makes a new write lose to an old cell. (A second
+ *     above the ceiling, so a clock set back never makes a new write lose to an old cell. Sequences
+ *     have a ceiling of their own in the same way. (A second
  *     keeps the cost at one small record a second, and puts versions after a restart at most a
  *     second ahead of the clock. It need not cover anything else: the ceiling is in the same batch
  *     as the versions above the old one, so either both survive a power cut or neither.)
@@ -41,6 +45,7 @@
 #include "row/fragment.h"
 #include "store/store.h"
 #include "tablet/tokens.h"
+#include "tablet/version.h"
 #include "tablet/write_times.h"
 
 struct commit_observer;
@@ -99,7 +104,9 @@ struct commit {
     int64_t least_us;
     struct loop *loop;
     struct task done;
-    uint64_t version;         /* set by commit_submit, for `extend` and `done` */
+    /* Both set by commit_submit, for `extend`, observers and `done`. */
+    uint64_t sequence;
+    uint64_t version;
     status result;            /* set before `done` runs; the owner frees it */
     struct write_times times; /* set before `done` runs */
     bool
@@ -116,6 +123,7 @@ struct commit_options {
     struct store *store;
     struct keyspace *catalog; /* keeps the version ceiling */
     struct clock *clock;
+    unsigned cluster; /* that versions are to name: less than VERSION_CLUSTERS */
     enum store_durability durability;
     size_t queue_limit_bytes;
     int64_t stall_limit_us; /* how long a batch may take */
@@ -164,13 +172,10 @@ double commit_queue_load(struct commit_queue *queue);
 int64_t commit_under_way_us(struct commit_queue *queue);
 
 /* Holds the commit thread between two batches until commit_release: what is submitted meanwhile
- * waits. `*applied`: all commits up to this version, and none above it, are in the store. One
+ * waits. `*applied`: all commits up to this sequence, and none above it, are in the store. One
  * holder at a time, for milliseconds: writers wait. May wait for the batch under way. */
 void commit_hold(struct commit_queue *queue, uint64_t *applied);
 void commit_release(struct commit_queue *queue);
-
-/* The clock behind versions: microseconds in the upper 52 bits, a counter in the lower 12. */
-enum { VERSION_COUNTER_BITS = 12 };
 
 /* What the versions' clock shows: the wall clock, but never behind a version or a time already
  * given, also before a restart. While the wall clock is behind, it goes on half as fast as the
@@ -187,17 +192,36 @@ int64_t commit_clock_lead_us(struct commit_queue *queue);
  * Blocks. */
 status commit_raise_version(struct commit_queue *queue, uint64_t version);
 
-/* How far above the newest version a new ceiling is. */
+/* The same of sequences. */
+status commit_raise_sequence(struct commit_queue *queue, uint64_t sequence);
+
+/* How far above the newest version, or sequence, a new ceiling is. */
 enum { COMMIT_CEILING_SLACK_US = 1000 * 1000 };
 
-/* The ceiling that the catalog's keyspace has; 0 if it has none yet. */
-status commit_read_ceiling(struct keyspace *catalog, uint64_t *out);
+/* What no version and no sequence that was acknowledged has reached; 0: none was given yet. */
+struct commit_ceilings {
+    uint64_t version;
+    uint64_t sequence;
+};
 
-/* Puts one: of a store that nobody commits to. */
-void commit_put_ceiling(struct store_batch *batch, struct keyspace *catalog, uint64_t ceiling);
+/* Those that the catalog's keyspace has. Stores of formats before 3 have one: their sequences were
+ * their versions. */
+status commit_read_ceilings(struct keyspace *catalog, struct commit_ceilings *out);
 
-/* Commits up to this version have been applied to the store, or have failed: a read that begins now
- * sees them. */
-uint64_t commit_applied_version(const struct commit_queue *queue);
+/* Puts them: of a store that nobody commits to. */
+void commit_put_ceilings(struct store_batch *batch, struct keyspace *catalog,
+                         const struct commit_ceilings *ceilings);
+
+/* Whether the record of the catalog's keyspace is one of those that a queue keeps of itself: the
+ * ceilings, and the next. */
+bool commit_is_own_record(bytes key);
+
+/* From this version on versions name the cluster that gave them (version_cluster); UINT64_MAX: the
+ * store has none that does. */
+status commit_read_clusters_from(struct keyspace *catalog, uint64_t *out);
+
+/* Commits up to this sequence have been applied to the store, or have failed: a read that begins
+ * now sees them. */
+uint64_t commit_applied(const struct commit_queue *queue);
 
 #endif

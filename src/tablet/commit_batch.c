@@ -131,6 +131,7 @@ void commit_batch_clear(struct commit_batch *batch)
 {
     store_batch_clear(batch->store_batch);
     batch->newest_version = 0;
+    batch->newest_sequence = 0;
     batch->row_count = 0;
     batch->has_content = false;
     batch->wants_sync = false;
@@ -345,7 +346,7 @@ static void write_row(struct commit_batch *batch, struct commit *head)
     do {
         add_big_cells(batch, at);
         if (at->tokens != NULL)
-            tokens_put_record(at->tokens, batch->store_batch, at->version, at->token);
+            tokens_put_record(at->tokens, batch->store_batch, at->sequence, at->token);
         batch->row_count++;
         at = at->next_of_row;
     } while (at != NULL);
@@ -465,9 +466,11 @@ void commit_batch_add(struct commit_batch *batch, struct commit *commit)
         commit->result = status_out_of_memory();
         return;
     }
-    DCHECK(commit->version > batch->newest_version);
+    DCHECK(commit->sequence > batch->newest_sequence);
     batch->has_content = true;
     batch->wants_sync = true;
     batch->must_sync = batch->must_sync || commit->is_synced;
-    batch->newest_version = commit->version;
+    batch->newest_sequence = commit->sequence;
+    if (commit->version > batch->newest_version)
+        batch->newest_version = commit->version;
 }

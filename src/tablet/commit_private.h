@@ -18,6 +18,7 @@ struct commit_batch {
     const struct commit_observer *observers;
     size_t observer_count;
     uint64_t newest_version;
+    uint64_t newest_sequence;
     size_t row_count; /* changes of rows */
     bool has_content;
     bool wants_sync; /* there is more in it than rewrites */

@@ -5,8 +5,7 @@
  *
  * Invariants
  *  1. Events of an entry, and entries of a log, have rising sequences: the order of the queue. A
- *     sequence says where a commit stands, its version which of two changes counts for more. (At
- *     present the queue gives both the same number.)
+ *     sequence says where a commit stands, its version which of two changes counts for more.
  *  2. A row's change is the commit's own, not what several came to: its fragment as it was packed,
  *     with its version.
  *  3. Applying the changes of all events in order to a store that has what was there before makes

@@ -138,6 +138,7 @@ static status make_commit(struct replayer *replayer, const struct log_event *eve
                               .change = packed,
                               .tokens = change->has_token ? replayer->tokens : NULL,
                               .token = change->token,
+                              .sequence = event->sequence,
                               .version = event->version};
     replayer->bytes += commit_size(commit);
     return status_ok();
@@ -197,6 +198,12 @@ static status apply_records(struct replayer *replayer, struct event_reader *read
     return status_ok();
 }
 
+static void raise(uint64_t *ceiling, uint64_t least)
+{
+    if (*ceiling < least)
+        *ceiling = least;
+}
+
 /* --- entries --- */
 
 static status apply_event(struct replayer *replayer, const struct log_event *event,
@@ -210,6 +217,7 @@ static status apply_event(struct replayer *replayer, const struct log_event *eve
         TRY(apply_records(replayer, reader));
     replayer->counts.events++;
     replayer->counts.newest = event->sequence;
+    raise(&replayer->counts.newest_version, event->version);
     return replayer->bytes >= FLUSH_BYTES ? replayer_flush(replayer) : status_ok();
 }
 
@@ -250,14 +258,15 @@ status replayer_flush(struct replayer *replayer)
     return write(replayer, STORE_ASYNC);
 }
 
-status replayer_finish(struct replayer *replayer, uint64_t version)
+status replayer_finish(struct replayer *replayer, uint64_t sequence)
 {
     struct keyspace *catalog = replayer->options.catalog;
-    uint64_t ceiling;
+    struct commit_ceilings ceilings;
     TRY(replayer_flush(replayer));
-    TRY(commit_read_ceiling(catalog, &ceiling));
-    if (version > ceiling)
-        commit_put_ceiling(replayer->batch.store_batch, catalog, version);
+    TRY(commit_read_ceilings(catalog, &ceilings));
+    raise(&ceilings.sequence, sequence);
+    raise(&ceilings.version, replayer->counts.newest_version + 1);
+    commit_put_ceilings(replayer->batch.store_batch, catalog, &ceilings);
     change_log_end(replayer->batch.store_batch, catalog);
     replayer->batch.has_content = true;
     return write(replayer, STORE_SYNCED);

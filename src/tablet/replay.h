@@ -42,12 +42,14 @@ void replayer_destroy(struct replayer *replayer); /* NULL is fine */
 status replayer_apply(struct replayer *replayer, bytes entry);
 /* Writes what was applied; not synced. */
 status replayer_flush(struct replayer *replayer);
-/* The same, synced; versions begin above `version`, and the store has no change log. */
-status replayer_finish(struct replayer *replayer, uint64_t version);
+/* The same, synced; sequences begin at `sequence` at least, versions above all that were applied,
+ * and the store has no change log. */
+status replayer_finish(struct replayer *replayer, uint64_t sequence);
 
 struct replay_counts {
     uint64_t events;
-    uint64_t newest; /* the sequence of the last that was applied; 0: none was */
+    uint64_t newest;         /* the sequence of the last that was applied; 0: none was */
+    uint64_t newest_version; /* of those that were applied */
 };
 struct replay_counts replayer_counts(const struct replayer *replayer);
 

@@ -56,7 +56,7 @@ static status write_changes(const struct row_care *care, bytes record_key,
         write.mark = *mark;
     bool has_memory = buffer_reserve(&space, MARK_SPACE) != NULL && !changes->changes.failed;
     status s = has_memory ? commit_and_wait(care->commits, &write.commit) : status_out_of_memory();
-    row_lock_note_version(care->locks, care->row_hash, write.commit.version);
+    row_lock_note_sequence(care->locks, care->row_hash, write.commit.sequence);
     buffer_free(&space);
     return s;
 }
@@ -64,7 +64,7 @@ static status write_changes(const struct row_care *care, bytes record_key,
 /* What was submitted under this lock before, and is not applied yet, could not be read. */
 static status wait_for_earlier(const struct row_care *care)
 {
-    if (row_lock_version(care->locks, care->row_hash) <= commit_applied_version(care->commits))
+    if (row_lock_sequence(care->locks, care->row_hash) <= commit_applied(care->commits))
         return status_ok();
     struct commit barrier = {
         .kind = COMMIT_BARRIER, .keyspace = care->keyspace, .row_key = care->row_key};

@@ -20,7 +20,7 @@ struct stripe {
     bool is_granting; /* some thread is in `granted`, and will look at is_released after it */
     bool is_released; /* only while granting: the one that was granted has released already */
     struct list waiters;
-    uint64_t version;
+    uint64_t sequence;
 };
 
 struct row_locks {
@@ -65,6 +65,15 @@ static size_t stripe_index(uint64_t hash)
 static struct stripe *stripe_of(struct row_locks *locks, uint64_t hash)
 {
     return &locks->stripes[stripe_index(hash)];
+}
+
+/* By whomever: for DCHECKs. */
+static bool is_held(struct stripe *stripe)
+{
+    pthread_mutex_lock(&stripe->lock);
+    bool is_held = stripe->is_held;
+    pthread_mutex_unlock(&stripe->lock);
+    return is_held;
 }
 
 static bool acquire(struct stripe *stripe, struct row_lock_waiter *waiter)
@@ -125,21 +134,25 @@ void row_lock_release(struct row_locks *locks, uint64_t hash)
     release(stripe_of(locks, hash));
 }
 
-/* The version is its holder's alone; the stripe's lock, taken by each handover, orders accesses. */
-static void note_version(struct stripe *stripe, uint64_t version)
+/* The sequence is its holder's alone; the stripe's lock, taken by each handover, orders accesses.
+ */
+static void note_sequence(struct stripe *stripe, uint64_t sequence)
 {
-    if (version > stripe->version)
-        stripe->version = version;
+    DCHECK(is_held(stripe));
+    if (sequence > stripe->sequence)
+        stripe->sequence = sequence;
 }
 
-void row_lock_note_version(struct row_locks *locks, uint64_t hash, uint64_t version)
+void row_lock_note_sequence(struct row_locks *locks, uint64_t hash, uint64_t sequence)
 {
-    note_version(stripe_of(locks, hash), version);
+    note_sequence(stripe_of(locks, hash), sequence);
 }
 
-uint64_t row_lock_version(struct row_locks *locks, uint64_t hash)
+uint64_t row_lock_sequence(struct row_locks *locks, uint64_t hash)
 {
-    return stripe_of(locks, hash)->version;
+    struct stripe *stripe = stripe_of(locks, hash);
+    DCHECK(is_held(stripe));
+    return stripe->sequence;
 }
 
 /* --- waiting on a thread that may block --- */
@@ -203,10 +216,10 @@ void row_locks_acquire_many(struct row_locks *locks, uint64_t *hashes, size_t *c
 }
 
 void row_locks_release_many(struct row_locks *locks, const uint64_t *hashes, size_t count,
-                            uint64_t version)
+                            uint64_t sequence)
 {
     for (size_t i = 0; i < count; i++) {
-        note_version(stripe_of(locks, hashes[i]), version);
+        note_sequence(stripe_of(locks, hashes[i]), sequence);
         release(stripe_of(locks, hashes[i]));
     }
 }
@@ -218,10 +231,10 @@ void row_locks_acquire_all(struct row_locks *locks)
         acquire_blocking(&locks->stripes[i]);
 }
 
-void row_locks_release_all(struct row_locks *locks, uint64_t version)
+void row_locks_release_all(struct row_locks *locks, uint64_t sequence)
 {
     for (size_t i = 0; i < STRIPE_COUNT; i++) {
-        note_version(&locks->stripes[i], version);
+        note_sequence(&locks->stripes[i], sequence);
         release(&locks->stripes[i]);
     }
     pthread_mutex_unlock(&locks->all_lock);

@@ -6,7 +6,7 @@
  * read-modify-write, spills, replacement of hot rows) holds it from the read until its commit is
  * acknowledged. Stripes are first come, first served. (Who reads without the lock may still write
  * what follows from it if he finds, under the lock, that the row was left alone meanwhile: the
- * stripe's version says so. See cluster/mend.h.)
+ * stripe's sequence says so. See cluster/mend.h.)
  *
  * No deadlock: an operation holds at most one stripe, save those that take several, all of them at
  * once and in rising order (row_locks_acquire_many, row_locks_acquire_all). */
@@ -38,23 +38,23 @@ bool row_lock_try(struct row_locks *locks, uint64_t hash);
 void row_lock_wait(struct row_locks *locks, uint64_t hash);
 void row_lock_release(struct row_locks *locks, uint64_t hash);
 
-/* A stripe remembers the newest version that entered the commit queue under it, so that a reader
+/* A stripe remembers the newest sequence that entered the commit queue under it, so that a reader
  * under the lock knows whether it has to wait for commits before it. Call with the stripe held. */
-void row_lock_note_version(struct row_locks *locks, uint64_t hash, uint64_t version);
-uint64_t row_lock_version(struct row_locks *locks, uint64_t hash);
+void row_lock_note_sequence(struct row_locks *locks, uint64_t hash, uint64_t sequence);
+uint64_t row_lock_sequence(struct row_locks *locks, uint64_t hash);
 
 /* Takes the stripes of several rows, each once, waiting as long as that needs: for changes of them
  * all at once. On threads that nobody who holds a stripe waits for. Leaves in place of the hashes
  * one of each stripe, `*count` of them, for the release. */
 void row_locks_acquire_many(struct row_locks *locks, uint64_t *hashes, size_t *count);
-/* `version`: the newest that entered the queue meanwhile. */
+/* `sequence`: the newest that entered the queue meanwhile. */
 void row_locks_release_many(struct row_locks *locks, const uint64_t *hashes, size_t count,
-                            uint64_t version);
+                            uint64_t sequence);
 
 /* Takes every stripe, waiting as long as that needs: for DropRowRange and schema barriers. Pool
  * threads only. */
 void row_locks_acquire_all(struct row_locks *locks);
-/* `version`: the newest that entered the queue meanwhile. */
-void row_locks_release_all(struct row_locks *locks, uint64_t version);
+/* `sequence`: the newest that entered the queue meanwhile. */
+void row_locks_release_all(struct row_locks *locks, uint64_t sequence);
 
 #endif

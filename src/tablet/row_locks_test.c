@@ -91,13 +91,13 @@ static void a_long_queue_needs_no_deep_stack(void **state)
     free(witness);
 }
 
-static void a_stripe_remembers_its_newest_version(void **state)
+static void stripe_remembers_its_newest_sequence(void **state)
 {
     struct row_lock_waiter waiter = {.granted = NULL};
     assert_true(row_lock_acquire(*state, ROW, &waiter));
-    row_lock_note_version(*state, ROW, 20);
-    row_lock_note_version(*state, ROW, 10);
-    assert_int_equal(row_lock_version(*state, ROW), 20);
+    row_lock_note_sequence(*state, ROW, 20);
+    row_lock_note_sequence(*state, ROW, 10);
+    assert_int_equal(row_lock_sequence(*state, ROW), 20);
     row_lock_release(*state, ROW);
 }
 
@@ -116,13 +116,16 @@ static void a_try_does_not_wait(void **state)
     row_lock_release(*state, OTHER_ROW);
 }
 
-static void who_had_all_leaves_a_version_on_each(void **state)
+static void release_all_stamps_every_stripe(void **state)
 {
     row_locks_acquire_all(*state);
     assert_false(row_lock_try(*state, ROW));
     row_locks_release_all(*state, 30);
-    for (uint64_t row = 0; row < 10000; row++)
-        assert_int_equal(row_lock_version(*state, row), 30);
+    for (uint64_t row = 0; row < 10000; row++) {
+        assert_true(row_lock_try(*state, row));
+        assert_int_equal(row_lock_sequence(*state, row), 30);
+        row_lock_release(*state, row);
+    }
 }
 
 static void rows_of_different_tables_have_different_hashes(void **state)
@@ -243,9 +246,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_free_row_is_had_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(who_waits_gets_it_in_turn, setup, teardown),
         cmocka_unit_test_setup_teardown(a_long_queue_needs_no_deep_stack, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_stripe_remembers_its_newest_version, setup, teardown),
+        cmocka_unit_test_setup_teardown(stripe_remembers_its_newest_sequence, setup, teardown),
         cmocka_unit_test_setup_teardown(a_try_does_not_wait, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_had_all_leaves_a_version_on_each, setup, teardown),
+        cmocka_unit_test_setup_teardown(release_all_stamps_every_stripe, setup, teardown),
         cmocka_unit_test(rows_of_different_tables_have_different_hashes),
         cmocka_unit_test_setup_teardown(one_at_a_time_has_a_row, setup, teardown),
     };

@@ -112,9 +112,9 @@ static bool wants_mending(const struct row_read_options *options, struct store_f
            (record.size <= SMALL_RECORD || record.size <= folded.bytes);
 }
 
-static uint64_t applied_version(const struct row_read_options *options)
+static uint64_t applied(const struct row_read_options *options)
 {
-    return options->commits == NULL ? 0 : commit_applied_version(options->commits);
+    return options->commits == NULL ? 0 : commit_applied(options->commits);
 }
 
 static bool wants_care(const struct row_read_options *options, bytes record)
@@ -243,7 +243,7 @@ static status read_record(struct keyspace *keyspace, const struct row_read_optio
                           bytes key, enum store_reach reach, struct row *row,
                           enum row_outcome *outcome)
 {
-    row->as_of = applied_version(options);
+    row->as_of = applied(options);
     TRY(get_record(keyspace, NULL, key, reach, row, outcome));
     if (*outcome != ROW_FOUND)
         return status_ok();
@@ -333,7 +333,7 @@ static status open_cursor(struct row_range_reader *reader, enum store_reach reac
     struct store_cursor_options options = {.lower = buffer_bytes(&reader->bounds.lower),
                                            .upper = buffer_bytes(&reader->bounds.upper),
                                            .reach = reach};
-    reader->as_of = applied_version(&reader->options);
+    reader->as_of = applied(&reader->options);
     TRY(store_cursor_create(reader->keyspace, &options, &reader->cursor));
     reader->reach = reach;
     reader->is_placed = true;

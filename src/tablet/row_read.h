@@ -44,7 +44,7 @@ struct row {
     struct cell_list cells;
     struct store_value value;
     bytes record; /* as it is stored, or would be if the row were in one piece; stays with cells */
-    uint64_t as_of;  /* commits up to this version are in it; of later ones, some may be */
+    uint64_t as_of;  /* commits up to this sequence are in it; of later ones, some may be */
     bool wants_care; /* the record is large, or has tombstones that wait for spilled cells: spill.h
                       */
     bool wants_mending; /* the record was in so many pieces that it should be stored anew */

@@ -128,11 +128,11 @@ struct tokens {
     int64_t opened_us; /* clock_steady_us: generation 0 begins */
     struct shard shards[SHARDS];
 
-    atomic_ullong newest_record; /* its version; raised by the commit thread alone */
+    atomic_ullong newest_record; /* its sequence; raised by the commit thread alone */
     /* Maintenance's. */
-    int64_t generation;             /* the newest that it saw */
-    uint64_t versions[GENERATIONS]; /* newest_record, seen in that generation; 0: not looked at */
-    uint64_t deleted_version;       /* up to here */
+    int64_t generation;              /* the newest that it saw */
+    uint64_t sequences[GENERATIONS]; /* newest_record, seen in that generation; 0: not looked at */
+    uint64_t deleted_sequence;       /* up to here */
 };
 
 static int64_t generation_now(const struct tokens *tokens)
@@ -253,21 +253,21 @@ struct record {
     uint64_t value[2]; /* little-endian */
 };
 
-static struct record record_of(uint64_t version, struct fingerprint fingerprint)
+static struct record record_of(uint64_t sequence, struct fingerprint fingerprint)
 {
     struct record record = {
         .value = {htole64(fingerprint.words[0]), htole64(fingerprint.words[1])}};
-    version = htobe64(version);
+    sequence = htobe64(sequence);
     record.key[0] = TOKEN_RECORD;
-    memcpy(record.key + 1, &version, sizeof version);
+    memcpy(record.key + 1, &sequence, sizeof sequence);
     return record;
 }
 
-static uint64_t version_of(const struct record *record)
+static uint64_t sequence_of(const struct record *record)
 {
-    uint64_t version;
-    memcpy(&version, record->key + 1, sizeof version);
-    return be64toh(version);
+    uint64_t sequence;
+    memcpy(&sequence, record->key + 1, sizeof sequence);
+    return be64toh(sequence);
 }
 
 static bytes key_of(const struct record *record)
@@ -275,13 +275,13 @@ static bytes key_of(const struct record *record)
     return bytes_make(record->key, sizeof record->key);
 }
 
-void tokens_put_record(struct tokens *tokens, struct store_batch *batch, uint64_t version,
+void tokens_put_record(struct tokens *tokens, struct store_batch *batch, uint64_t sequence,
                        struct fingerprint fingerprint)
 {
-    struct record record = record_of(version, fingerprint);
+    struct record record = record_of(sequence, fingerprint);
     store_batch_put(batch, tokens->options.catalog, key_of(&record),
                     bytes_make(record.value, sizeof record.value));
-    atomic_store_explicit(&tokens->newest_record, version, memory_order_relaxed);
+    atomic_store_explicit(&tokens->newest_record, sequence, memory_order_relaxed);
 }
 
 static status check_record(bytes key, bytes value)
@@ -336,7 +336,7 @@ static status load_record(struct tokens *tokens, bytes key, bytes value)
     if (set_with(shard, fingerprint) == NULL)
         s = add_new(tokens, shard, fingerprint);
     pthread_mutex_unlock(&shard->lock);
-    tokens->versions[0] = version_of(&record); /* the last one's stays */
+    tokens->sequences[0] = sequence_of(&record); /* the last one's stays */
     return s;
 }
 
@@ -353,13 +353,13 @@ static status load(struct tokens *tokens)
     return s;
 }
 
-static status delete_up_to(const struct tokens *tokens, uint64_t version)
+static status delete_up_to(const struct tokens *tokens, uint64_t sequence)
 {
     struct store_batch *batch = store_batch_create();
     if (batch == NULL)
         return status_out_of_memory();
     struct record first = record_of(0, free_slot);
-    struct record behind = record_of(version + 1, free_slot);
+    struct record behind = record_of(sequence + 1, free_slot);
     store_batch_delete_range(batch, tokens->options.catalog, key_of(&first), key_of(&behind));
     status s = store_write(tokens->options.store, batch, STORE_ASYNC);
     store_batch_destroy(batch);
@@ -371,20 +371,20 @@ status tokens_delete_records(struct tokens *tokens)
 {
     CHECK_MAGIC(tokens, TOKENS_MAGIC);
     int64_t now = generation_now(tokens);
-    uint64_t forgotten = tokens->deleted_version;
+    uint64_t forgotten = tokens->deleted_sequence;
     if (now - tokens->generation > GENERATIONS)
         tokens->generation = now - GENERATIONS;
     while (tokens->generation < now) {
-        uint64_t *version = &tokens->versions[++tokens->generation % GENERATIONS];
-        forgotten = *version > forgotten ? *version : forgotten;
-        *version = 0;
+        uint64_t *sequence = &tokens->sequences[++tokens->generation % GENERATIONS];
+        forgotten = *sequence > forgotten ? *sequence : forgotten;
+        *sequence = 0;
     }
-    tokens->versions[now % GENERATIONS] =
+    tokens->sequences[now % GENERATIONS] =
         atomic_load_explicit(&tokens->newest_record, memory_order_relaxed);
-    if (forgotten == tokens->deleted_version)
+    if (forgotten == tokens->deleted_sequence)
         return status_ok();
     TRY(delete_up_to(tokens, forgotten));
-    tokens->deleted_version = forgotten;
+    tokens->deleted_sequence = forgotten;
     return status_ok();
 }
 
@@ -406,7 +406,7 @@ status tokens_open(const struct tokens_options *options, struct tokens **out)
         tokens_close(tokens);
         return s;
     }
-    atomic_init(&tokens->newest_record, tokens->versions[0]);
+    atomic_init(&tokens->newest_record, tokens->sequences[0]);
     *out = tokens;
     return status_ok();
 }

@@ -4,7 +4,7 @@
  * A client gives such a write a token. A write is known by its fingerprint, 128 bits of table, row
  * key and token, which is remembered in memory, and in a record of the catalog's keyspace:
  *
- *     'I' <commit version, 8 bytes, big-endian>     the fingerprint, 2 words, little-endian
+ *     'I' <commit sequence, 8 bytes, big-endian>     the fingerprint, 2 words, little-endian
  *
  * Invariants
  *  1. The record is in the same batch as the change: after a crash both are there, or neither.
@@ -64,8 +64,8 @@ void tokens_forget(struct tokens *tokens, struct fingerprint fingerprint);
  * both counts are the same; else somebody may have claimed the token anew. */
 bool tokens_remember(struct tokens *tokens, struct fingerprint fingerprint, uint64_t *failures);
 
-/* Adds the record to the batch of the write. The commit thread's alone: versions rise. */
-void tokens_put_record(struct tokens *tokens, struct store_batch *batch, uint64_t version,
+/* Adds the record to the batch of the write. The commit thread's alone: sequences rise. */
+void tokens_put_record(struct tokens *tokens, struct store_batch *batch, uint64_t sequence,
                        struct fingerprint fingerprint);
 
 /* Deletes the records of what has been forgotten: maintenance's alone, to be called now and then.
