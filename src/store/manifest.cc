@@ -158,6 +158,7 @@ struct manifest_findings {
     uint64_t whole = 0;   /* so many bytes of the recorded one are; 0: it is missing */
     uint64_t copied = 0;  /* and of its copy */
     bool is_lost = false; /* neither says which tables count */
+    synced_record known;  /* the manifest and its length are what is known of them */
 };
 
 static status read_current(const store *store, uint64_t *out)
@@ -191,6 +192,16 @@ static status look(const store *store, const synced_record &recorded, manifest_f
         return status_ok();
     TRY(find_whole(store, name, &out->whole));
     return find_whole(store, name + ".copy", &out->copied);
+}
+
+/* Of one that SYNCED knows nothing of. */
+static std::string describe_unrecorded(const manifest_findings &found)
+{
+    char text[256] = "";
+    if (found.whole < found.copied)
+        snprintf(text, sizeof text, "%s is damaged, or ends, at byte %llu, and its copy has %llu",
+                 manifest_name(found.current).c_str(), (number)found.whole, (number)found.copied);
+    return text;
 }
 
 /* What is wrong; empty: nothing. */
@@ -258,16 +269,20 @@ static status refuse(manifest_findings *found, const store *store, const std::st
                        store->directory.c_str(), words.c_str());
 }
 
-/* What SYNCED would know of it is not known. */
-static status judge_unrecorded(const store *store, manifest_findings *found)
+/* What SYNCED would know of it is not known: how far it was synced, its copy says, which never has
+ * more than was written to it. */
+static status look_unrecorded(const store *store, manifest_findings *out)
 {
-    TRY(read_current(store, &found->current));
-    if (found->current == 0)
-        return refuse(found, store, "the file CURRENT is missing, or damaged, as is SYNCED");
-    std::string name = manifest_name(found->current);
-    TRY(find_whole(store, name, &found->whole));
-    return found->whole == 0
-               ? refuse(found, store, name + " is missing, or damaged from its beginning")
+    TRY(read_current(store, &out->current));
+    if (out->current == 0)
+        return refuse(out, store, "the file CURRENT is missing, or damaged, as is SYNCED");
+    std::string name = manifest_name(out->current);
+    TRY(find_whole(store, name, &out->whole));
+    TRY(find_whole(store, name + ".copy", &out->copied));
+    out->known.manifest = out->current;
+    out->known.manifest_length = std::max(out->whole, out->copied);
+    return out->known.manifest_length == 0
+               ? refuse(out, store, name + " is missing, or damaged from its beginning")
                : status_ok();
 }
 
@@ -275,13 +290,12 @@ static status judge_unrecorded(const store *store, manifest_findings *found)
 static status judge(const store *store, const synced_record &recorded, bool may_restore,
                     manifest_findings *found, std::string *words)
 {
-    if (recorded.manifest == 0)
-        return judge_unrecorded(store, found);
-    TRY(look(store, recorded, found));
-    *words = describe(*found, recorded);
+    found->known = recorded;
+    TRY(recorded.manifest == 0 ? look_unrecorded(store, found) : look(store, recorded, found));
+    *words = recorded.manifest == 0 ? describe_unrecorded(*found) : describe(*found, recorded);
     if (words->empty())
         return status_ok();
-    if (std::max(found->whole, found->copied) < recorded.manifest_length)
+    if (std::max(found->whole, found->copied) < found->known.manifest_length)
         return refuse(found, store, *words + ", and so is its copy");
     if (!may_restore)
         return status_make(STATUS_DATA_LOSS,
@@ -309,5 +323,5 @@ status check_manifest(store *store, const synced_record &recorded, bool may_rest
     status s = judge(store, recorded, may_restore, &found, words);
     store->has_lost_manifest = found.is_lost;
     TRY(s);
-    return words->empty() ? status_ok() : status_from(restore(store, recorded, found));
+    return words->empty() ? status_ok() : status_from(restore(store, found.known, found));
 }

@@ -153,6 +153,30 @@ static void a_format_and_synced_that_are_gone_are_made_anew(void **state)
     assert_format(f, "trestle 3\n");
 }
 
+/* RocksDB would take what is left of it for all of it, and delete the table. Where the copy has
+ * more it counts. */
+static void a_manifest_without_synced_comes_back_from_its_copy(void **state)
+{
+    struct fixture *f = *state;
+    stop_with_a_table(f);
+    for (int bytes = 0; bytes < 300; bytes = 2 * bytes + 1) {
+        cut_power(f, 0);
+        take_away(path_in_copy(f, "SYNCED"));
+        if (bytes == 0)
+            take_away(manifest_of(f, ""));
+        else
+            cut(manifest_of(f, ""), bytes);
+        expect_loss(f, "With --salvage the server");
+        f->of_copy.salvage = true;
+        expect(f, STORE_LOG_LOST);
+        assert_value(of_copy(f), "in a table", "1");
+        assert_value(of_copy(f), "in the log", "2");
+        assert_ok(store_accept_loss(f->other));
+        close_copy(f);
+        f->of_copy.salvage = false;
+    }
+}
+
 /* A copy that cannot be written is none, and nobody minds. */
 static void what_fails_in_the_copy_stops_nobody(void **state)
 {
@@ -235,6 +259,7 @@ int main(void)
         TEST(a_current_that_is_gone_or_wrong_is_made_anew),
         TEST(a_format_that_is_gone_or_wrong_is_made_anew),
         TEST(a_format_and_synced_that_are_gone_are_made_anew),
+        TEST(a_manifest_without_synced_comes_back_from_its_copy),
         TEST(what_fails_in_the_copy_stops_nobody),
         TEST(a_manifest_is_brought_back_in_several_attempts),
         TEST(an_abandoned_directory_gets_no_manifest),
