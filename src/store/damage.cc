@@ -717,7 +717,8 @@ bool damage_watch::close(keyspace *keyspace, const rocksdb::SstFileMetaData &fil
     status_ignore(let_compact(keyspace, false));
     if (!findings.whole.empty())
         close_one(keyspace, file, {}, findings.whole);
-    for (const bad_block &block : findings.blocks)
+    for (const bad_block &block :
+         findings.whole.empty() ? findings.blocks : std::vector<bad_block>())
         close_one(keyspace, file, block,
                   "the block at byte " + std::to_string(block.offset) + " is not what was written" +
                       (block.is_deleted ? "; all that it had was deleted since" : ""));
@@ -778,9 +779,9 @@ void damage_watch::stand_in_for(keyspace *keyspace, const rocksdb::SstFileMetaDa
 {
     uint64_t number = file.file_number;
     bool is_for_good = may_give_up && keyspace->closed.remembers(number) && keep(file);
-    if (findings.whole.empty() && is_for_good)
+    if (is_for_good && !findings.blocks.empty())
         store->stand_ins->put_blocks(number, findings.blocks);
-    else if (!findings.whole.empty() && (is_for_good || !is_being_compacted(keyspace, number)))
+    if (!findings.whole.empty() && (is_for_good || !is_being_compacted(keyspace, number)))
         status_ignore(
             store->stand_ins->put_table(number, file.size, file.smallestkey, is_for_good));
 }

@@ -197,7 +197,7 @@ class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
                          const IOStatus &failed) const
     {
         std::shared_ptr<const stand_in> here = all->find(number);
-        if (here == nullptr || here->is_table())
+        if (here == nullptr || here->blocks.empty())
             return failed;
         uint64_t at = offset, end = offset + size, count = 0;
         auto within = [&](uint64_t place) { return std::min(std::max(place, at), end); };
@@ -213,11 +213,12 @@ class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
         return s;
     }
 
-    /* Damaged blocks look empty while the table is mended. */
+    /* Damaged blocks look empty while the table is mended; of one that has a stand-in as a whole
+     * those that RocksDB meets, which had opened it before. */
     void cover(uint64_t offset, rocksdb::Slice *result, char *scratch, const IOStatus &s) const
     {
         std::shared_ptr<const stand_in> here = all->find(number);
-        if (here == nullptr || !s.ok() || here->is_table())
+        if (here == nullptr || !s.ok() || here->blocks.empty())
             return;
         if (result->data() != scratch)
             memcpy(scratch, result->data(), result->size());

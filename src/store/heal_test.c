@@ -76,6 +76,52 @@ static void damaged_blocks_heal(void **state)
     assert_heals(f, 1);
 }
 
+static uint64_t take_number(const uint8_t **at)
+{
+    uint64_t number = 0;
+    for (unsigned shift = 0;; shift += 7) {
+        number |= (uint64_t)(**at & 0x7f) << shift;
+        if ((*(*at)++ & 0x80) == 0)
+            return number;
+    }
+}
+
+/* Where the index of a table begins, by its footer: behind the filter, which follows the data. */
+static long index_at(const char *path)
+{
+    enum { FOOTER = 53 };
+    uint8_t footer[FOOTER];
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -FOOTER, SEEK_END), 0);
+    assert_int_equal(fread(footer, 1, FOOTER, file), FOOTER);
+    assert_int_equal(fclose(file), 0);
+    const uint8_t *at = footer + 1;
+    take_number(&at);
+    take_number(&at);
+    return (long)take_number(&at);
+}
+
+/* RocksDB opens such a table, and comes to the block when it compacts that away. */
+static void a_damaged_filter_and_a_block_of_data_heal(void **state)
+{
+    struct fixture *f = *state;
+    char path[512];
+    fill(f, 0, KEYS, 0);
+    newest_table(f, path);
+    long index = index_at(path);
+    store_close(f->store);
+    flip(path, (off_t)index - 8);
+    flip(path, 700000);
+    f->store = NULL;
+    assert_ok(store_open(&f->options, &f->store));
+    f->keyspace = store_keyspace_find(f->store, 7);
+    look(f);
+    wait_for_ranges(f, 1);
+    assert_all(f, 0);
+    assert_heals(f, 0);
+}
+
 static void a_missing_table_heals(void **state)
 {
     struct fixture *f = *state;
@@ -445,6 +491,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(damaged_blocks_heal),
+        TEST(a_damaged_filter_and_a_block_of_data_heal),
         TEST(a_missing_table_heals),
         TEST(a_table_with_damage_is_compacted_around_it),
         TEST(what_is_not_remembered_is_not_compacted_away),

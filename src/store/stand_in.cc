@@ -131,8 +131,11 @@ status stand_ins::put_table(uint64_t file, uint64_t size, const std::string &sma
 {
     return guarded([&] {
         auto made = std::make_shared<stand_in>();
+        std::shared_ptr<const stand_in> former = find(file);
         made->size = size;
         made->is_for_good = is_for_good;
+        if (former != nullptr) /* for who has it open */
+            made->blocks = former->blocks;
         TRY(make_table(smallest, &made->table));
         if (made->table.size() > size)
             return status_make(STATUS_DATA_LOSS, "the table file %06llu.sst is too small",

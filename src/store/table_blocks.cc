@@ -220,8 +220,12 @@ class table_look {
     bool run()
     {
         std::map<std::string, std::string> properties;
-        if (!read_footer() || !read_meta_blocks(&properties))
+        if (!read_footer())
             return false;
+        if (!read_meta_blocks(&properties)) {
+            look_further(properties);
+            return false;
+        }
         if (summary != nullptr)
             note_family(properties);
         sections = sections_of(properties);
@@ -229,6 +233,16 @@ class table_look {
     }
 
   private:
+    /* RocksDB opens a table without some of its meta blocks, and then meets damaged blocks of data
+     * by itself: they are to have stand-ins, too. */
+    void look_further(const std::map<std::string, std::string> &properties)
+    {
+        std::string why = findings->whole;
+        if (summary == nullptr && !properties.empty())
+            read_index(properties);
+        findings->whole = why;
+    }
+
     /* Always false. */
     bool doubt(const char *what)
     {
@@ -319,11 +333,14 @@ class table_look {
         if (!read_expanded(meta, &list))
             return doubt("the list of its meta blocks is damaged");
         block_walk walk(list, false);
+        bool is_whole = true;
         while (walk.next()) {
             handle at;
             Slice value = walk.value;
-            if (!take_handle(&value, &at) || !read_block(at, &block))
-                return doubt("one of its meta blocks is damaged");
+            if (!take_handle(&value, &at) || !read_block(at, &block)) {
+                is_whole = doubt("one of its meta blocks is damaged");
+                continue;
+            }
             if (walk.key == "rocksdb.properties" && !read_properties(at, properties))
                 return doubt("its properties are damaged");
             if (walk.key == "rocksdb.properties" && !is_itself(*properties))
@@ -331,7 +348,7 @@ class table_look {
             if (walk.key == "rocksdb.range_del" && summary != nullptr && !note_deleted(at, block))
                 return doubt("one of its meta blocks is damaged");
         }
-        return walk.is_sound || doubt("the list of its meta blocks is damaged");
+        return is_whole && (walk.is_sound || doubt("the list of its meta blocks is damaged"));
     }
 
     bool read_properties(const handle &at, std::map<std::string, std::string> *out)
