@@ -65,6 +65,7 @@ struct read_rows {
     struct buffer last_told; /* if so: the last key that it was sent, as a row or as progress */
     struct filter *filter;
     struct row_ranges ranges;
+    bool is_point; /* `ranges` is one row */
     struct scan *scan;
     struct task task;
     enum awaited awaits; /* loop's thread only */
@@ -412,7 +413,11 @@ static enum slice_end fill_messages(struct read_rows *self, enum store_reach rea
 {
     struct clock *clock = cluster_clock(self->data.bigtable->cluster);
     int64_t now_us = clock_steady_us(clock);
-    struct slice_time time = {.began_us = now_us, .over_us = now_us + slice_us, .look_at = 1};
+    struct slice_time time = {
+        .began_us = now_us,
+        .over_us = now_us + slice_us,
+        .look_at = self->is_point ? 2 : 1, /* behind one row, or its first piece, is the end */
+    };
     enum slice_end end;
     *result = status_ok();
     do {
@@ -647,12 +652,6 @@ static bool is_cancelled(const void *call)
     return grpc_call_is_cancelled(call);
 }
 
-/* Who asks for one row gets no more room than that mostly needs. */
-static size_t room_for(const struct row_ranges *ranges)
-{
-    return ranges->count == 1 && ranges->items[0].is_point ? ROOM_FOR_ROW : ROOM_FOR_ROWS;
-}
-
 static status open_scan(struct read_rows *self)
 {
     struct data_call *data = &self->data;
@@ -664,7 +663,8 @@ static status open_scan(struct read_rows *self)
         TRY(row_ranges_intersect(&self->ranges, &view->rows, data->arena));
     TRY(filter_compile(request->filter, data->arena, &self->filter));
     TRY(check_families(self, schema));
-    self->room = room_for(&self->ranges);
+    self->is_point = self->ranges.count == 1 && self->ranges.items[0].is_point;
+    self->room = self->is_point ? ROOM_FOR_ROW : ROOM_FOR_ROWS;
     return scan_create(&(struct scan_spec){.table = data->table,
                                            .ranges = self->ranges.items,
                                            .range_count = self->ranges.count,

@@ -97,7 +97,7 @@ static status prepare(struct scan *scan, const struct scan_spec *spec)
         .defer_after = spec->defers_values ? SCAN_VALUES_KEPT : 0,
         .looks_at_left = filter_looks_at_values(spec->filter)};
     /* A coin for row_sample: different for each scan. */
-    scan->random = (uint64_t)clock_steady_us(cluster->options.clock) ^ (uintptr_t)scan;
+    scan->random = (uint64_t)scan->options.now_us ^ (uintptr_t)scan;
     return status_ok();
 }
 
