@@ -6,7 +6,8 @@
 
 #define MINUTE_US (INT64_C(60) * 1000000)
 
-enum { FEW_KINDS = 4 };
+/* `ALIKE_US`: gaps that differ by so much are alike, however short they are. */
+enum { FEW_KINDS = 4, ALIKE_US = 100, UNLIKE_PERCENT = 60 };
 
 struct tops {
     size_t count;
@@ -30,7 +31,9 @@ struct caller {
     enum ds_usage_call call;
     uint64_t kind;
     int64_t ended_us; /* the last call */
+    int64_t gap_us;   /* before it */
     int64_t gaps_us;  /* in all */
+    uint64_t unlike;  /* gaps more than twice as long, or less than half, as the one before */
     uint64_t length;
     bool is_loop;
 };
@@ -192,20 +195,50 @@ static struct caller *caller_of(struct ds_usage_sums *sums, const struct ds_usag
     return oldest;
 }
 
+static bool are_unlike(int64_t a_us, int64_t b_us)
+{
+    return a_us > 2 * b_us + ALIKE_US || b_us > 2 * a_us + ALIKE_US;
+}
+
+static void begin_run(struct caller *caller)
+{
+    caller->length = 1;
+    caller->gap_us = caller->gaps_us = 0;
+    caller->unlike = 0;
+    caller->is_loop = false;
+}
+
+static void lengthen_run(struct caller *caller, int64_t gap_us)
+{
+    if (caller->length > 1)
+        caller->unlike += are_unlike(caller->gap_us, gap_us);
+    caller->length++;
+    caller->gap_us = gap_us;
+    caller->gaps_us += gap_us;
+}
+
+/* A loop takes about as long each time. Of gaps between what comes by chance, at any rate, two in
+ * three are unlike the one before; of those of a loop on a machine that has ten times as much to do
+ * as it can, a half. */
+static bool is_regular(const struct caller *caller)
+{
+    return caller->length >= DS_USAGE_RUN &&
+           caller->gaps_us <= (int64_t)caller->length * DS_USAGE_RUN_MEAN_US &&
+           caller->unlike * 100 < caller->length * UNLIKE_PERCENT;
+}
+
 /* How many calls, with this one, have been found to be of a loop by it. One that begins before the
  * one before has ended does not wait for that, as who could have asked for both at once does. */
 static uint64_t follow(struct caller *caller, const struct ds_usage_event *event)
 {
-    bool goes_on = caller->length > 0 && event->begun_us >= caller->ended_us &&
-                   event->begun_us - caller->ended_us <= DS_USAGE_RUN_GAP_US;
-    int64_t gap_us = goes_on ? event->begun_us - caller->ended_us : 0;
-    caller->length = goes_on ? caller->length + 1 : 1;
-    caller->gaps_us = goes_on ? caller->gaps_us + gap_us : 0;
-    caller->is_loop = goes_on && caller->is_loop;
+    int64_t gap_us = caller->length == 0 ? -1 : event->begun_us - caller->ended_us;
+    if (gap_us < 0 || gap_us > DS_USAGE_RUN_GAP_US)
+        begin_run(caller);
+    else
+        lengthen_run(caller, gap_us);
     if (event->ended_us > caller->ended_us)
         caller->ended_us = event->ended_us;
-    if (caller->length < DS_USAGE_RUN ||
-        caller->gaps_us > (int64_t)caller->length * DS_USAGE_RUN_MEAN_US)
+    if (!is_regular(caller))
         return 0;
     uint64_t found = caller->is_loop ? 1 : caller->length;
     caller->is_loop = true;

@@ -24,7 +24,7 @@ enum {
 
 #define DS_USAGE_PERIOD_US   (INT64_C(1800) * 1000000)
 #define DS_USAGE_RUN_GAP_US  (INT64_C(100) * 1000) /* at most, between two calls of a loop */
-#define DS_USAGE_RUN_MEAN_US (INT64_C(10) * 1000)  /* and on average */
+#define DS_USAGE_RUN_MEAN_US (INT64_C(20) * 1000)  /* and on average */
 
 /* Two are the same if their hashes are: texts may be cut. */
 struct ds_usage_name {

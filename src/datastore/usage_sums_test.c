@@ -5,6 +5,7 @@
 #include "base/failmalloc.h"
 #include "base/testing.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #define SECOND_US (INT64_C(1000) * 1000)
@@ -160,6 +161,34 @@ static void calls_that_come_now_and_then_are_no_loop(void **state)
     assert_int_equal(number(f, "A", DS_SINGLE_LOOKUPS), 600);
 }
 
+/* The gap before the next call of many that come by chance, some hundred a second: as a logarithm
+ * of a number that is drawn. */
+static int64_t gap_by_chance(uint64_t *state)
+{
+    *state = *state * 6364136223846793005 + 1442695040888963407;
+    double drawn = (double)((*state >> 11) + 1) / (double)(UINT64_C(1) << 53);
+    return (int64_t)(-log(drawn) * 5000);
+}
+
+static void calls_that_come_by_chance_are_no_loop(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t draws = 1;
+    for (size_t i = 0; i < 5000; i++)
+        make_singles(f, 1, gap_by_chance(&draws), 1);
+    assert_int_equal(number(f, "A", DS_SINGLE_LOOKUPS), 5000);
+    assert_true(number(f, "A", DS_LOOKUPS_IN_LOOPS) < 1000);
+}
+
+/* A loop beside other work is held up now and then. */
+static void a_loop_may_be_held_up(void **state)
+{
+    struct fixture *f = *state;
+    for (size_t i = 0; i < 300; i++)
+        make_singles(f, 1, i % 5 == 0 ? 40000 : 2000 + 10 * (int64_t)i, 1);
+    assert_int_equal(number(f, "A", DS_LOOKUPS_IN_LOOPS), 300);
+}
+
 /* Each begins before the last has ended: many at once share the connection. */
 static void calls_that_overlap_are_no_loop(void **state)
 {
@@ -307,6 +336,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(kinds_are_bounded, setup, teardown),
         cmocka_unit_test_setup_teardown(calls_in_a_row_are_a_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(calls_that_come_now_and_then_are_no_loop, setup, teardown),
+        cmocka_unit_test_setup_teardown(calls_that_come_by_chance_are_no_loop, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_loop_may_be_held_up, setup, teardown),
         cmocka_unit_test_setup_teardown(calls_that_overlap_are_no_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(calls_of_many_are_no_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(sampled_calls_are_not_followed, setup, teardown),
