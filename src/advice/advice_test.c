@@ -386,6 +386,28 @@ static void what_requests_show_since_then(void **state)
     assert_null(memmem(ramp->keys[0].data, ramp->keys[0].size, "person", strlen("person")));
 }
 
+/* Fewer requests count if they came at once. */
+static void a_row_that_all_ask_for_is_hot(void **state)
+{
+    struct made_sample *sample = *state;
+    struct advice_minute minute = {6, HOT_ROW_MINUTE};
+    struct advice_tablet tablet = {.minutes = &minute, .count = 1};
+    const struct advice_sign sign = {.kind = ADVICE_HOT_ROW,
+                                     .start = bytes_of("m"),
+                                     .end = bytes_of("n"),
+                                     .key = bytes_of("m"),
+                                     .share = 0.6,
+                                     .total = HOT_ROW_REQUESTS};
+    sample->seen.signs = &sign;
+    sample->seen.sign_count = 1;
+    sample_expect(sample, NULL); /* over an hour */
+    sample->seen.tablets = &tablet;
+    sample->seen.tablet_count = 1;
+    sample_expect(sample, "hot-key");
+    minute.requests--;
+    sample_expect(sample, NULL);
+}
+
 static void rows_that_are_rewritten(void **state)
 {
     struct made_sample *sample = *state;
@@ -546,6 +568,7 @@ int main(void)
         TEST(counted_loads_that_rise),
         TEST(a_load_that_is_over),
         TEST(what_requests_show_since_then),
+        TEST(a_row_that_all_ask_for_is_hot),
         TEST(rows_that_are_rewritten),
         TEST(names_of_siblings),
         TEST(small_tables),

@@ -53,14 +53,14 @@ static void show_range(struct advisor *advisor, struct advice_finding *finding,
     finding_add_keys_of_range(finding, advisor->seen);
 }
 
-/* The sign of the kind with the greatest share; NULL without one that counts. */
+/* The sign of the kind with the greatest share, of so many requests; NULL without one. */
 static const struct advice_sign *find_sign(const struct advice_observations *seen,
-                                           enum advice_sign_kind kind)
+                                           enum advice_sign_kind kind, uint64_t least)
 {
     const struct advice_sign *found = NULL;
     for (size_t i = 0; i < seen->sign_count; i++) {
         const struct advice_sign *sign = &seen->signs[i];
-        if (sign->kind == kind && sign->total >= HOT_REQUESTS &&
+        if (sign->kind == kind && sign->total >= least &&
             (found == NULL || sign->share > found->share))
             found = sign;
     }
@@ -81,9 +81,9 @@ static status advise_on_counted_range(struct advisor *advisor)
 {
     const struct advice_observations *seen = advisor->seen;
     struct advice_finding *finding;
-    const struct advice_sign *writes = find_sign(seen, ADVICE_HOT_WRITES);
-    const struct advice_sign *reads = find_sign(seen, ADVICE_HOT_READS);
-    const struct advice_sign *frontier = find_sign(seen, ADVICE_WRITE_FRONTIER);
+    const struct advice_sign *writes = find_sign(seen, ADVICE_HOT_WRITES, HOT_REQUESTS);
+    const struct advice_sign *reads = find_sign(seen, ADVICE_HOT_READS, HOT_REQUESTS);
+    const struct advice_sign *frontier = find_sign(seen, ADVICE_WRITE_FRONTIER, HOT_REQUESTS);
     const struct advice_sign *sign = frontier != NULL ? frontier : writes != NULL ? writes : reads;
     if (sign == NULL)
         return status_ok();
@@ -131,10 +131,27 @@ static status advise_on_hot_range(struct advisor *advisor)
     return status_ok();
 }
 
+static double busiest_minute(const struct advice_observations *seen)
+{
+    double most = 0;
+    for (size_t i = 0; i < seen->tablet_count; i++)
+        for (size_t j = 0; j < seen->tablets[i].count; j++)
+            if (seen->tablets[i].minutes[j].requests > most)
+                most = seen->tablets[i].minutes[j].requests;
+    return most;
+}
+
+/* Fewer requests count where they came within minutes. */
+static uint64_t requests_for_a_row(const struct advice_observations *seen)
+{
+    return busiest_minute(seen) >= HOT_ROW_MINUTE ? HOT_ROW_REQUESTS : HOT_REQUESTS;
+}
+
 static status advise_on_counted_key(struct advisor *advisor)
 {
     struct advice_finding *finding;
-    const struct advice_sign *sign = find_sign(advisor->seen, ADVICE_HOT_ROW);
+    const struct advice_sign *sign =
+        find_sign(advisor->seen, ADVICE_HOT_ROW, requests_for_a_row(advisor->seen));
     if (sign == NULL || sign->share * 100 < HOT_ROW_PERCENT)
         return status_ok();
     TRY(advise(advisor, RULE_hot_key, &finding,

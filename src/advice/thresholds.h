@@ -62,8 +62,10 @@ enum {
     HOT_PERCENT = 10,
     HOT_TIMES = 2,
     HOT_SHARE_PERCENT = 50,
-    HOT_REQUESTS = 5000,  /* that were counted, for what they show to count */
-    HOT_ROW_PERCENT = 50, /* of the requests for single rows */
+    HOT_REQUESTS = 5000,     /* that were counted, for what they show to count */
+    HOT_ROW_PERCENT = 50,    /* of the requests for single rows */
+    HOT_ROW_REQUESTS = 2000, /* that were counted, if its tablet had in some minute: */
+    HOT_ROW_MINUTE = 1000,
     RAMP_PERCENT = 40,
     RAMP_TIMES = 2,
     RAMP_FIRST_RATE = 500, /* requests a second that a tablet, or a kind, may begin with */

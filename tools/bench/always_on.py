@@ -48,6 +48,7 @@ METRICS_OF_CALLS = "metrics by method and profile"
 # Who of the server is asked about, with all that they call.
 COUNTERS = {
     "heat": r"heat_begin|heat_end_read|heat_counts_\w+",
+    "what requests do": r"request_usage_\w+",
     "slow requests": r"slow_log_concerns",
     METRICS_OF_CALLS: r"metrics_rpc_ended|metrics_profile",
 }
