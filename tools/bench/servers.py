@@ -37,15 +37,25 @@ class Server:
     def __enter__(self):
         self.directory = tempfile.TemporaryDirectory(prefix="trestle-bench-", dir=ROOT / "build")
         self.data = Path(self.directory.name) / "data"
+        self.start(self.command)
+        self.await_start()
+        return self
+
+    def start(self, command):
         port = free_port()
         self.endpoint = f"127.0.0.1:{port}"
         names = {"endpoint": self.endpoint, "port": port, "data": self.data}
-        with open(Path(self.directory.name) / "log", "wb") as log:
-            command = [part.format(**names) for part in self.command]
+        with open(Path(self.directory.name) / "log", "ab") as log:
+            command = [part.format(**names) for part in command]
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
         self.pid = self.process.pid
+
+    def await_start(self):
         wait_for(self.endpoint, self.process)
-        return self
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
 
     def __exit__(self, *_):
         self.process.terminate()
