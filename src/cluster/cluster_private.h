@@ -1,6 +1,8 @@
 /* A cluster's insides, for the files of cluster/.
  *
  * Locks, in the order in which they may be taken (docs/internals/threads.md):
+ *   usage.lock   of one table, see usage_store.h; held over a read of what is kept, so for threads
+ *                that may block; that of usage_counts.h is taken within it by nobody, and is a leaf
  *   admin        one administrative change, split or merge at a time; held across catalog writes
  *   index_lock   the array of tables; held for a search or a move of pointers
  *   traffic.lock what is told of tables' traffic

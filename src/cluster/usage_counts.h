@@ -13,7 +13,7 @@
  *  3. What was counted is of the present day, or of the one before: older days go. (Days begin when
  *     the first request was counted, by the wall clock.)
  *
- * Each table that was asked for has about 7 KB. */
+ * Each table that was asked for has about 9 KB. */
 #ifndef TRESTLE_CLUSTER_USAGE_COUNTS_H
 #define TRESTLE_CLUSTER_USAGE_COUNTS_H
 
