@@ -1,6 +1,8 @@
 /* Tests of transactions: their ids, their ends, and what they have read. */
 #include "base/testing.h"
+#include "datastore/database.h"
 #include "datastore/transaction.h"
+#include "datastore/usage.h"
 
 #include <stdatomic.h>
 
@@ -252,6 +254,72 @@ static void a_request_waits_for_the_one_before(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void count_one(void *context, const struct ds_transaction *transaction)
+{
+    assert_false(transaction->is_read_only);
+    ++*(size_t *)context;
+}
+
+/* Transactions of the database that may write and were given back at this time or before. */
+static size_t left(struct fixture *f, const struct ds_database *database, int64_t until_us)
+{
+    size_t count = 0;
+    ds_transactions_visit_left(f->transactions, database, until_us, count_one, &count);
+    return count;
+}
+
+static void those_that_nobody_uses_are_told(void **state)
+{
+    struct fixture *f = *state;
+    uint8_t id[DS_TRANSACTION_ID_SIZE];
+    struct ds_transaction *read_only, *used;
+    begin(f, id);
+    assert_ok(begin_one(f, true, &read_only));
+    ds_transaction_give_back(f->transactions, read_only);
+    assert_ok(begin_one(f, false, &used));
+    assert_int_equal(left(f, &first, f->hands.us), 1);
+    assert_int_equal(left(f, &first, f->hands.us - 1), 0);
+    assert_int_equal(left(f, &second, f->hands.us), 0);
+    f->hands.us += 1000;
+    ds_transaction_give_back(f->transactions, used);
+    assert_int_equal(left(f, &first, f->hands.us - 1000), 1);
+    assert_int_equal(left(f, &first, f->hands.us), 2);
+}
+
+/* Those that may write count for the kind that they read first. */
+static void those_that_expire_are_counted(void **state)
+{
+    static const uint8_t row[] = {'E', 0, 1, 'O', 'r', 'd', 'e', 'r', 0, 1, 1};
+    struct fixture *f = *state;
+    struct ds_open_database open = {.next = NULL};
+    struct ds_usage *usage;
+    struct ds_usage_view view;
+    struct ds_transaction *transaction;
+    struct arena *arena = arena_create(1 << 20);
+    assert_ok(ds_usage_create(&f->hands.clock, &usage));
+    open.usage = ds_usage_database_create(usage);
+    ds_transactions_destroy(f->transactions);
+    assert_ok(ds_transactions_create(&f->hands.clock, f->metrics, NULL, usage, MOST_BYTES,
+                                     &f->transactions));
+    for (size_t i = 0; i < 3; i++) {
+        assert_ok(begin_one(f, i == 0, &transaction));
+        transaction->locker.database = &open;
+        assert_ok(
+            ds_transaction_note(transaction, bytes_make(row, sizeof row), bytes_make(row, 1)));
+        ds_transaction_give_back(f->transactions, transaction);
+    }
+    f->hands.us += DS_IDLE_US + 1000000;
+    assert_ok(begin_one(f, false, &transaction)); /* looks for those that have expired */
+    ds_transaction_end(f->transactions, transaction);
+    assert_ok(ds_usage_look(usage, open.usage, arena, &view));
+    assert_int_equal(view.kind_count, 1);
+    assert_int_equal(view.kinds[0].numbers[DS_EXPIRED], 2);
+    assert_memory_equal(view.kinds[0].name.text, "Order", sizeof "Order");
+    ds_usage_destroy(usage);
+    ds_usage_database_destroy(open.usage);
+    arena_destroy(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +331,8 @@ int main(void)
         TEST(it_cannot_read_without_end),
         TEST(together_they_cannot_read_without_end),
         TEST(a_request_waits_for_the_one_before),
+        TEST(those_that_nobody_uses_are_told),
+        TEST(those_that_expire_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
