@@ -367,6 +367,7 @@ static status start_commits(struct cluster *cluster)
         .stall_limit_us = (int64_t)LIMIT_COMMIT_STALL_SECONDS * 1000000,
         .admit = admit_writes,
         .admit_context = cluster,
+        .tombstones_from = cluster->options.tombstones_from,
         .observers = cluster->observers,
         .observer_count = cluster->observer_count,
         .has_change_log = cluster->log != NULL,

@@ -53,6 +53,7 @@ struct cluster_options {
     void (*on_large_work)(void *context, enum store_large_work what); /* as in store_options, */
     uint64_t large_value_bytes;                                       /* and this */
     void *large_work_context;
+    uint64_t tombstones_from;                /* as in row_rules (row/fold.h), for all tables */
     const struct commit_observer *observers; /* besides our own; outlive the cluster */
     size_t observer_count;
     struct {

@@ -1,6 +1,7 @@
 /* Tests of rows in many pieces: readers put them together, and never undo a change by it. */
 #include "base/failmalloc.h"
 #include "cluster/care.h"
+#include "cluster/foreign_rows.h"
 #include "cluster/mend.h"
 #include "cluster/testing.h"
 #include "row/row_key.h"
@@ -211,6 +212,24 @@ static void a_write_in_between_stays(void **state)
     assert_scan(f, "", "", false, "a=new");
 }
 
+/* Its version is older than all that the reader saw: where it stands in the queue decides. */
+static void late_change_in_between_stays(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct row row;
+    struct packed_change late;
+    overwrite(f, "a", '3');
+    read_row(f, "a", &row);
+    assert_ok(row_change_pack(setting(f, FAMILY_F, "late", 1, "x"), SIZE_MAX, &late));
+    assert_ok(foreign_row_write(f->table, bytes_of("a"), &late, 5 * VERSION_STEP + 1));
+    buffer_free(&late.fragment);
+    mend(f, &row);
+    assert_counted(f, 0, 1);
+    read_row(f, "a", &row);
+    assert_int_equal(row.cells.count, 2);
+    row_clear(&row);
+}
+
 static void a_dropped_row_stays_dropped(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -333,6 +352,7 @@ int main(void)
         TEST(a_large_row_with_small_pieces_is_left),
         TEST(a_row_that_was_left_alone_is_mended),
         TEST(a_write_in_between_stays),
+        TEST(late_change_in_between_stays),
         TEST(a_dropped_row_stays_dropped),
         TEST(a_spilled_row_stays_spilled),
         TEST(a_row_that_somebody_holds_is_left),

@@ -29,8 +29,9 @@ status description_create(struct cluster *cluster, const struct table_record *re
         free(description);
         return s;
     }
-    description->rules =
-        (struct row_rules){.schema = description->schema, .clock = cluster->options.clock};
+    description->rules = (struct row_rules){.schema = description->schema,
+                                            .clock = cluster->options.clock,
+                                            .tombstones_from = cluster->options.tombstones_from};
     description->generation = record->generation;
     description->deletion_protection = record->deletion_protection;
     description->extra = bytes_make(description + 1, record->extra.size);

@@ -90,6 +90,7 @@ struct collector {
     int64_t key_timestamp_us;
     bool has_spilled;
     uint64_t purged;
+    uint64_t tombstones_from; /* 0: none are kept for what may come */
     /* where it is */
     uint32_t family;
     const struct gc_rule *gc;
@@ -137,7 +138,8 @@ static bool keeps(struct collector *collector, const struct entry *entry)
     }
     if (entry_is_cell(entry->kind))
         return !collects(collector, entry);
-    return collector->has_spilled && entry->version > collector->purged;
+    return (collector->has_spilled && entry->version > collector->purged) ||
+           (collector->tombstones_from != 0 && entry->version >= collector->tombstones_from);
 }
 
 static bool collect(void *context, const struct entry *entry)
@@ -153,10 +155,12 @@ static bool start_whole(struct collector *collector, const struct row_rules *rul
     *collector = (struct collector){.is_whole = true};
     if (rules != NULL) {
         collector->schema = rules->schema;
-        if (rules->schema->has_age_rules)
+        if (rules->schema != NULL && rules->schema->has_age_rules)
             collector->now_us = clock_wall_us(rules->clock);
     }
     collector->is_spilled_cell = key.size > 0 && key.data[0] == SPILL_SPACE;
+    if (rules != NULL && !collector->is_spilled_cell)
+        collector->tombstones_from = rules->tombstones_from;
     return !collector->is_spilled_cell ||
            spill_key_tail(key, &collector->key_family, &collector->key_timestamp_us);
 }

@@ -104,6 +104,15 @@ static uint64_t next_version(struct commit_queue *queue, int64_t now_us)
     return next;
 }
 
+/* What is given from now on is greater, also after a restart. */
+static uint64_t take_version(struct commit_queue *queue, uint64_t version, int64_t steady_us)
+{
+    if (atomic_load_explicit(&queue->newest, memory_order_relaxed) < version)
+        atomic_store_explicit(&queue->newest, version, memory_order_relaxed);
+    raise_time(queue, version_time_us(version), steady_us);
+    return version;
+}
+
 static uint64_t next_sequence(struct commit_queue *queue, int64_t now_us)
 {
     uint64_t at = version_at(now_us), newest = queue->newest_sequence;
@@ -280,7 +289,9 @@ static void append(struct commit_queue *queue, struct commit *commit, size_t byt
     commit->bytes = bytes;
     int64_t now_us = time_for(queue, commit->least_us, steady_us);
     commit->sequence = next_sequence(queue, now_us);
-    commit->version = next_version(queue, now_us);
+    commit->version = commit->given_version != 0
+                          ? take_version(queue, commit->given_version, steady_us)
+                          : next_version(queue, now_us);
     for (size_t i = 0; i < commit->other_count; i++) {
         commit->others[i].sequence = commit->sequence;
         commit->others[i].version = commit->version;
@@ -298,7 +309,9 @@ static bool is_well_formed(const struct commit *commit)
     bool changes = commit->change != NULL, extends = commit->extend != NULL;
     switch (commit->kind) {
     case COMMIT_ROWS:
-        return changes && !extends;
+        return changes && !extends &&
+               (commit->foreign == NULL ||
+                (commit->given_version != 0 && commit->other_count == 0));
     case COMMIT_BARRIER:
         return !changes && !extends && commit->record.size == 0 && commit->other_count == 0;
     case COMMIT_REWRITE:
@@ -612,6 +625,7 @@ status commit_queue_create(const struct commit_options *options, struct commit_q
     pthread_cond_init(&queue->idle, NULL);
     status s = commit_batch_init(&queue->batch, options->store, options->observers,
                                  options->observer_count);
+    queue->batch.tombstones_from = options->tombstones_from;
     if (status_is_ok(s))
         s = load_records(queue);
     if (status_is_ok(s) && !options->has_change_log)

@@ -7,7 +7,7 @@
  *     and its place together. What is submitted later has a greater sequence and is never durable
  *     earlier. A sequence says where a commit stands, and is what positions, tokens and marks of
  *     "applied up to" are made of; a version says which of two changes counts for more, and nothing
- *     else (version.h).
+ *     else (version.h). Versions rise, too, but for those that come from another cluster.
  *  2. `done` is called after store_write has returned OK for the batch that holds the change, or
  *     with why not. No change is acknowledged after the store was fenced.
  *  3. Every version that was ever acknowledged is below a ceiling that is itself durable: a batch
@@ -51,6 +51,7 @@
 struct commit_observer;
 struct commit_queue;
 struct event_writer;
+struct foreign_change;
 struct table; /* the cluster's: of a commit only who it is is looked at here */
 struct tablet;
 
@@ -81,6 +82,12 @@ struct commit {
      * the change becomes an operand. Of a rewrite: the record takes the place of the row's
      * operands; it holds all that was submitted for the row before. */
     bytes record;
+    /* Of a change that another cluster gave a version: that one, and what the change comes to
+     * (foreign_change.h), prepared under the row's lock, which is still held; no `others`. Without
+     * `foreign` the change becomes an operand, which is right only if the row has seen nothing
+     * newer. 0, NULL: the queue gives the version. */
+    uint64_t given_version;
+    const struct foreign_change *foreign;
     /* What goes into the batch at this commit's place. Called on the commit thread; what it needs
      * it has from around the commit, which is a part of something larger. */
     void (*extend)(struct commit *commit, struct store_batch *batch);
@@ -131,6 +138,7 @@ struct commit_options {
      * the disk reserve. May be NULL. */
     status (*admit)(void *context);
     void *admit_context;
+    uint64_t tombstones_from;                /* as in row_rules, of all keyspaces */
     const struct commit_observer *observers; /* outlive the queue */
     size_t observer_count;
     bool has_change_log;     /* is one of them */

@@ -5,6 +5,7 @@
 #include "row/fold.h"
 #include "row/resolve.h"
 #include "row/row_key.h"
+#include "tablet/foreign_change.h"
 
 #include <stdlib.h>
 
@@ -326,6 +327,7 @@ static void put_record(struct commit_batch *batch, const struct commit *commit, 
  * an operand. */
 static bool replace_record(struct commit_batch *batch, const struct commit *commit)
 {
+    const struct row_rules rules = {.tombstones_from = batch->tombstones_from};
     bytes operand = operand_of(commit);
     bytes same;
     struct store_history history = {.key = record_key(batch, commit),
@@ -334,7 +336,7 @@ static bool replace_record(struct commit_batch *batch, const struct commit *comm
                                     .operands = &operand,
                                     .operand_count = 1};
     buffer_clear(&batch->value);
-    if (!row_fold.whole(NULL, &history, &batch->value, &same) || batch->value.failed)
+    if (!row_fold.whole(&rules, &history, &batch->value, &same) || batch->value.failed)
         return false;
     put_record(batch, commit, buffer_bytes(&batch->value));
     return true;
@@ -406,6 +408,19 @@ static void gather_all(struct commit_batch *batch, struct commit *commit)
         gather(batch, &commit->others[i]);
 }
 
+/* In place of all that there is of the row: nothing of it has been gathered, since its lock has
+ * been held from the read of that. */
+static void write_foreign(struct commit_batch *batch, struct commit *commit)
+{
+    DCHECK(*slot_of(batch, commit) == NULL);
+    foreign_change_write(commit->foreign, commit->keyspace, record_key(batch, commit),
+                         batch->store_batch);
+    if (commit->tokens != NULL)
+        tokens_put_record(commit->tokens, batch->store_batch, commit->sequence, commit->token);
+    commit->is_folded = true;
+    batch->row_count++;
+}
+
 /* These and the next two are false without memory: nothing of the commit was added then. */
 static bool add_rows(struct commit_batch *batch, struct commit *commit)
 {
@@ -415,7 +430,10 @@ static bool add_rows(struct commit_batch *batch, struct commit *commit)
     if (!prepare_observers(batch, commit, NULL))
         return false;
     tell_seen(batch, commit, NULL);
-    gather_all(batch, commit);
+    if (commit->foreign != NULL)
+        write_foreign(batch, commit);
+    else
+        gather_all(batch, commit);
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "tablet/change_log.h"
 #include "tablet/commit_private.h"
+#include "tablet/foreign_change.h"
 #include "tablet/row_locks.h"
 
 #include <stdlib.h>
@@ -206,12 +207,42 @@ static void raise(uint64_t *ceiling, uint64_t least)
 
 /* --- entries --- */
 
+/* A change that came from another cluster, with a version that is older than others: as it was
+ * applied then (foreign_change.h). It is read beside, so all before it has to be in the store. */
+static status apply_late_row(struct replayer *replayer, const struct log_event *event,
+                             const struct event_change *change)
+{
+    struct foreign_change foreign;
+    struct commit commit;
+    TRY(replayer_flush(replayer));
+    TRY(make_commit(replayer, event, change, &commit));
+    fragment_set_version(commit.change->fragment.data, event->version);
+    TRY(foreign_change_prepare(commit.keyspace, commit.row_key, commit.change, NULL, &foreign));
+    commit.given_version = event->version;
+    commit.foreign = &foreign;
+    commit_batch_add(&replayer->batch, &commit);
+    foreign_change_free(&foreign);
+    return commit.result;
+}
+
+static status apply_late_rows(struct replayer *replayer, const struct log_event *event,
+                              struct event_reader *reader)
+{
+    struct event_change change;
+    while (event_next_change(reader, &change))
+        if (is_wanted(replayer, change.keyspace))
+            TRY(apply_late_row(replayer, event, &change));
+    return status_ok();
+}
+
 static status apply_event(struct replayer *replayer, const struct log_event *event,
                           struct event_reader *reader)
 {
     if (event->sequence <= replayer->counts.newest)
         return status_make(STATUS_DATA_LOSS, "the archive's events are not in order");
-    if (event->kind == EVENT_ROWS)
+    if (event->kind == EVENT_ROWS && event->version <= replayer->counts.newest_version)
+        TRY(apply_late_rows(replayer, event, reader));
+    else if (event->kind == EVENT_ROWS)
         TRY(apply_rows(replayer, event, reader));
     else
         TRY(apply_records(replayer, reader));
@@ -285,6 +316,9 @@ static status open_parts(struct replayer *replayer)
     const struct tokens_options tokens = {
         .store = options->store, .catalog = options->catalog, .clock = options->clock};
     TRY(commit_batch_init(&replayer->batch, options->store, NULL, 0));
+    struct commit_ceilings ceilings;
+    TRY(commit_read_ceilings(options->catalog, &ceilings));
+    replayer->counts.newest_version = ceilings.version; /* what the store has is older */
     replayer->arena = arena_create(MEMORY);
     if (replayer->arena == NULL)
         return status_out_of_memory();

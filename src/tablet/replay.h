@@ -49,7 +49,7 @@ status replayer_finish(struct replayer *replayer, uint64_t sequence);
 struct replay_counts {
     uint64_t events;
     uint64_t newest;         /* the sequence of the last that was applied; 0: none was */
-    uint64_t newest_version; /* of those that were applied */
+    uint64_t newest_version; /* no version in the store is above it */
 };
 struct replay_counts replayer_counts(const struct replayer *replayer);
 

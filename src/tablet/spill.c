@@ -160,6 +160,32 @@ status spill_purge(struct keyspace *keyspace, bytes row_key, bytes record,
     return s;
 }
 
+/* The record's mark says nothing of these: cells of other clusters may be newer. */
+static status purge_all_under(struct purge *purge, bytes tombstones)
+{
+    struct fragment_reader reader;
+    struct entry entry;
+    fragment_reader_start(&reader, tombstones);
+    while (fragment_reader_next(&reader, &entry)) {
+        bound_tombstone(purge, &entry);
+        TRY(purge_range(purge, entry.version));
+    }
+    return status_ok();
+}
+
+status spill_purge_under(struct keyspace *keyspace, bytes row_key, bytes tombstones,
+                         struct deferred_batch *out)
+{
+    struct purge purge = {.row_key = row_key, .newest_mark = UINT64_MAX, .run.out = out};
+    if (fragment_is_empty(tombstones))
+        return status_ok();
+    status s = spill_cursor_create(keyspace, row_key, false, &purge.cursor);
+    if (status_is_ok(s))
+        s = purge_all_under(&purge, tombstones);
+    free_purge(&purge);
+    return s;
+}
+
 /* --- collecting: see also spill_collect.c --- */
 
 static status collect_range(void *context, const struct entry *range)

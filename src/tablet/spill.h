@@ -24,6 +24,10 @@ status spill_cells(bytes row_key, bytes record, struct deferred_batch *out, uint
 status spill_purge(struct keyspace *keyspace, bytes row_key, bytes record,
                    struct deferred_batch *out, uint64_t *purged);
 
+/* Deletes spilled cells that the tombstones of the fragment, which has nothing else, cover. */
+status spill_purge_under(struct keyspace *keyspace, bytes row_key, bytes tombstones,
+                         struct deferred_batch *out);
+
 /* Deletes spilled cells for which there are enough newer cells in the record, by a seek a column:
  * with a spill, so that columns that are written over and over do not grow. */
 status spill_collect_by_record(struct keyspace *keyspace, bytes row_key, bytes record,

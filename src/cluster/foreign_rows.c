@@ -1,0 +1,55 @@
+/* See foreign_rows.h. The row's lock is held from the read until what comes of it is durable, as by
+ * an update (rows.h). */
+#include "cluster/foreign_rows.h"
+
+#include "cluster/cluster_private.h"
+#include "tablet/foreign_change.h"
+
+/* What was submitted under the lock before, and is not applied yet, could not be read. */
+static status wait_for_earlier(struct cluster *cluster, uint64_t row_hash)
+{
+    if (row_lock_sequence(cluster->locks, row_hash) <= commit_applied(cluster->commits))
+        return status_ok();
+    struct commit barrier = {.kind = COMMIT_BARRIER};
+    return commit_and_wait(cluster->commits, &barrier);
+}
+
+/* With the lock held. */
+static status write_locked(struct cluster *cluster, struct commit *commit)
+{
+    const struct row_rules rules = {.schema = table_schema(commit->table),
+                                    .clock = cluster->options.clock,
+                                    .tombstones_from = cluster->options.tombstones_from};
+    struct foreign_change foreign;
+    TRY(wait_for_earlier(cluster, commit->row_hash));
+    fragment_set_version(commit->change->fragment.data, commit->given_version);
+    TRY(foreign_change_prepare(commit->keyspace, commit->row_key, commit->change, &rules,
+                               &foreign));
+    commit->foreign = &foreign;
+    status s = commit_and_wait(cluster->commits, commit);
+    if (status_is_ok(s))
+        row_lock_note_sequence(cluster->locks, commit->row_hash, commit->sequence);
+    foreign_change_free(&foreign);
+    return s;
+}
+
+status foreign_row_write(struct table *table, bytes row_key, struct packed_change *change,
+                         uint64_t version)
+{
+    struct cluster *cluster = table->cluster;
+    struct tablet *tablet = table_route(table, row_key);
+    uint64_t row_hash = row_lock_hash(keyspace_id(tablet->keyspace), row_key);
+    struct commit commit = {.kind = COMMIT_ROWS,
+                            .table = table,
+                            .tablet = tablet,
+                            .keyspace = tablet->keyspace,
+                            .row_key = row_key,
+                            .row_hash = row_hash,
+                            .change = change,
+                            .given_version = version};
+    row_lock_wait(cluster->locks, row_hash);
+    status s = write_locked(cluster, &commit);
+    row_lock_release(cluster->locks, row_hash);
+    tablet_release(tablet);
+    return s;
+}

@@ -1,0 +1,16 @@
+/* Writes of rows that another cluster took first: with the version that it gave them, which may be
+ * older than what the row has seen (tablet/foreign_change.h). */
+#ifndef TRESTLE_CLUSTER_FOREIGN_ROWS_H
+#define TRESTLE_CLUSTER_FOREIGN_ROWS_H
+
+#include "cluster/cluster.h"
+#include "row/fragment.h"
+
+/* Writes the change, of that version, and waits until it is durable. Versions from now on are
+ * greater. Adds count as often as they are written: that one comes once is its caller's to know.
+ * The change stays the caller's. Blocks, also for the row's lock: on threads that nobody who holds
+ * one waits for. */
+status foreign_row_write(struct table *table, bytes row_key, struct packed_change *change,
+                         uint64_t version);
+
+#endif
