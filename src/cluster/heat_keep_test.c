@@ -388,28 +388,6 @@ static void minutes_become_hours(void **state)
     assert_int_equal(read_matrix(f, BEGIN_US).time_count, 0);
 }
 
-static bool was_counted(struct cluster_fixture *f)
-{
-    bool was;
-    assert_ok(heat_was_counted_before(f->table, hands.now_us, f->arena, &was));
-    return was;
-}
-
-static void hours_that_are_over_tell_that_a_table_was_there(void **state)
-{
-    struct cluster_fixture *f = *state;
-    set_cell(f, "a", "v");
-    pass(f, MINUTE_US);
-    assert_false(was_counted(f));
-    for (unsigned i = 0; i < 130; i++) {
-        set_cell(f, "a", "v");
-        pass(f, MINUTE_US);
-    }
-    assert_true(was_counted(f));
-    pass(f, 3 * DAY_US);
-    assert_false(was_counted(f));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -425,8 +403,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_start_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_kept_is_kept_later, setup, teardown),
         cmocka_unit_test_setup_teardown(minutes_become_hours, setup, teardown),
-        cmocka_unit_test_setup_teardown(hours_that_are_over_tell_that_a_table_was_there, setup,
-                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
