@@ -148,9 +148,10 @@ static void keys_of_one_thing_are_scattered_if_what_differs_comes_first(void **s
     read_keys(f, 1, "prof#anna", "sett#anna");
     read_keys(f, 1, "anna#prof", "anna#sett");
     read_keys(f, 1, "anna#1", "bert#2");
-    read_keys(f, 1, "device1#x", "device2#x"); /* two things */
+    read_keys(f, 1, "device1#x", "device2#x");              /* two things */
+    read_keys(f, 1, "measured-by#anna", "written-of#anna"); /* most of each is not the same */
     struct usage_state seen = look(f);
-    assert_int_equal(seen.numbers[USAGE_SEVERAL_READS], 4);
+    assert_int_equal(seen.numbers[USAGE_SEVERAL_READS], 5);
     assert_int_equal(seen.numbers[USAGE_SCATTERED_READS], 1);
     assert_true(bytes_equal(usage_text_get(&seen.examples[USAGE_OTHER_SCATTERED_KEY]),
                             bytes_of("sett#anna")));
