@@ -341,7 +341,7 @@ def run_old_cells(server, seconds, bound):
         server.start(bounded)
         yield None
         if is_fine:
-            server.await_start()
+            server.await_start(PATIENCE_SECONDS)
             server.await_rest()
             yield f"{what}: a start with it"
             on, finished = read_large_cells(server, table, size)

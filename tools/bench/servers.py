@@ -50,8 +50,8 @@ class Server:
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
         self.pid = self.process.pid
 
-    def await_start(self):
-        wait_for(self.endpoint, self.process)
+    def await_start(self, seconds=START_SECONDS):
+        wait_for(self.endpoint, self.process, seconds)
 
     def kill(self):
         self.process.kill()
@@ -116,9 +116,9 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def wait_for(endpoint, process):
+def wait_for(endpoint, process, seconds=START_SECONDS):
     host, port = endpoint.split(":")
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and process.poll() is None:
         with socket.socket() as probe:
             if probe.connect_ex((host, int(port))) == 0:
