@@ -4,6 +4,7 @@
 #include "backup/stores.h"
 #include "backup/unfinished.h"
 #include "backup/whole_private.h"
+#include "cluster/identity_record.h"
 #include "os/file.h"
 
 enum { MOST_DEPTH = 8 };
@@ -121,6 +122,13 @@ static status take_over_all(const struct taking_over *all)
 
 /* --- what is made of it --- */
 
+/* It is another server from now on. */
+static status forget_identity(struct store *store)
+{
+    struct keyspace *catalog = store_keyspace_find(store, CATALOG_KEYSPACE_ID);
+    return catalog == NULL ? status_ok() : identity_record_forget(store, catalog);
+}
+
 static status open_and_take_on(struct replaying *r)
 {
     const struct directory_replay *order = r->order;
@@ -129,6 +137,8 @@ static status open_and_take_on(struct replaying *r)
     struct store *store;
     TRY(store_open(&options, &store));
     status s = order->take_on(order->context, store, r->unfinished.path);
+    if (status_is_ok(s))
+        s = forget_identity(store);
     store_close(store);
     return s;
 }

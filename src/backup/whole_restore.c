@@ -7,7 +7,7 @@
 #include "backup/whole_private.h"
 #include "backup/whole_scope.h"
 #include "base/limits.h"
-#include "cluster/catalog.h"
+#include "cluster/identity_record.h"
 #include "control/operations.h"
 #include "tablet/commit.h"
 
@@ -49,6 +49,7 @@ static status change_catalog(const struct whole_restore *restore, struct store *
     if (catalog == NULL)
         return status_make(STATUS_DATA_LOSS, "the backup has no catalog");
     TRY(mark(store, catalog));
+    TRY(identity_record_forget(store, catalog));
     return raise_versions(restore, store, catalog);
 }
 

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "cluster/care.h"
 #include "cluster/deletions.h"
+#include "cluster/identity_record.h"
 #include "cluster/index.h"
 #include "cluster/lost_records.h"
 #include "cluster/mend.h"
@@ -408,6 +409,7 @@ static status open_parts(struct cluster *cluster)
     TRY(mender_create(cluster, &cluster->mender));
     TRY(start_commits(cluster));
     TRY(event_log_start(cluster));
+    identity_record_settle(cluster->store, cluster->catalog, cluster->options.log);
     TRY(heat_create(cluster, &cluster->heat));
     TRY(maintenance_start(cluster, &cluster->maintenance));
     TRY(scrub_start(cluster, &cluster->scrub));

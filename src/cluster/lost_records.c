@@ -42,6 +42,7 @@ static const struct kind kinds[] = {
     {"lost-records", "what was lost before"},
     {"r", "what deleted tables had"},
     {"sequence-ceiling", "the ceiling of sequences"},
+    {"server-identity", "which server it is"},
     {"t", "tablets"},
     {"version-ceiling", "the ceiling of versions"},
 };

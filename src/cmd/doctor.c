@@ -28,6 +28,7 @@
 #include "cluster/catalog.h"
 #include "cluster/cluster.h"
 #include "cluster/heat_store.h"
+#include "cluster/identity_record.h"
 #include "cmd/command.h"
 #include "cmd/doctor_backups.h"
 #include "cmd/doctor_clock.h"
@@ -612,13 +613,38 @@ static bool check_log_end(struct doctor *doctor)
     return end.verdict == STORE_LOG_TORN;
 }
 
+/* What cannot be read of the catalog is told as that. */
+static struct identity_record recorded_identity(struct doctor *doctor)
+{
+    struct keyspace *catalog = store_keyspace_find(doctor->store, CATALOG_KEYSPACE_ID);
+    struct identity_record record = {.last = NULL};
+    if (catalog != NULL)
+        status_ignore(identity_record_read(catalog, doctor->arena, &record));
+    return record;
+}
+
+static bool has_another_identity(struct doctor *doctor, const struct identity_record *record)
+{
+    char identity[STORE_IDENTITY_SIZE];
+    status s = store_identity(doctor->store, identity);
+    bool is_other = status_is_ok(s) && identity_record_is_other(record, identity);
+    status_ignore(s);
+    return is_other;
+}
+
 static void check_identity(struct doctor *doctor, const char *directory)
 {
-    if (!files_lack_identity(directory))
+    const struct identity_record record = recorded_identity(doctor);
+    bool is_missing = files_lack_identity(directory);
+    if (!is_missing && !has_another_identity(doctor, &record))
         return;
     doctor->damages++;
-    fprintf(stderr, "damage: the file IDENTITY is missing, or is none: a start makes another "
-                    "server of it, and its whole backups are those of another\n");
+    const char *words = is_missing ? "is missing, or is none: a start makes another server of it, "
+                                     "and its whole backups are those of another"
+                                   : "names another server than the one that had this last: whole "
+                                     "backups of before are that one's, unless it is put back";
+    fprintf(stderr, "damage: the file IDENTITY %s%s%s\n", words,
+            record.last != NULL ? ": it was " : "", record.last != NULL ? record.last : "");
 }
 
 static status open_and_examine(struct doctor *doctor, const char *directory, const struct log *log)

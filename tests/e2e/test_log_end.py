@@ -216,3 +216,24 @@ def test_a_server_that_is_another_one_says_so(copied):
     with running(copied, []) as server:
         shown = ask(server, "GET", "/v1/servers/self/metrics")
         assert was.strip() in shown and (data / "IDENTITY").read_text() == was
+
+
+def test_a_flipped_digit_makes_another_server_which_is_told(copied):
+    """Once by the doctor and the start; and so is the way back."""
+    data = copied / "data"
+    with running(copied, []) as server:
+        assert "another server" not in server.stderr()
+    was = (data / "IDENTITY").read_text()
+    other = ("1" if was[0] == "0" else "0") + was[1:]
+    (data / "IDENTITY").write_text(other)
+    seen = run_trestle("doctor", data)
+    assert seen.returncode == 1 and "damage: the file IDENTITY names another" in seen.stderr
+    assert f": it was {was.strip()}\n" in seen.stderr
+    with running(copied, []) as server:
+        assert "the file IDENTITY named another server" in server.stderr()
+        assert f"was={was.strip()} is={other.strip()}" in server.stderr()
+    assert run_trestle("doctor", data).returncode == 0
+    (data / "IDENTITY").write_text(was)
+    assert run_trestle("doctor", data).returncode == 0
+    with running(copied, []) as server:
+        assert server.stderr().count("named another server") == 1

@@ -59,6 +59,7 @@ class Story:
         shutil.rmtree(server.data)
         directory.rename(server.data)
         server.start()
+        assert "another server" not in server.stderr()  # it is, and is to be
         return server
 
 
