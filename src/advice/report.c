@@ -1,6 +1,7 @@
 /* See report.h. */
 #include "advice/report.h"
 
+#include "advice/practices.h"
 #include "advice/thresholds.h"
 #include "base/utf8.h"
 #include "wire/json.h"
@@ -329,16 +330,64 @@ void advice_write_json(const struct advice_observations *seen, const struct advi
 
 /* --- the rules --- */
 
+/* The next practice from `*at` on that names the rule; NULL: there is none. */
+static const struct practice *next_practice(const struct advice_rule *rule, size_t *at)
+{
+    while (*at < practice_count)
+        if (practice_names(&practices[(*at)++], rule->id))
+            return &practices[*at - 1];
+    return NULL;
+}
+
+static void write_practices_text(const struct advice_rule *rule, struct buffer *out)
+{
+    const struct practice *practice;
+    for (size_t at = 0; (practice = next_practice(rule, &at)) != NULL;)
+        buffer_append_format(out, "  Practice: %s: %s (%s)\n", practice_page_name(practice->page),
+                             practice->heading, practice->number);
+}
+
 void advice_write_rules_text(struct buffer *out)
 {
     for (size_t i = 0; i < ADVICE_RULES; i++) {
         const struct advice_rule *rule = &advice_rules[i];
+        const struct advice_example *example = advice_example_of(rule->id);
         buffer_append_format(out,
                              "%s%s (%s): %s\n  Found when: %s\n  Why it matters: %s\n"
                              "  What to do: %s\n",
                              i == 0 ? "" : "\n", rule->id, advice_severity_name(rule->severity),
                              rule->title, rule->when, rule->why, rule->remedy);
+        if (example != NULL)
+            buffer_append_format(out, "  Before: %s\n  After: %s\n", example->before,
+                                 example->after);
+        write_practices_text(rule, out);
     }
+}
+
+static void append_practices(const struct advice_rule *rule, struct buffer *out)
+{
+    const struct practice *practice;
+    append(out, ",\n     \"practices\": [");
+    for (size_t at = 0, count = 0; (practice = next_practice(rule, &at)) != NULL; count++) {
+        append(out, count == 0 ? "{" : ", {");
+        append_string(out, "number", practice->number);
+        append(out, ", ");
+        append_string(out, "page", practice_page_name(practice->page));
+        append(out, ", ");
+        append_string(out, "heading", practice->heading);
+        append(out, "}");
+    }
+    append(out, "]");
+}
+
+static void append_example(const struct advice_example *example, struct buffer *out)
+{
+    if (example == NULL)
+        return;
+    append(out, ",\n     ");
+    append_string(out, "before", example->before);
+    append(out, ", ");
+    append_string(out, "after", example->after);
 }
 
 void advice_write_rules_json(struct buffer *out)
@@ -347,21 +396,40 @@ void advice_write_rules_json(struct buffer *out)
     for (size_t i = 0; i < ADVICE_RULES; i++) {
         append(out, i == 0 ? "\n    {" : ",\n    {");
         append_rule(&advice_rules[i], out);
+        append_example(advice_example_of(advice_rules[i].id), out);
+        append_practices(&advice_rules[i], out);
         append(out, "}");
     }
     append(out, "\n]\n");
 }
 
+static void write_practices_markdown(const struct advice_rule *rule, struct buffer *out)
+{
+    const struct practice *practice;
+    size_t at = 0, count = 0;
+    for (; (practice = next_practice(rule, &at)) != NULL; count++)
+        buffer_append_format(
+            out, "%s%s, section “%s” ([%s](practices.md))", count == 0 ? "- **Practice**: " : "; ",
+            practice_page_name(practice->page), practice->heading, practice->number);
+    append(out, count == 0 ? "" : "\n");
+}
+
 void advice_write_rules_markdown(struct buffer *out)
 {
     append(out, "# The rules of trestle advise\n\nMade by `./dev docs` from "
-                "`src/advice/rules.def`. What they are used for: [advise.md](advise.md).\n");
+                "`src/advice/rules.def`. What they are used for: [advise.md](advise.md); which "
+                "practices they are about: [practices.md](practices.md).\n");
     for (size_t i = 0; i < ADVICE_RULES; i++) {
         const struct advice_rule *rule = &advice_rules[i];
+        const struct advice_example *example = advice_example_of(rule->id);
         buffer_append_format(out,
                              "\n## %s\n\n%s. Severity: %s.\n\n- **Found when**: %s\n"
                              "- **Why it matters**: %s\n- **What to do**: %s\n",
                              rule->id, rule->title, advice_severity_name(rule->severity),
                              rule->when, rule->why, rule->remedy);
+        if (example != NULL)
+            buffer_append_format(out, "- **Before**: `%s`\n- **After**: `%s`\n", example->before,
+                                 example->after);
+        write_practices_markdown(rule, out);
     }
 }

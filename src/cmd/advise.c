@@ -1,6 +1,7 @@
 /* See advise.h: looking, and the report. */
 #include "cmd/advise.h"
 
+#include "advice/practices.h"
 #include "advice/report.h"
 #include "advice/sarif.h"
 #include "base/clock.h"
@@ -375,6 +376,8 @@ int advise_command(const char *const *arguments)
         return command_refuse("advise", s);
     if (options.rules)
         return print_rules(&options);
+    if (options.practices)
+        return command_print(advice_write_practices_markdown);
     s = options.schema != NULL ? look_at_schema(&advising) : look_around(&advising);
     if (status_is_ok(s))
         s = print(&advising.out);

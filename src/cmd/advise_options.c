@@ -44,6 +44,8 @@ static const struct option rows[] = {
     ROW(STRING, reason, NULL, 0, 0, "TEXT", "Why they need no work; of 1,024 bytes at most."),
     ROW(STRING, unmute, NULL, 0, 0, "RULE", "Ends that."),
     ROW(BOOLEAN, rules, "false", 0, 0, "", "Prints all rules instead; needs no table."),
+    ROW(BOOLEAN, practices, "false", 0, 0, "",
+        "Prints the practices of the source pages, how each is seen, and by which rule, instead."),
 };
 
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
@@ -62,13 +64,14 @@ static status check_subject(const struct advise_options *options)
     bool has_database = options->database != NULL;
     bool has_schema = options->schema != NULL;
     int subjects = (options->table != NULL) + has_database + has_schema + options->all;
-    if (options->rules && subjects > 0)
+    bool is_list = options->rules || options->practices;
+    if (is_list && subjects > 0)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "--rules takes neither a table nor a database nor a --schema");
     if (subjects > 1)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "it is either a table, or --all tables, or a --database, or a --schema");
-    if (subjects == 0 && !options->rules)
+    if (subjects == 0 && !is_list)
         return status_make(
             STATUS_INVALID_ARGUMENT,
             "the table comes first; or --all tables, or a --database, or a --schema");

@@ -32,6 +32,7 @@ struct advise_options {
     const char *reason;
     const char *unmute;
     bool rules;
+    bool practices;
 };
 
 void advise_options_help(struct buffer *out);

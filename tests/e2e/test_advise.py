@@ -658,12 +658,25 @@ def test_all_rules_are_listed():
     assert len({each["rule"] for each in rules}) == len(rules) == written
     text = run_trestle("advise", "--rules").stdout
     assert all(f"{each['rule']} ({each['severity']}): {each['title']}\n" in text for each in rules)
+    told = {each["rule"]: each for each in rules}["key-time-first"]
+    assert [(each["number"], each["heading"]) for each in told["practices"]] == [
+        ("B21", "Row keys to avoid")
+    ]
+    assert "  Before: {before}\n  After: {after}\n".format(**told) in text
+
+
+def test_practices_are_listed():
+    page = run_trestle("advise", "--practices").stdout
+    assert page == (ROOT / "docs/reference/practices.md").read_text()
+    rows = [line.split(" | ") for line in page.splitlines() if re.match(r"\| [BD]\d", line)]
+    assert len(rows) == 44 and all(len(row) == 7 for row in rows)
 
 
 @pytest.mark.parametrize("arguments", [
     (),
     ("--format", "text"),
     ("t", "--rules"),
+    ("t", "--practices"),
     ("t", "--format", "markdown"),
     ("t", "--places", "0"),
     ("t", "--fail-on", "never"),
