@@ -107,6 +107,7 @@ struct design_access {
     const char *rate_text; /* as it is described */
     struct design_hot hot;
     uint32_t by;     /* a bit for each part of the key whose value is known */
+    bool by_columns; /* values of columns are known, too */
     size_t leading;  /* parts at the key's beginning that are among them */
     bool is_ordered; /* what is known is the beginning of the key, and nothing else */
     uint64_t rows;   /* that one request wants at most; 0: all that it finds */

@@ -110,6 +110,20 @@ static void set_hot(struct stream *stream)
 
 /* --- ranges --- */
 
+/* Of the rows from `first` on that begin so, which stand together, the end. */
+static size_t find_behind(const struct made_table *made, size_t first, bytes prefix)
+{
+    size_t low = first, high = made->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (bytes_start_with(made->rows[middle].key, prefix))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* What begins as the row's key does, as far as is known; and of it as much as is wanted, if no more
  * has to be looked at. */
 static status play_range(struct stream *stream, struct load_event *event, size_t row,
@@ -122,9 +136,8 @@ static status play_range(struct stream *stream, struct load_event *event, size_t
     made_key(made, number, made_time(made, number), access->leading, prefix);
     if (prefix->failed)
         return status_out_of_memory();
-    size_t first = made_find(made, buffer_bytes(prefix)), behind = first;
-    while (behind < made->count && bytes_start_with(made->rows[behind].key, buffer_bytes(prefix)))
-        behind++;
+    size_t first = made_find(made, buffer_bytes(prefix));
+    size_t behind = find_behind(made, first, buffer_bytes(prefix));
     double found = (double)(behind - first) * made_scale(made), rows = found;
     if (access->is_ordered && access->rows > 0 && (double)access->rows < found)
         rows = (double)access->rows;
@@ -281,6 +294,59 @@ static status find_minutes(struct playing *playing)
     return status_ok();
 }
 
+/* Of the rows that are read the part that has the values that are known, too. Of a column of which
+ * it is not said how many values it has, each row has its own. */
+static double part_answered(const struct made_table *made, const struct design_access *access)
+{
+    double part = 1;
+    for (size_t i = access->leading; i < made->table->key.count; i++)
+        if ((access->by >> i & 1) && made->table->key.parts[i].count > 1)
+            part /= (double)made->table->key.parts[i].count;
+    return access->by_columns ? part / (double)made->table->rows : part;
+}
+
+static void fill_scans(const struct made_table *made, const struct design_access *access,
+                       const struct load_cost *cost, struct advice_scans *out)
+{
+    double scans = access->rate * LOAD_USAGE_HOURS * 3600, seen = scans * cost->rows;
+    double answered = access->is_ordered ? seen : seen * part_answered(made, access);
+    bool is_whole =
+        access->kind == ACCESS_READ_TABLE || (!access->is_ordered && access->leading == 0);
+    if (access->kind == ACCESS_READ_TABLE)
+        answered = seen;
+    else if (access->rows > 0 && answered > scans * (double)access->rows)
+        answered = scans * (double)access->rows;
+    *out = (struct advice_scans){.kind = access->by_columns ? ADVICE_BY_VALUE
+                                         : access->is_ordered || access->kind == ACCESS_READ_TABLE
+                                             ? ADVICE_ALL_ROWS
+                                             : ADVICE_BY_KEY,
+                                 .scans = (uint64_t)scans,
+                                 .whole = is_whole ? (uint64_t)scans : 0,
+                                 .seen = (uint64_t)seen,
+                                 .whole_seen = is_whole ? (uint64_t)seen : 0,
+                                 .answered = (uint64_t)answered};
+}
+
+/* The scans of each kind of access, as if it were an app profile's. */
+static status find_scans(struct playing *playing)
+{
+    const struct design_table *table = playing->made->table;
+    struct advice_usage *usage = &playing->load->usage;
+    struct advice_scans *scans =
+        arena_zalloc(playing->made->arena, table->access_count * sizeof *scans);
+    if (scans == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < table->access_count; i++) {
+        const struct design_access *access = &table->accesses[i];
+        if (access->kind == ACCESS_READ_RANGE || access->kind == ACCESS_READ_TABLE)
+            fill_scans(playing->made, access, &playing->load->costs[i],
+                       &scans[usage->scan_count++]);
+    }
+    usage->scans = scans;
+    usage->from_us = playing->made->now_us - LOAD_USAGE_HOURS * 60 * US_PER_MINUTE;
+    return status_ok();
+}
+
 /* --- all --- */
 
 struct aged {
@@ -327,5 +393,6 @@ status load_play(const struct made_table *made, struct load *out)
         find_rewritten(&stream, &out->rewritten);
     }
     TRY(find_minutes(&playing));
+    TRY(find_scans(&playing));
     return load_find_signs(&playing);
 }

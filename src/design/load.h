@@ -10,7 +10,12 @@
 
 #include "design/made_table.h"
 
-enum { LOAD_MINUTES = 60, LOAD_RANGES_MOST = 128, LOAD_EVENTS_MOST = 60 * 1000 };
+enum {
+    LOAD_MINUTES = 60,
+    LOAD_RANGES_MOST = 128,
+    LOAD_EVENTS_MOST = 60 * 1000,
+    LOAD_USAGE_HOURS = 48
+};
 
 /* Rows, by the minute. */
 struct load_range {
@@ -33,6 +38,7 @@ struct load {
     size_t sign_count;
     struct advice_tablet tablet; /* the whole table: what rises, by the minute */
     struct advice_rewritten rewritten;
+    struct advice_usage usage; /* of the LOAD_USAGE_HOURS that a server knows of */
 };
 
 /* Everything in `*out` is the table's arena's. */

@@ -116,6 +116,7 @@ static status read_heat(struct advice_source *source, struct advice_observations
     out->tablets = &load->tablet;
     out->tablet_count = load->tablet.count > 0;
     out->rewritten = load->rewritten;
+    out->usage = load->usage;
     return status_ok();
 }
 

@@ -86,7 +86,6 @@ static void find_leading(struct design_access *access, const struct design_key *
 static status read_by(const struct yaml_value *access, const struct yaml_value *value,
                       const struct design_table *table, struct design_access *out)
 {
-    bool has_column = false;
     if (out->kind != ACCESS_READ_RANGE)
         return value == NULL ? status_ok() : yaml_error(value, "by is of a read of a range alone");
     if (value == NULL)
@@ -94,9 +93,9 @@ static status read_by(const struct yaml_value *access, const struct yaml_value *
                                   "columns, whose values are known");
     TRY(field_is_list(value, 1));
     for (size_t i = 0; i < value->count; i++)
-        TRY(find_known(value->items[i], table, &out->by, &has_column));
+        TRY(find_known(value->items[i], table, &out->by, &out->by_columns));
     find_leading(out, &table->key);
-    out->is_ordered &= !has_column;
+    out->is_ordered &= !out->by_columns;
     return status_ok();
 }
 

@@ -43,7 +43,8 @@ static size_t line_of(const struct design_table *table, const char *rule)
     static const char *const of_families[] = {"family-", "gc-"};
     static const char *const of_columns[] = {"row-size",   "cell-size",  "row-columns",
                                              "qualifier-", "tiny-cells", "default-values"};
-    static const char *const of_accesses[] = {"hot-", "ramp", "cell-rewrites"};
+    static const char *const of_accesses[] = {"hot-", "ramp", "cell-rewrites", "filtered-scans",
+                                              "whole-scans"};
     for (size_t i = 0; i < sizeof of_parts / sizeof *of_parts; i++)
         if (begins(rule, of_parts[i].rule))
             return line_of_part(&table->key, of_parts[i].kinds);

@@ -26,7 +26,7 @@ def test_the_examples_say_what_they_are_for():
     assert done.returncode == 1
     by_time, of_stations = json.loads(done.stdout)
     rules = {finding["rule"]: finding for finding in by_time["findings"]}
-    assert set(rules) == {"key-time-first", "hot-range"}
+    assert set(rules) == {"key-time-first", "hot-range", "filtered-scans"}
     assert rules["key-time-first"]["file"] == SENSORS
     assert rules["key-time-first"]["line"] == line_of(SENSORS, "kind: time")
     assert of_stations["findings"] == []
