@@ -1,7 +1,6 @@
 /* The archive: a server that keeps one, killed now and then, and restored to many moments. */
 #include "archive/verify.h"
 #include "cluster/archive_testing.h"
-#include "cluster/foreign_rows.h"
 
 #include <dirent.h>
 #include <poll.h>
@@ -18,18 +17,6 @@ static void delete_table(struct fixture *t, unsigned number)
     char name[64];
     assert_ok(cluster_delete_table(t->f.cluster, bytes_of(model_table_name(number, name)), NULL));
     t->now.tables[number] = (struct model_table){0};
-}
-
-static void add_to_sum(struct fixture *t, unsigned row, struct model_row *model)
-{
-    int64_t number = choose(t, 100) + 1;
-    uint64_t operand = htobe64((uint64_t)number);
-    char key[8];
-    struct row_change *change = new_change(t);
-    row_change_add(change, ENTRY_SUM, FAMILY_SUM, bytes_of("s"), 0,
-                   bytes_make(&operand, sizeof operand));
-    assert_ok(try_write(&t->f, model_row_key(row, key), change));
-    model->sum += number;
 }
 
 static void delete_row(struct fixture *t, unsigned row, struct model_row *model)
@@ -57,39 +44,6 @@ static void split_or_merge(struct fixture *t)
         split_at(&t->f, key);
     else
         merge_at(&t->f, key);
-}
-
-static uint64_t version_of_write(struct fixture *t, unsigned row, const uint64_t *operand)
-{
-    struct test_write write;
-    struct event event;
-    char key[8];
-    struct row_change *change = new_change(t);
-    row_change_add(change, ENTRY_SUM, FAMILY_SUM, bytes_of("s"), 0,
-                   bytes_make(operand, sizeof *operand));
-    event_init(&event);
-    post_write(&t->f, &write, bytes_of(model_row_key(row, key)), change, &event);
-    assert_ok(event_wait(&event, 1));
-    return write.write.commit.version;
-}
-
-/* What another cluster has added between two of our writes, the later of another row, comes after
- * both. */
-static void add_late(struct fixture *t, unsigned row, struct model_table *model)
-{
-    const uint64_t one = htobe64(1);
-    unsigned other = (row + 1) % MODEL_ROWS;
-    char key[8];
-    struct packed_change late;
-    struct row_change *change = new_change(t);
-    uint64_t version = version_of_write(t, row, &one) + 1;
-    version_of_write(t, other, &one);
-    row_change_add(change, ENTRY_SUM, FAMILY_SUM, bytes_of("s"), 0, bytes_make(&one, sizeof one));
-    assert_ok(row_change_pack(change, rows_big_value(t->f.table), &late));
-    assert_ok(foreign_row_write(t->f.table, bytes_of(model_row_key(row, key)), &late, version));
-    buffer_free(&late.fragment);
-    model->rows[row].sum += 2;
-    model->rows[other].sum++;
 }
 
 static void change_table(struct fixture *t, struct model_table *model)

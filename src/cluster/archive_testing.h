@@ -6,6 +6,7 @@
 #include "archive/restore.h"
 #include "archive/testing.h"
 #include "cluster/backup.h"
+#include "cluster/foreign_rows.h"
 #include "cluster/testing.h"
 #include "row/fold.h"
 
@@ -400,6 +401,51 @@ static inline void set_value(struct fixture *t, unsigned row, struct model_row *
     model->value = ++t->last_value;
     row_change_set(change, FAMILY_F, bytes_of("q"), 1, model_value(model->value, value));
     assert_ok(try_write(&t->f, model_row_key(row, key), change));
+}
+
+static inline void add_to_sum(struct fixture *t, unsigned row, struct model_row *model)
+{
+    int64_t number = choose(t, 100) + 1;
+    uint64_t operand = htobe64((uint64_t)number);
+    char key[8];
+    struct row_change *change = new_change(t);
+    row_change_add(change, ENTRY_SUM, FAMILY_SUM, bytes_of("s"), 0,
+                   bytes_make(&operand, sizeof operand));
+    assert_ok(try_write(&t->f, model_row_key(row, key), change));
+    model->sum += number;
+}
+
+static inline uint64_t version_of_write(struct fixture *t, unsigned row, const uint64_t *operand)
+{
+    struct test_write write;
+    struct event event;
+    char key[8];
+    struct row_change *change = new_change(t);
+    row_change_add(change, ENTRY_SUM, FAMILY_SUM, bytes_of("s"), 0,
+                   bytes_make(operand, sizeof *operand));
+    event_init(&event);
+    post_write(&t->f, &write, bytes_of(model_row_key(row, key)), change, &event);
+    assert_ok(event_wait(&event, 1));
+    return write.write.commit.version;
+}
+
+/* What another cluster has added between two of our writes, the later of another row, comes after
+ * both. */
+static inline void add_late(struct fixture *t, unsigned row, struct model_table *model)
+{
+    const uint64_t one = htobe64(1);
+    unsigned other = (row + 1) % MODEL_ROWS;
+    char key[8];
+    struct packed_change late;
+    struct row_change *change = new_change(t);
+    uint64_t version = version_of_write(t, row, &one) + 1;
+    version_of_write(t, other, &one);
+    row_change_add(change, ENTRY_SUM, FAMILY_SUM, bytes_of("s"), 0, bytes_make(&one, sizeof one));
+    assert_ok(row_change_pack(change, rows_big_value(t->f.table), &late));
+    assert_ok(foreign_row_write(t->f.table, bytes_of(model_row_key(row, key)), &late, version));
+    buffer_free(&late.fragment);
+    model->rows[row].sum += 2;
+    model->rows[other].sum++;
 }
 
 /* Writes to table 0, which is there. */
