@@ -11,6 +11,8 @@
 #define HOUR_US   (3600 * SECOND_US)
 #define SPAN_US   (15 * SECOND_US) /* of traffic */
 #define RESIZE_US (10 * SECOND_US) /* between two sizes, since a choice costs */
+/* Times as long as a choice took is waited for the next within a window. */
+#define REST_AFTER_CHOOSING 50
 
 enum { PART_MEMORY = 256 << 20 };
 
@@ -308,11 +310,13 @@ static bool fits_no_more(const struct table_heat *heat, uint64_t written)
 }
 
 /* When so much was written that the ranges cannot fit any more, or from time to time. Between two
- * windows that is soon, since it costs no part. */
+ * windows that is soon, since it costs no part; but to choose is to go over all rows of a small
+ * table, so that it takes a fiftieth of the time at most. */
 static bool is_due(const struct table_heat *heat, uint64_t written, int64_t now_us, bool is_end)
 {
     if (!is_end)
-        return has_outgrown(heat, written, 2, 64 << 10);
+        return now_us - heat->chosen_us >= REST_AFTER_CHOOSING * heat->choosing_us &&
+               has_outgrown(heat, written, 2, 64 << 10);
     return fits_no_more(heat, written) || now_us - heat->chosen_us >= 600 * SECOND_US;
 }
 
@@ -325,6 +329,7 @@ static status choose(struct table *table, size_t most, uint64_t written, int64_t
     TRY(take_part(table, ranges));
     pthread_mutex_lock(&heat->lock);
     heat->chosen_us = now_us;
+    heat->choosing_us = clock_steady_us(table->cluster->options.clock) - now_us;
     heat->chosen_most = most;
     heat->chosen_size = size;
     heat->written_then = written;

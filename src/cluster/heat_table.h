@@ -24,6 +24,7 @@ struct table_heat {
     pthread_mutex_t lock;
     double cpu_percent;    /* see heat_record: of this window, up to the last look */
     int64_t chosen_us;     /* when the ranges were, by the steady clock; 0: they are to be */
+    int64_t choosing_us;   /* how long that took */
     size_t chosen_most;    /* as how many there might be */
     uint64_t chosen_size;  /* the table's, then */
     uint64_t written_then; /* what its tablets had been written */
