@@ -369,6 +369,7 @@ static void large_cells_are_put(void **state)
     row_change_set(change, FAMILY_F, bytes_of("large"), 9, bytes_make(large, STORE_LARGE_VALUE));
     struct packed_change packed = pack(change, 10);
     struct commit commit = commit_of(f, "row", &packed);
+    commit.sequence = commit.version = 1;
     assert_ok(commit_batch_init(&batch, f->store, NULL, 0));
     commit_batch_add(&batch, &commit);
     commit_batch_finish(&batch);
