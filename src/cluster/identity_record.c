@@ -39,7 +39,8 @@ bool identity_record_is_other(const struct identity_record *record, const char *
 }
 
 /* Empty: there is to be none. */
-static status write_record(struct store *store, struct keyspace *catalog, bytes text)
+static status write_record(struct store *store, struct keyspace *catalog, bytes text,
+                           enum store_durability durability)
 {
     struct store_batch *batch = store_batch_create();
     if (batch == NULL)
@@ -48,24 +49,25 @@ static status write_record(struct store *store, struct keyspace *catalog, bytes 
         store_batch_delete(batch, catalog, record_key());
     else
         store_batch_put(batch, catalog, record_key(), text);
-    status s = store_write(store, batch, STORE_SYNCED);
+    status s = store_write(store, batch, durability);
     store_batch_destroy(batch);
     return s;
 }
 
 status identity_record_forget(struct store *store, struct keyspace *catalog)
 {
-    return write_record(store, catalog, bytes_make(NULL, 0));
+    return write_record(store, catalog, bytes_make(NULL, 0), STORE_SYNCED);
 }
 
+/* A start waits for no disk for it: what a power cut takes is told, and recorded, by the next. */
 static status record_now(struct store *store, struct keyspace *catalog, const char *identity,
                          const char *former)
 {
     struct buffer text = {0};
     buffer_append_format(&text, "%s%s%s", identity, former == NULL ? "" : " ",
                          former == NULL ? "" : former);
-    status s =
-        text.failed ? status_out_of_memory() : write_record(store, catalog, buffer_bytes(&text));
+    status s = text.failed ? status_out_of_memory()
+                           : write_record(store, catalog, buffer_bytes(&text), STORE_ASYNC);
     buffer_free(&text);
     return s;
 }
