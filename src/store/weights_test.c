@@ -121,8 +121,8 @@ static void test_the_heaviest_come_first_and_are_few(void **state)
     (void)state;
     struct fixture f = make_fixture();
     char key[] = "a/1";
-    for (char c = 'a'; c < 'k'; c++) {
-        key[0] = c;
+    for (int c = 'a'; c < 'k'; c++) {
+        key[0] = (char)c;
         put_large(&f, key, (size_t)(c - 'a' + 1) * MIB);
     }
     assert_ok(keyspace_flush(f.keyspace));
