@@ -2,13 +2,11 @@
 #include "cmd/large_work.h"
 
 #include "base/sizing.h"
-
 #include "os/allocator.h"
-
-#include <time.h>
+#include "os/thread.h"
 
 /* Requests may themselves wait for a flush, because too many write buffers are full: no longer. */
-enum { REQUESTS_SECONDS = 3, PATIENCE_SECONDS = 20, LOOKS_A_SECOND = 10 };
+enum { REQUESTS_SECONDS = 3, PATIENCE_SECONDS = 20 };
 
 void large_rooms_init(struct large_rooms *rooms, const struct settings *settings)
 {
@@ -28,20 +26,19 @@ void large_rooms_destroy(struct large_rooms *rooms)
     request_room_destroy(&rooms->values);
 }
 
-static bool lacks_memory(const struct large_rooms *rooms)
+static bool has_memory(void *context)
 {
-    return rooms->resident() + rooms->takes > rooms->memory;
+    const struct large_rooms *rooms = context;
+    return rooms->resident() + rooms->takes <= rooms->memory;
 }
 
 /* What calls have freed is the allocator's until it is given back. */
 static void await_memory(struct large_rooms *rooms)
 {
-    const struct timespec pause = {.tv_nsec = 1000000000 / LOOKS_A_SECOND};
     atomic_fetch_add(&rooms->waiting, 1);
-    for (int i = 0; i < PATIENCE_SECONDS * LOOKS_A_SECOND && lacks_memory(rooms); i++) {
-        if (i % LOOKS_A_SECOND == 0)
-            allocator_give_back();
-        nanosleep(&pause, NULL);
+    for (int i = 0; i < PATIENCE_SECONDS && !has_memory(rooms); i++) {
+        allocator_give_back();
+        (void)thread_wait_for(has_memory, rooms, 1000000);
     }
     atomic_fetch_sub(&rooms->waiting, 1);
 }

@@ -19,6 +19,7 @@ import argparse
 import collections
 import concurrent.futures
 import contextlib
+import functools
 import itertools
 import json
 import os
@@ -321,9 +322,11 @@ def run_row_of_cells(server, seconds, bound):
         raw_calls.ask(server.endpoint, raw_calls.set_cell(table, "row", "cf", value, f"q{i}"))
     for kind, request in raw_calls.looks_at_values(table, "row", "cf").items():
         with concurrent.futures.ThreadPoolExecutor(READ_ON) as pool:
-            done = list(pool.map(lambda r: raw_calls.ask(server.endpoint, r), READ_ON * [request]))
+            ask_it = functools.partial(raw_calls.ask, server.endpoint)
+            done = list(pool.map(ask_it, READ_ON * [request]))
         went_well = sum(got > 0 for got in done)
-        yield f"a row of {count} cells of {size // MB} MB, {kind}: {went_well} of {READ_ON} went well"
+        row = f"a row of {count} cells of {size // MB} MB"
+        yield f"{row}, {kind}: {went_well} of {READ_ON} went well"
 
 
 def run_old_cells(server, seconds, bound):
@@ -376,10 +379,11 @@ def run_mixed(server, seconds, bound):
         return lambda: subprocess.run(command, capture_output=True)
 
     statements = itertools.cycle(list(queries(QUERIES)))
+    large_rows = ("--rows", str(LARGE_ROWS), "--table", name_of("bench-large"))
+    large_rows += ("--value-size", "1MB")
     works = {
         "small": of_bench(SMALL_MIXED, "--rows", str(ROWS)),
-        "rows of 1 MB": of_bench("batch,scan", "--rows", str(LARGE_ROWS), "--table", name_of("bench-large"),
-                                 "--value-size", "1MB", "--batch", "20", "--scan-rows", "20"),
+        "rows of 1 MB": of_bench("batch,scan", *large_rows, "--batch", "20", "--scan-rows", "20"),
         "entities": of_bench(ENTITIES, "--rows", "20000"),
         "SQL queries": lambda: ask(server, list(itertools.islice(statements, 8))),
         "queries of large cells": lambda: query_large_cells(server, "mixed", ""),
@@ -387,8 +391,7 @@ def run_mixed(server, seconds, bound):
         "large cells read": read_stopping,
     }  # fmt: skip
     of_bench("load", "--rows", str(ROWS))()
-    of_bench("load", "--rows", str(LARGE_ROWS), "--table", name_of("bench-large"), "--value-size", "1MB",
-             "--batch", "20")()  # fmt: skip
+    of_bench("load", *large_rows, "--batch", "20")()
     of_bench("entities", "--rows", "20000")()
     write_cells(server, "mixed", size, LARGE_CELLS)
     until = time.monotonic() + MIXED_TIMES * seconds
