@@ -2,43 +2,9 @@
  * says so. */
 #include "cluster/heat_matrix.h"
 
-#include "base/testing_clock.h"
 #include "cluster/heat_store.h"
+#include "cluster/heat_testing.h"
 #include "cluster/row_group.h"
-#include "cluster/testing.h"
-
-static struct turned_clock hands = {.clock = TURNED_CLOCK};
-
-#define MINUTE_US (INT64_C(60) * 1000000)
-#define HOUR_US   (60 * MINUTE_US)
-#define DAY_US    (24 * HOUR_US)
-#define BEGIN_US  (50 * 365 * DAY_US) /* at a full hour */
-
-static int setup(void **state)
-{
-    struct cluster_fixture *f = cluster_fixture_create(NULL);
-    hands.now_us = BEGIN_US;
-    f->options.clock = &hands.clock;
-    f->options.heat_window_us = MINUTE_US;
-    f->options.maintenance_by_hand = true;
-    f->options.balance = false;
-    reopen_test_cluster(f);
-    maintenance_run_once(f->cluster->maintenance);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    cluster_fixture_destroy(*state);
-    return 0;
-}
-
-static void pass(struct cluster_fixture *f, int64_t us)
-{
-    hands.now_us += us;
-    maintenance_run_once(f->cluster->maintenance);
-}
 
 static void write_rows(struct cluster_fixture *f, const char *prefix, unsigned count)
 {
@@ -391,18 +357,23 @@ static void minutes_become_hours(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(whoever_comes_is_counted, setup, teardown),
-        cmocka_unit_test_setup_teardown(nothing_is_counted_if_it_is_switched_off, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_hot_range_stands_out, setup, teardown),
-        cmocka_unit_test_setup_teardown(ranges_follow_what_is_written_within_a_window, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(each_window_has_its_column, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_open_window_is_the_last_column, setup, teardown),
-        cmocka_unit_test_setup_teardown(times_become_one, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_coarse_window_is_spread_evenly, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_start_changes_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_cannot_be_kept_is_kept_later, setup, teardown),
-        cmocka_unit_test_setup_teardown(minutes_become_hours, setup, teardown),
+        cmocka_unit_test_setup_teardown(whoever_comes_is_counted, setup_windows, teardown_windows),
+        cmocka_unit_test_setup_teardown(nothing_is_counted_if_it_is_switched_off, setup_windows,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(a_hot_range_stands_out, setup_windows, teardown_windows),
+        cmocka_unit_test_setup_teardown(ranges_follow_what_is_written_within_a_window,
+                                        setup_windows, teardown_windows),
+        cmocka_unit_test_setup_teardown(each_window_has_its_column, setup_windows,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(the_open_window_is_the_last_column, setup_windows,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(times_become_one, setup_windows, teardown_windows),
+        cmocka_unit_test_setup_teardown(a_coarse_window_is_spread_evenly, setup_windows,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(a_start_changes_nothing, setup_windows, teardown_windows),
+        cmocka_unit_test_setup_teardown(what_cannot_be_kept_is_kept_later, setup_windows,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(minutes_become_hours, setup_windows, teardown_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,40 +3,7 @@
 #include "cluster/usage_counts.h"
 
 #include "base/failmalloc.h"
-#include "base/testing_clock.h"
-#include "cluster/testing.h"
-
-static struct turned_clock hands = {.clock = TURNED_CLOCK};
-
-#define MINUTE_US (INT64_C(60) * 1000000)
-#define DAY_US    (24 * 60 * MINUTE_US)
-#define BEGIN_US  (50 * 365 * DAY_US)
-
-static int setup(void **state)
-{
-    struct cluster_fixture *f = cluster_fixture_create(NULL);
-    hands.now_us = BEGIN_US;
-    f->options.clock = &hands.clock;
-    f->options.heat_window_us = MINUTE_US;
-    f->options.maintenance_by_hand = true;
-    f->options.balance = false;
-    reopen_test_cluster(f);
-    maintenance_run_once(f->cluster->maintenance);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    cluster_fixture_destroy(*state);
-    return 0;
-}
-
-static void pass(struct cluster_fixture *f, int64_t us)
-{
-    hands.now_us += us;
-    maintenance_run_once(f->cluster->maintenance);
-}
+#include "cluster/heat_testing.h"
 
 static struct usage_state look(struct cluster_fixture *f)
 {
@@ -324,20 +291,28 @@ static void it_gets_along_without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(scans_are_told_apart_by_profile_and_kind, setup, teardown),
-        cmocka_unit_test_setup_teardown(more_profiles_than_there_is_room_for_share_the_last, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(what_follows_is_seen_of_each_caller, setup, teardown),
+        cmocka_unit_test_setup_teardown(scans_are_told_apart_by_profile_and_kind, setup_windows,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(more_profiles_than_there_is_room_for_share_the_last,
+                                        setup_windows, teardown_windows),
+        cmocka_unit_test_setup_teardown(what_follows_is_seen_of_each_caller, setup_windows,
+                                        teardown_windows),
         cmocka_unit_test_setup_teardown(keys_of_one_thing_are_scattered_if_what_differs_comes_first,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(the_columns_that_most_ask_for_are_there, setup, teardown),
+                                        setup_windows, teardown_windows),
+        cmocka_unit_test_setup_teardown(the_columns_that_most_ask_for_are_there, setup_windows,
+                                        teardown_windows),
         cmocka_unit_test(sets_of_columns_are_taken_apart),
-        cmocka_unit_test_setup_teardown(the_busier_the_fewer_are_counted, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_start_goes_on_where_it_was, setup, teardown),
-        cmocka_unit_test_setup_teardown(two_days_are_known, setup, teardown),
-        cmocka_unit_test_setup_teardown(nothing_is_counted_if_it_is_switched_off, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_cut_or_changed_is_none, setup, teardown),
-        cmocka_unit_test_setup_teardown(it_gets_along_without_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_busier_the_fewer_are_counted, setup_windows,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(a_start_goes_on_where_it_was, setup_windows,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(two_days_are_known, setup_windows, teardown_windows),
+        cmocka_unit_test_setup_teardown(nothing_is_counted_if_it_is_switched_off, setup_windows,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(what_is_cut_or_changed_is_none, setup_windows,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(it_gets_along_without_memory, setup_windows,
+                                        teardown_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,41 +3,17 @@
 #include "cluster/usage_store.h"
 
 #include "base/failmalloc.h"
-#include "base/testing_clock.h"
 #include "cluster/heat_store.h"
-#include "cluster/testing.h"
-
-static struct turned_clock hands = {.clock = TURNED_CLOCK};
-
-#define MINUTE_US (INT64_C(60) * 1000000)
-#define DAY_US    (24 * 60 * MINUTE_US)
-#define BEGIN_US  (50 * 365 * DAY_US)
+#include "cluster/heat_testing.h"
 
 static int setup(void **state)
 {
-    struct cluster_fixture *f = cluster_fixture_create(NULL);
-    hands.now_us = BEGIN_US;
-    f->options.clock = &hands.clock;
-    f->options.heat_window_us = MINUTE_US;
+    setup_windows(state);
+    struct cluster_fixture *f = *state;
     f->options.undelete_window_us = DAY_US;
-    f->options.maintenance_by_hand = true;
-    f->options.balance = false;
     reopen_test_cluster(f);
     maintenance_run_once(f->cluster->maintenance);
-    *state = f;
     return 0;
-}
-
-static int teardown(void **state)
-{
-    cluster_fixture_destroy(*state);
-    return 0;
-}
-
-static void pass(struct cluster_fixture *f, int64_t us)
-{
-    hands.now_us += us;
-    maintenance_run_once(f->cluster->maintenance);
 }
 
 static void put(struct cluster_fixture *f, uint8_t kind, const char *value)
@@ -325,20 +301,23 @@ static void what_memory_keeps_from_being_written_waits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_was_put_is_there_at_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_window_writes_it_and_a_start_finds_it, setup, teardown),
-        cmocka_unit_test_setup_teardown(heat_goes_and_usage_stays, setup, teardown),
-        cmocka_unit_test_setup_teardown(all_are_listed_by_kind, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_table_has_so_much_room, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_cannot_be_written_waits, setup, teardown),
-        cmocka_unit_test_setup_teardown(it_goes_with_its_table, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_start_removes_what_a_crash_has_left, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_was_put_is_there_at_once, setup, teardown_windows),
+        cmocka_unit_test_setup_teardown(a_window_writes_it_and_a_start_finds_it, setup,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(heat_goes_and_usage_stays, setup, teardown_windows),
+        cmocka_unit_test_setup_teardown(all_are_listed_by_kind, setup, teardown_windows),
+        cmocka_unit_test_setup_teardown(a_table_has_so_much_room, setup, teardown_windows),
+        cmocka_unit_test_setup_teardown(what_cannot_be_written_waits, setup, teardown_windows),
+        cmocka_unit_test_setup_teardown(it_goes_with_its_table, setup, teardown_windows),
+        cmocka_unit_test_setup_teardown(a_start_removes_what_a_crash_has_left, setup,
+                                        teardown_windows),
         cmocka_unit_test_setup_teardown(nothing_is_known_of_a_time_when_nobody_counted, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_former_table_of_heat_gets_the_family, setup, teardown),
-        cmocka_unit_test_setup_teardown(it_gets_along_without_memory, setup, teardown),
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(a_former_table_of_heat_gets_the_family, setup,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(it_gets_along_without_memory, setup, teardown_windows),
         cmocka_unit_test_setup_teardown(what_memory_keeps_from_being_written_waits, setup,
-                                        teardown),
+                                        teardown_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
