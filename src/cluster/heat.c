@@ -411,14 +411,7 @@ void heat_run(struct cluster *cluster)
 void heat_stop(struct cluster *cluster)
 {
     struct tables tables;
-    struct table *table;
-    status s = cluster_table(cluster, bytes_of(HEAT_TABLE), &table);
-    bool was_kept = status_is_ok(s);
-    status_free(s);
-    if (!was_kept)
-        return;
-    table_release(table);
-    s = hold_tables(cluster, &tables);
+    status s = hold_tables(cluster, &tables);
     if (status_is_ok(s)) {
         take_look(cluster, &tables, clock_steady_us(cluster->options.clock), true, false);
         release_tables(&tables);

@@ -67,8 +67,7 @@ void heat_destroy(struct heat *heat); /* NULL is fine */
  * over. For maintenance. */
 void heat_run(struct cluster *cluster);
 
-/* Keeps what there is of a window that is not over, if any has been kept before: for a stop, when
- * maintenance has. */
+/* Keeps what there is of a window that is not over: for a stop, when maintenance has. */
 void heat_stop(struct cluster *cluster);
 
 struct hot_tablet {

@@ -75,6 +75,15 @@ static void a_window_writes_it_and_a_start_finds_it(void **state)
     assert_usage(f, USAGE_REQUESTS, BEGIN_US, "three");
 }
 
+/* The stop makes the table that it is kept in. */
+static void a_stop_in_the_first_window_writes_it(void **state)
+{
+    struct cluster_fixture *f = *state;
+    put(f, USAGE_DATASTORE, "one");
+    reopen_test_cluster(f);
+    assert_usage(f, USAGE_DATASTORE, BEGIN_US, "one");
+}
+
 static void heat_goes_and_usage_stays(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -303,6 +312,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_was_put_is_there_at_once, setup, teardown_windows),
         cmocka_unit_test_setup_teardown(a_window_writes_it_and_a_start_finds_it, setup,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(a_stop_in_the_first_window_writes_it, setup,
                                         teardown_windows),
         cmocka_unit_test_setup_teardown(heat_goes_and_usage_stays, setup, teardown_windows),
         cmocka_unit_test_setup_teardown(all_are_listed_by_kind, setup, teardown_windows),
