@@ -26,7 +26,18 @@ static bytes kept_key(const struct heat_key *key)
     return bytes_make(key->data, key->size < HEAT_KEY_BYTES ? key->size : HEAT_KEY_BYTES);
 }
 
-/* Few votes say nothing, and nor do keys of which not most rose. */
+/* Whether keys of which so many rose were written in order. Of a few that come in none most rise
+ * now and then by chance, and there are many ranges where they may. */
+static bool has_risen(const struct heat_cell *cell)
+{
+    enum { LEAST = 8, FEW = 64 };
+    uint64_t rising = cell->numbers[HEAT_RISING], writes = cell->numbers[HEAT_WRITES];
+    if (cell->writes_seen < LEAST)
+        return false;
+    return cell->writes_seen < FEW ? 4 * rising >= 3 * writes : 2 * rising >= writes;
+}
+
+/* Few votes say nothing. */
 static struct heat_sum sum_of(const struct heat_cell *cell)
 {
     enum { LEAST_VOTES = 8 /* one in so many */ };
@@ -37,7 +48,7 @@ static struct heat_sum sum_of(const struct heat_cell *cell)
         sum.votes = cell->votes;
         sum.favourite = kept_key(&cell->favourite);
     }
-    if (2 * sum.numbers[HEAT_RISING] >= sum.numbers[HEAT_WRITES] && cell->writes_seen > 1)
+    if (has_risen(cell))
         sum.newest = kept_key(&cell->greatest);
     return sum;
 }

@@ -14,7 +14,7 @@ struct heat_sum {
      * the rest cut off. */
     uint64_t votes;
     bytes favourite;
-    bytes newest; /* the greatest key that was written, if the keys rose; else empty */
+    bytes newest; /* the greatest key that was written, if many keys rose; else empty */
 };
 
 struct heat_entry {

@@ -86,6 +86,28 @@ static void damage_does_no_harm(void **state)
     buffer_free(&bytes);
 }
 
+static bool has_newest(struct arena *arena, uint32_t seen, uint64_t rising)
+{
+    const struct heat_ranges ranges = {.count = 1};
+    struct heat_cell cell = {.writes_seen = seen,
+                             .numbers = {[HEAT_WRITES] = seen, [HEAT_RISING] = rising},
+                             .greatest = {.size = 1, .data = "z"}};
+    struct heat_record record;
+    assert_ok(heat_record_of(&ranges, &cell, arena, &record));
+    return record.entries[0].sum.newest.size > 0;
+}
+
+/* A few keys in no order have most of them risen at times, and then the greatest is no newest. */
+static void the_newest_key_takes_many_that_rose(void **state)
+{
+    assert_false(has_newest(*state, 2, 1));
+    assert_false(has_newest(*state, 7, 6));
+    assert_true(has_newest(*state, 8, 7));
+    assert_false(has_newest(*state, 16, 8));
+    assert_true(has_newest(*state, 64, 32));
+    assert_false(has_newest(*state, 64, 31));
+}
+
 static const struct heat_entry *at(const struct heat_record *record, const char *start)
 {
     for (size_t i = 0; i < record->count; i++)
@@ -153,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_written_can_be_read, setup, teardown),
         cmocka_unit_test_setup_teardown(damage_does_no_harm, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_newest_key_takes_many_that_rose, setup, teardown),
         cmocka_unit_test_setup_teardown(records_of_other_ranges_are_added_up, setup, teardown),
         cmocka_unit_test_setup_teardown(few_ranges_show_what_is_busy, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_comes_to_nothing, setup, teardown),
