@@ -122,13 +122,22 @@ static status print(const struct buffer *out)
     return is_written ? status_ok() : status_make(STATUS_UNAVAILABLE, "cannot write the answer");
 }
 
+/* https://no-color.org has the variable. */
+static bool shows_colors(void)
+{
+    const char *no_color = getenv("NO_COLOR");
+    return isatty(STDOUT_FILENO) && (no_color == NULL || no_color[0] == '\0');
+}
+
 /* A terminal that is watched is cleared each time. */
 static status report(const struct status_options *options, struct client_session *session,
                      const struct look *before, const struct look *now)
 {
     struct buffer out = {0};
-    const struct status_looks looks = {
-        .address = client_session_address(session), .before = before->metrics, .now = now->metrics};
+    const struct status_looks looks = {.address = client_session_address(session),
+                                       .before = before->metrics,
+                                       .now = now->metrics,
+                                       .has_colors = shows_colors()};
     if (options->format == FORMAT_JSON) {
         status_write_json(&looks, &out);
     } else {

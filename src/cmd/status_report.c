@@ -323,12 +323,11 @@ __attribute__((format(printf, 3, 4))) static void line(struct buffer *out, const
     buffer_append_format(out, "%-13s %s\n", title, text);
 }
 
-/* A server of a former release tells no more than why it takes no writes. */
-static void write_health(const struct status_looks *looks, struct buffer *out)
+static void write_reasons(const struct status_looks *looks, struct buffer *out)
 {
     const Insight__Metrics *now = looks->now;
     const Insight__Health *health = now->health;
-    if (health == NULL && now->trouble[0] != '\0')
+    if (health == NULL && now->trouble[0] != '\0') /* a former release says no more */
         buffer_append_format(out, "TAKES NO WRITES: %s\n", now->trouble);
     for (size_t i = 0; health != NULL && i < health->n_reasons; i++) {
         const Insight__Health__Reason *reason = health->reasons[i];
@@ -337,6 +336,19 @@ static void write_health(const struct status_looks *looks, struct buffer *out)
                              is_worst ? "TAKES NO WRITES" : "DEGRADED", reason->text, reason->name,
                              age_text(time_of(now->time) - time_of(reason->since)).chars);
     }
+}
+
+/* In red: what is degraded wants somebody, too. */
+static void write_health(const struct status_looks *looks, struct buffer *out)
+{
+    struct buffer reasons = {0};
+    write_reasons(looks, &reasons);
+    bool is_red = looks->has_colors && reasons.size > 0;
+    buffer_append_bytes(out, bytes_of(is_red ? "\033[1;31m" : ""));
+    buffer_append_bytes(out, buffer_bytes(&reasons));
+    buffer_append_bytes(out, bytes_of(is_red ? "\033[0m" : ""));
+    out->failed |= reasons.failed;
+    buffer_free(&reasons);
 }
 
 static void write_head(const struct status_looks *looks, struct buffer *out)

@@ -12,6 +12,7 @@ struct status_looks {
     const char *address; /* the server's HOST:PORT */
     const Insight__Metrics *before;
     const Insight__Metrics *now;
+    bool has_colors; /* the text is for a terminal that shows them */
 };
 
 /* `out->failed` for want of memory. */

@@ -154,7 +154,8 @@ static void rates_are_by_the_second(void **state)
     struct server before, now;
     fill_server(&before, 100, &times[1], &times[0]);
     fill_server(&now, 3100, &times[2], &times[0]);
-    const struct status_looks looks = {"127.0.0.1:1", &before.metrics, &now.metrics};
+    const struct status_looks looks = {
+        .address = "127.0.0.1:1", .before = &before.metrics, .now = &now.metrics};
     char *text = written(status_write_text, &looks);
     assert_has(text, "trestle 1.2.3 at 127.0.0.1:1, up 1 h 6 min\n");
     assert_has(text, "the last 2.0 s\n");
@@ -175,7 +176,8 @@ static void a_server_that_began_anew_counts_from_0(void **state)
     struct server before, now;
     fill_server(&before, 1000, &times[1], &times[0]);
     fill_server(&now, 10, &times[2], &times[1]);
-    const struct status_looks looks = {"h:1", &before.metrics, &now.metrics};
+    const struct status_looks looks = {
+        .address = "h:1", .before = &before.metrics, .now = &now.metrics};
     char *text = written(status_write_json, &looks);
     assert_has(text, "\"calls\":12,\"errors\":2,\"callsPerSecond\":6,");
     free(text);
@@ -187,10 +189,20 @@ static void trouble_is_told(void **state)
     struct server now;
     fill_server(&now, 1, &times[2], &times[0]);
     now.metrics.trouble = "no space left on the \"disk\"";
-    const struct status_looks looks = {"h:1", &now.metrics, &now.metrics};
+    struct status_looks looks = {.address = "h:1", .before = &now.metrics, .now = &now.metrics};
     char *text = written(status_write_text, &looks);
     assert_has(text, "TAKES NO WRITES: no space left on the \"disk\"\n");
+    assert_null(strchr(text, '\033'));
     free(text);
+    looks.has_colors = true;
+    text = written(status_write_text, &looks);
+    assert_has(text, "\n\033[1;31mTAKES NO WRITES: no space left on the \"disk\"\n\033[0m");
+    free(text);
+    now.metrics.trouble = "";
+    text = written(status_write_text, &looks);
+    assert_null(strchr(text, '\033'));
+    free(text);
+    now.metrics.trouble = "no space left on the \"disk\"";
     text = written(status_write_json, &looks);
     assert_has(text, "\"trouble\":\"no space left on the \\\"disk\\\"\"");
     free(text);
@@ -215,7 +227,8 @@ static void reasons_are_told(void **state)
     health.n_reasons = 2;
     health.reasons = pointers;
     now.metrics.health = &health;
-    const struct status_looks looks = {"h:1", &now.metrics, &now.metrics};
+    const struct status_looks looks = {
+        .address = "h:1", .before = &now.metrics, .now = &now.metrics};
     char *text = written(status_write_text, &looks);
     assert_has(text, "\nTAKES NO WRITES: 1 MB is free (disk_reserve, for ");
     assert_has(text, "\nDEGRADED: it ends (certificate, for ");
