@@ -56,9 +56,12 @@ class listener final : public rocksdb::EventListener {
         levels0->table_settled(info.file_path);
     }
 
-    void OnFlushBegin(rocksdb::DB *, const rocksdb::FlushJobInfo &info) override
+    /* Not OnFlushBegin: that is told, and no end of it, also of a flush for which another one has
+     * taken all that there was. */
+    void OnTableFileCreationStarted(const rocksdb::TableFileCreationBriefInfo &info) override
     {
-        large->flush_begins(info.cf_name);
+        if (info.reason == rocksdb::TableFileCreationReason::kFlush)
+            large->flush_begins(info.cf_name);
     }
 
     void OnCompactionBegin(rocksdb::DB *, const rocksdb::CompactionJobInfo &info) override
