@@ -408,12 +408,24 @@ void heat_run(struct cluster *cluster)
     release_tables(&tables);
 }
 
+static bool is_kept_before(struct cluster *cluster)
+{
+    struct table *table;
+    status s = cluster_table(cluster, bytes_of(HEAT_TABLE), &table);
+    bool was_kept = status_is_ok(s);
+    status_free(s);
+    if (was_kept)
+        table_release(table);
+    return was_kept;
+}
+
 void heat_stop(struct cluster *cluster)
 {
     struct tables tables;
     status s = hold_tables(cluster, &tables);
     if (status_is_ok(s)) {
-        take_look(cluster, &tables, clock_steady_us(cluster->options.clock), true, false);
+        if (is_kept_before(cluster) || usage_store_waits(tables.items, tables.count))
+            take_look(cluster, &tables, clock_steady_us(cluster->options.clock), true, false);
         release_tables(&tables);
     }
     status_free(s);

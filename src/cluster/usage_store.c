@@ -271,6 +271,25 @@ status usage_put(struct table *table, uint8_t kind, bytes value)
 
 /* --- writing --- */
 
+static bool has_waiting(struct table *table)
+{
+    struct table_usage *usage = &table->usage;
+    bool waits = false;
+    pthread_mutex_lock(&usage->lock);
+    for (size_t i = 0; i < usage->count; i++)
+        waits |= usage->entries[i].waits;
+    pthread_mutex_unlock(&usage->lock);
+    return waits;
+}
+
+bool usage_store_waits(struct table *const *tables, size_t count)
+{
+    size_t i = 0;
+    while (i < count && !has_waiting(tables[i]))
+        i++;
+    return i < count;
+}
+
 static status batch_entry(const struct table *table, struct usage_entry *entry,
                           struct heat_batch *batch, size_t *written)
 {

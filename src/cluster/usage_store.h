@@ -6,7 +6,8 @@
  *
  * Invariants
  *  1. A put waits in memory. Maintenance writes what waits at the end of a heat window, and a stop
- *     what is left, if something of it changed: each record once a window at most, whatever is put.
+ *     what is left, if something of it changed (what is counted of requests is put at the end of
+ *     a window; of the first minute of a directory's life a stop may lose it): each record once a window at most, whatever is put.
  *     What a kill finds waiting is lost. A write that fails is tried again with the next window.
  *  2. All records of a table have USAGE_MOST_BYTES together; a put that would make them larger is
  *     refused, and the former value stays.
@@ -70,6 +71,9 @@ status usage_list(struct table *table, struct arena *arena, struct usage_record 
 status usage_put(struct table *table, uint8_t kind, bytes value);
 
 /* --- for maintenance, at the end of a window, and for a stop --- */
+
+/* Whether something was put that has not been written. */
+bool usage_store_waits(struct table *const *tables, size_t count);
 
 /* Writes what waits, by batches; `batch` is empty, and so it is afterwards. */
 status usage_store_write(struct table *const *tables, size_t count, struct heat_batch *batch);
