@@ -1,29 +1,28 @@
 /* Creating, changing, listing tables. (Deleting them is deletions.c's.)
  *
- * Each change is one batch of catalog records, then the change in memory. What comes before the
- * batch, a keyspace taken from the spares, is undone by forgetting it. */
+ * Each change is one commit of catalog records, then the change in memory. What comes before the
+ * commit, a keyspace taken from the spares, is undone by forgetting it. */
 #include "base/check.h"
 #include "base/limits.h"
 #include "cluster/index.h"
 
 #include <stdlib.h>
 
-status cluster_write_described(struct cluster *cluster, struct store_batch *batch,
-                               void (*describe)(const void *context, struct event_writer *writer),
-                               const void *context)
+status cluster_write_change(struct cluster *cluster, enum commit_kind kind,
+                            struct store_batch *batch, const struct catalog_change *change)
 {
     TRY(disk_reserve_admit(&cluster->reserve));
-    return commit_write(cluster->commits, batch, describe, context);
+    return commit_write(cluster->commits, kind, batch, change);
 }
 
 status cluster_write_catalog(struct cluster *cluster, struct store_batch *batch)
 {
-    return cluster_write_described(cluster, batch, NULL, NULL);
+    return cluster_write_change(cluster, COMMIT_CATALOG, batch, NULL);
 }
 
 status cluster_write_removal(struct cluster *cluster, struct store_batch *batch)
 {
-    return commit_write(cluster->commits, batch, NULL, NULL);
+    return commit_write(cluster->commits, COMMIT_CATALOG, batch, NULL);
 }
 
 struct keyspace *cluster_catalog(struct cluster *cluster)
@@ -94,10 +93,30 @@ static status append_tablets(struct cluster *cluster, const struct table_spec *s
     return status_ok();
 }
 
-static void describe_files(const void *context, struct event_writer *writer)
+/* A new table's commit. */
+struct creation {
+    struct catalog_change change;
+    const struct taken_files *files; /* NULL: there are none */
+};
+
+static void describe_files(const struct catalog_change *change, struct event_writer *writer)
 {
-    const struct taken_files *taken = context;
+    const struct taken_files *taken = ((const struct creation *)(const void *)change)->files;
     event_files_taken_in(writer, taken->keyspace, taken->files, taken->count);
+}
+
+/* Nobody knows of the table before its commit is acknowledged, so its writes are behind that. */
+static status commit_new_table(struct table *table, const struct taken_files *files,
+                               struct store_batch *batch)
+{
+    const struct creation creation = {.change = {.describe = files == NULL ? NULL : describe_files,
+                                                 .tables = &table,
+                                                 .table_count = 1,
+                                                 .fresh = table->tablets,
+                                                 .fresh_count = table->tablet_count,
+                                                 .schema = table_schema(table)},
+                                      .files = files};
+    return cluster_write_change(table->cluster, COMMIT_CREATE_TABLE, batch, &creation.change);
 }
 
 static status adopt_damage(struct cluster *cluster, const struct table *table,
@@ -121,7 +140,7 @@ static status record_new_table(struct cluster *cluster, struct table *table,
     TRY(adopt_damage(cluster, table, files, batch));
     catalog_delete_spare(batch, cluster->catalog, keyspace_id(table->tablets[0]->keyspace));
     TRY(catalog_put_next_id(batch, cluster->catalog, cluster->next_id));
-    return cluster_write_described(cluster, batch, files == NULL ? NULL : describe_files, files);
+    return commit_new_table(table, files, batch);
 }
 
 static status fill_new_table(struct cluster *cluster, const struct table_spec *spec,
@@ -245,15 +264,41 @@ static status make_schema(const struct table_info *now, const struct table_chang
     return schema_create(now->schema->granularity, families, change->family_count, next_id, out);
 }
 
-static status record_change(struct cluster *cluster, const struct table_record *record,
-                            struct store_batch *also)
+/* A changed table's commit. */
+struct revision {
+    struct catalog_change change;
+    struct table *table;
+    struct description *description;
+};
+
+static void publish(const struct catalog_change *change)
+{
+    const struct revision *revision = (const struct revision *)(const void *)change;
+    table_publish(revision->table, revision->description);
+}
+
+static status commit_change(struct table *table, struct description *description,
+                            struct store_batch *batch)
+{
+    const struct revision revision = {.change = {.apply = publish,
+                                                 .tables = &table,
+                                                 .table_count = 1,
+                                                 .schema = description->schema},
+                                      .table = table,
+                                      .description = description};
+    return cluster_write_change(table->cluster, COMMIT_CHANGE_TABLE, batch, &revision.change);
+}
+
+/* The description is published if this succeeds. */
+static status record_change(struct table *table, const struct table_record *record,
+                            struct description *description, struct store_batch *also)
 {
     struct store_batch *batch = cluster_batch_with(also);
     if (batch == NULL)
         return status_out_of_memory();
-    status s = catalog_put_table(batch, cluster->catalog, record);
+    status s = catalog_put_table(batch, table->cluster->catalog, record);
     if (status_is_ok(s))
-        s = cluster_write_catalog(cluster, batch);
+        s = commit_change(table, description, batch);
     cluster_batch_done(batch, also);
     return s;
 }
@@ -271,10 +316,8 @@ static status apply_change(struct table *table, const struct table_info *now,
                                   .extra = change->extra};
     struct description *description;
     TRY(description_create(cluster, &record, &description));
-    status s = record_change(cluster, &record, change->also);
-    if (status_is_ok(s))
-        table_publish(table, description);
-    else
+    status s = record_change(table, &record, description, change->also);
+    if (!status_is_ok(s))
         description_destroy(description);
     return s;
 }

@@ -367,6 +367,7 @@ static status start_commits(struct cluster *cluster)
         .stall_limit_us = (int64_t)LIMIT_COMMIT_STALL_SECONDS * 1000000,
         .admit = admit_writes,
         .admit_context = cluster,
+        .route = table_route_write,
         .tombstones_from = cluster->options.tombstones_from,
         .observers = cluster->observers,
         .observer_count = cluster->observer_count,

@@ -134,10 +134,10 @@ status event_log_keep_files(struct cluster *cluster, uint64_t keyspace, const ch
 /* After a keyspace has gone. Blocks. */
 void event_log_note_drop(struct cluster *cluster, uint64_t keyspace);
 
-/* cluster_write_catalog; the event says what `describe` writes, too (commit.h). */
-status cluster_write_described(struct cluster *cluster, struct store_batch *batch,
-                               void (*describe)(const void *context, struct event_writer *writer),
-                               const void *context);
+/* cluster_write_catalog, as a commit of that kind (commit_write). For what frees no space: what
+ * does calls commit_write itself. */
+status cluster_write_change(struct cluster *cluster, enum commit_kind kind,
+                            struct store_batch *batch, const struct catalog_change *change);
 
 /* Whether a table may get the name: ALREADY_EXISTS, or RESOURCE_EXHAUSTED if its instance has too
  * many. With admin held. */

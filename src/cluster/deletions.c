@@ -1,4 +1,5 @@
-/* See deletions.h. Each change is one batch of catalog records, then the change in memory. */
+/* See deletions.h. Each change is one commit of catalog records; at its place the table's writes
+ * end or begin, and then it leaves the index, or comes there. */
 #include "cluster/deletions.h"
 
 #include "base/check.h"
@@ -106,6 +107,12 @@ static void record_ends(struct cluster *cluster, struct table *const *tables, si
     }
 }
 
+static void end_writes(const struct catalog_change *change)
+{
+    for (size_t i = 0; i < change->table_count; i++)
+        table_let_write(change->tables[i], false);
+}
+
 static void doom(struct cluster *cluster, struct table *table)
 {
     if (table->is_deleted)
@@ -121,11 +128,14 @@ static void doom(struct cluster *cluster, struct table *table)
 static status doom_all(struct cluster *cluster, struct table *const *tables, size_t count,
                        struct store_batch *also)
 {
+    const struct catalog_change change = {
+        .apply = end_writes, .tables = tables, .table_count = count};
+    const enum commit_kind kind = count > 0 ? COMMIT_END_TABLES : COMMIT_CATALOG;
     struct store_batch *batch = cluster_batch_with(also);
     if (batch == NULL)
         return status_out_of_memory();
     record_ends(cluster, tables, count, batch);
-    status s = cluster_write_removal(cluster, batch);
+    status s = commit_write(cluster->commits, kind, batch, &change);
     cluster_batch_done(batch, also);
     TRY(s);
     for (size_t i = 0; i < count; i++)
@@ -188,6 +198,7 @@ static int64_t deletion_time(struct cluster *cluster)
 
 static status record_deletion(struct table *table, int64_t deleted_us, struct store_batch *also)
 {
+    const struct catalog_change change = {.apply = end_writes, .tables = &table, .table_count = 1};
     struct cluster *cluster = table->cluster;
     struct table_record record = table_record_of(table);
     struct store_batch *batch = cluster_batch_with(also);
@@ -196,7 +207,7 @@ static status record_deletion(struct table *table, int64_t deleted_us, struct st
     record.deleted_us = deleted_us;
     status s = catalog_put_table(batch, cluster->catalog, &record);
     if (status_is_ok(s))
-        s = cluster_write_removal(cluster, batch);
+        s = commit_write(cluster->commits, COMMIT_DELETE_TABLE, batch, &change);
     cluster_batch_done(batch, also);
     return s;
 }
@@ -269,10 +280,17 @@ status cluster_deleted_table(struct cluster *cluster, bytes name, struct table *
     return s;
 }
 
+static void begin_writes(const struct catalog_change *change)
+{
+    table_let_write(change->tables[0], true);
+}
+
 /* It takes no space that is not taken, and if space is short it would soon be gone: so it is not
  * refused. */
 static status record_return(struct table *table, struct store_batch *also)
 {
+    const struct catalog_change change = {
+        .apply = begin_writes, .tables = &table, .table_count = 1};
     struct cluster *cluster = table->cluster;
     struct table_record record = table_record_of(table);
     struct store_batch *batch = cluster_batch_with(also);
@@ -282,7 +300,7 @@ static status record_return(struct table *table, struct store_batch *also)
     catalog_delete_kept(batch, cluster->catalog, table->id);
     status s = catalog_put_table(batch, cluster->catalog, &record);
     if (status_is_ok(s))
-        s = cluster_write_removal(cluster, batch);
+        s = commit_write(cluster->commits, COMMIT_UNDELETE_TABLE, batch, &change);
     cluster_batch_done(batch, also);
     return s;
 }

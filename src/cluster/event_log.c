@@ -187,13 +187,13 @@ status cluster_note_whole_backup(struct cluster *cluster, const struct archive_b
 }
 
 struct note_of_drop {
-    struct commit commit;
+    struct catalog_change change;
     uint64_t keyspace;
 };
 
-static void describe_drop(const struct commit *commit, struct event_writer *writer)
+static void describe_drop(const struct catalog_change *change, struct event_writer *writer)
 {
-    event_keyspace_dropped(writer, ((const struct note_of_drop *)(const void *)commit)->keyspace);
+    event_keyspace_dropped(writer, ((const struct note_of_drop *)(const void *)change)->keyspace);
 }
 
 /* If it cannot be said, the keyspace goes at the end of a replay, as one that nobody names. */
@@ -201,8 +201,7 @@ void event_log_note_drop(struct cluster *cluster, uint64_t keyspace)
 {
     if (cluster->log == NULL || cluster->commits == NULL)
         return;
-    struct note_of_drop note = {
-        .commit = {.kind = COMMIT_CATALOG, .describe = describe_drop, .frees_space = true},
-        .keyspace = keyspace};
-    status_ignore(commit_and_wait(cluster->commits, &note.commit));
+    const struct note_of_drop note = {.change = {.describe = describe_drop}, .keyspace = keyspace};
+    struct commit commit = {.kind = COMMIT_CATALOG, .catalog = &note.change, .frees_space = true};
+    status_ignore(commit_and_wait(cluster->commits, &commit));
 }

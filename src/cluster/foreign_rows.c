@@ -50,6 +50,6 @@ status foreign_row_write(struct table *table, bytes row_key, struct packed_chang
     row_lock_wait(cluster->locks, row_hash);
     status s = write_locked(cluster, &commit);
     row_lock_release(cluster->locks, row_hash);
-    tablet_release(tablet);
+    tablet_release(commit.tablet);
     return s;
 }

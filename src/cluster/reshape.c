@@ -16,34 +16,41 @@ static status check_stands(struct table *table, struct tablet *const *tablets, s
     return stands ? status_ok() : status_make(STATUS_NOT_FOUND, "the tablet is gone");
 }
 
-static status record_swap(struct table *table, struct tablet *const *old, size_t old_count,
-                          struct tablet *const *fresh, size_t count, struct store_batch *batch)
+static status record_swap(const struct table *table, const struct catalog_change *change,
+                          struct store_batch *batch)
 {
     struct cluster *cluster = table->cluster;
-    for (size_t i = 0; i < old_count; i++)
-        TRY(catalog_delete_tablet(batch, cluster->catalog, table->id, old[i]->start));
-    for (size_t i = 0; i < count; i++) {
-        struct tablet_record record = tablet_record_of(table, fresh[i]);
+    for (size_t i = 0; i < change->former_count; i++)
+        TRY(catalog_delete_tablet(batch, cluster->catalog, table->id, change->former[i]->start));
+    for (size_t i = 0; i < change->fresh_count; i++) {
+        struct tablet_record record = tablet_record_of(table, change->fresh[i]);
         TRY(catalog_put_tablet(batch, cluster->catalog, &record));
     }
-    TRY(catalog_put_next_id(batch, cluster->catalog, cluster->next_id));
-    return cluster_write_catalog(cluster, batch);
+    return catalog_put_next_id(batch, cluster->catalog, cluster->next_id);
 }
 
-/* Writes the catalog, then changes the map; takes the references of `fresh` if it succeeds. */
-static status swap(struct table *table, struct tablet *const *old, size_t old_count,
-                   struct tablet *const *fresh, size_t count)
+static void swap(const struct catalog_change *change)
+{
+    table_swap_tablets(change->tables[0], change->former, change->former_count, change->fresh,
+                       change->fresh_count);
+}
+
+/* The map changes on the commit thread, at the commit's place; takes the references of `fresh` if
+ * it succeeds. */
+static status commit_swap(struct table *table, enum commit_kind kind,
+                          const struct catalog_change *change)
 {
     TRY(table_make_room(table));
     struct store_batch *batch = store_batch_create();
     if (batch == NULL)
         return status_out_of_memory();
-    status s = record_swap(table, old, old_count, fresh, count, batch);
+    status s = record_swap(table, change, batch);
+    if (status_is_ok(s))
+        s = cluster_write_change(table->cluster, kind, batch, change);
     store_batch_destroy(batch);
     TRY(s);
-    table_swap_tablets(table, old, old_count, fresh, count);
     metrics_add(table->cluster->options.metrics, METRIC_tablets,
-                (int64_t)count - (int64_t)old_count);
+                (int64_t)change->fresh_count - (int64_t)change->former_count);
     return status_ok();
 }
 
@@ -53,12 +60,19 @@ static status split(struct table *table, struct tablet *tablet, bytes at)
 {
     struct cluster *cluster = table->cluster;
     struct tablet *halves[2] = {NULL, NULL};
+    const struct catalog_change change = {.apply = swap,
+                                          .tables = &table,
+                                          .table_count = 1,
+                                          .former = &tablet,
+                                          .former_count = 1,
+                                          .fresh = halves,
+                                          .fresh_count = 2};
     TRY(check_stands(table, &tablet, 1));
     status s = tablet_create(cluster->next_id++, tablet->keyspace, tablet->start, at, &halves[0]);
     if (status_is_ok(s))
         s = tablet_create(cluster->next_id++, tablet->keyspace, at, tablet->end, &halves[1]);
     if (status_is_ok(s))
-        s = swap(table, &tablet, 1, halves, 2);
+        s = commit_swap(table, COMMIT_SPLIT, &change);
     if (!status_is_ok(s)) {
         tablet_release(halves[0]);
         tablet_release(halves[1]);
@@ -87,9 +101,16 @@ static status merge(struct table *table, struct tablet *left, struct tablet *rig
 {
     struct tablet *const pair[] = {left, right};
     struct tablet *whole;
+    const struct catalog_change change = {.apply = swap,
+                                          .tables = &table,
+                                          .table_count = 1,
+                                          .former = pair,
+                                          .former_count = 2,
+                                          .fresh = &whole,
+                                          .fresh_count = 1};
     TRY(check_stands(table, pair, 2));
     TRY(tablet_create(table->cluster->next_id++, left->keyspace, left->start, right->end, &whole));
-    status s = swap(table, pair, 2, &whole, 1);
+    status s = commit_swap(table, COMMIT_MERGE, &change);
     if (!status_is_ok(s))
         tablet_release(whole);
     return s;

@@ -11,10 +11,15 @@ static void free_changes(struct row_group *group)
         buffer_free(&group->rows[i].change.fragment);
 }
 
+static struct commit *commit_of(struct row_group *group, size_t row)
+{
+    return row == 0 ? &group->commit : &group->others[row - 1];
+}
+
 static void release_tablets(struct row_group *group)
 {
     for (size_t i = 0; i < group->count; i++)
-        tablet_release(group->tablets[i]);
+        tablet_release(commit_of(group, i)->tablet);
 }
 
 static void count_heat(const struct row_group *group)
@@ -54,17 +59,12 @@ static void count_write(struct tablet *tablet, const struct grouped_row *row)
     key_sample_note(&tablet->asked_for, row->row_key);
 }
 
-static struct commit *commit_of(struct row_group *group, size_t row)
-{
-    return row == 0 ? &group->commit : &group->others[row - 1];
-}
-
 static void route(struct row_group *group)
 {
     group->heat = heat_begin(group->table);
     for (size_t i = 0; i < group->count; i++) {
         struct grouped_row *row = &group->rows[i];
-        struct tablet *tablet = group->tablets[i] = table_route(group->table, row->row_key);
+        struct tablet *tablet = table_route(group->table, row->row_key);
         group->hashes[i] = row_lock_hash(keyspace_id(tablet->keyspace), row->row_key);
         *commit_of(group, i) = (struct commit){.kind = COMMIT_ROWS,
                                                .table = group->table,
@@ -112,9 +112,8 @@ static void let_it_end(struct row_group *group)
 status row_group_submit(struct row_group *group)
 {
     group->others = arena_alloc(group->arena, group->count * sizeof *group->others);
-    group->tablets = arena_alloc(group->arena, group->count * sizeof(struct tablet *));
     group->hashes = arena_alloc(group->arena, group->count * sizeof *group->hashes);
-    if (group->others == NULL || group->tablets == NULL || group->hashes == NULL) {
+    if (group->others == NULL || group->hashes == NULL) {
         free_changes(group);
         return status_out_of_memory();
     }

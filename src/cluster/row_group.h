@@ -41,7 +41,6 @@ struct row_group {
     struct heat_mark heat;
     struct commit commit; /* of the first row */
     struct commit *others;
-    struct tablet **tablets;
     uint64_t *hashes;
     struct row_group_waiting *waiting; /* who called row_group_write */
 };

@@ -75,7 +75,7 @@ static void write_done(struct task *task)
         heat_end_write(write->table, write->heat, write->row_key,
                        packed_change_size(&write->change));
     buffer_free(&write->change.fragment);
-    tablet_release(write->tablet);
+    tablet_release(write->commit.tablet);
     write->done(write, result);
 }
 
@@ -139,19 +139,19 @@ static void grant_write(struct row_lock_waiter *waiter)
 
 void rows_write(struct row_write *write)
 {
-    write->tablet = table_route(write->table, write->row_key);
+    struct tablet *tablet = table_route(write->table, write->row_key);
     write->heat = heat_begin(write->table);
     write->locked_us = 0;
     write->commit = (struct commit){.kind = COMMIT_ROWS,
                                     .table = write->table,
-                                    .tablet = write->tablet,
-                                    .keyspace = write->tablet->keyspace,
+                                    .tablet = tablet,
+                                    .keyspace = tablet->keyspace,
                                     .row_key = write->row_key,
                                     .change = &write->change,
                                     .loop = write->loop};
     write->waiter.granted = grant_write;
-    count_write(write->tablet, &write->change);
-    key_sample_note(&write->tablet->asked_for, write->row_key);
+    count_write(tablet, &write->change);
+    key_sample_note(&tablet->asked_for, write->row_key);
     if (lock_row(write->table->cluster, &write->commit, &write->waiter))
         submit_write(write);
 }
@@ -175,7 +175,7 @@ static void end_update(struct row_update *update, status result)
     count_heat(update);
     store_value_release(&update->record);
     buffer_free(&update->change.fragment);
-    tablet_release(update->tablet);
+    tablet_release(update->commit.tablet);
     update->done(update, result);
 }
 
@@ -216,7 +216,7 @@ static void decide_and_submit(struct row_update *update, struct row *row)
         keep_record(update, row);
         update->commit.kind = COMMIT_ROWS;
         update->commit.change = &update->change;
-        count_write(update->tablet, &update->change);
+        count_write(update->commit.tablet, &update->change);
         s = commit_submit(update->table->cluster->commits, &update->commit);
         if (status_is_ok(s))
             return; /* the commit's now: it may even have ended */
@@ -284,10 +284,11 @@ static bool read_and_decide(struct row_update *update, enum store_reach reach)
                                        .defer_after = leaves_values(update) ? SCAN_VALUES_KEPT : 0};
     struct row row = {.cells.arena = update->arena};
     enum row_outcome outcome = ROW_ABSENT;
-    status s = row_read(update->tablet->keyspace, &options, update->row_key, reach, &row, &outcome);
+    status s = row_read(update->commit.keyspace, &options, update->row_key, reach, &row, &outcome);
     bool was_read = !status_is_ok(s) || outcome != ROW_NOT_CACHED;
     update->bytes_read = row.record.size;
-    atomic_fetch_add_explicit(&update->tablet->bytes_read, row.record.size, memory_order_relaxed);
+    atomic_fetch_add_explicit(&update->commit.tablet->bytes_read, row.record.size,
+                              memory_order_relaxed);
     if (status_is_ok(s) && outcome == ROW_TOO_LARGE)
         s = status_make(STATUS_FAILED_PRECONDITION, "The row has more than %d bytes",
                         LIMIT_ROW_BYTES);
@@ -359,7 +360,7 @@ static void make_room(struct arena *arena)
 void rows_update(struct row_update *update)
 {
     make_room(update->arena);
-    update->tablet = table_route(update->table, update->row_key);
+    struct tablet *tablet = table_route(update->table, update->row_key);
     update->heat = heat_begin(update->table);
     update->locked_us = 0;
     update->bytes_read = 0;
@@ -368,13 +369,13 @@ void rows_update(struct row_update *update)
     update->has_asked = false;
     update->commit = (struct commit){.kind = COMMIT_BARRIER, /* until it is decided */
                                      .table = update->table,
-                                     .tablet = update->tablet,
-                                     .keyspace = update->tablet->keyspace,
+                                     .tablet = tablet,
+                                     .keyspace = tablet->keyspace,
                                      .row_key = update->row_key,
                                      .loop = update->loop};
     update->waiter.granted = grant_update;
-    atomic_fetch_add_explicit(&update->tablet->rows_read, 1, memory_order_relaxed);
-    key_sample_note(&update->tablet->asked_for, update->row_key);
+    atomic_fetch_add_explicit(&tablet->rows_read, 1, memory_order_relaxed);
+    key_sample_note(&tablet->asked_for, update->row_key);
     if (lock_row(update->table->cluster, &update->commit, &update->waiter))
         start_update(update);
 }

@@ -33,7 +33,6 @@ struct row_write {
     int64_t locked_us; /* clock_steady_us, when it was its turn to lock the row; 0: at once */
     struct commit commit;
     /* private */
-    struct tablet *tablet;
     struct heat_mark heat;
     struct row_lock_waiter waiter;
     bool is_repeated;  /* its token was claimed before */
@@ -71,7 +70,6 @@ struct row_update {
     int64_t locked_us;
     struct commit commit;
     /* private */
-    struct tablet *tablet;
     struct heat_mark heat;
     size_t bytes_read;
     struct packed_change change;

@@ -23,19 +23,21 @@ static bool has_room(struct cluster *cluster, size_t more)
 }
 
 struct made {
+    struct catalog_change change;
     uint64_t first_id;
     size_t count;
 };
 
-static void describe_made(const void *context, struct event_writer *writer)
+static void describe_made(const struct catalog_change *change, struct event_writer *writer)
 {
-    const struct made *made = context;
+    const struct made *made = (const struct made *)(const void *)change;
     event_keyspaces_made(writer, made->first_id, made->count);
 }
 
 static status record_spares(struct cluster *cluster, uint64_t first_id, size_t count)
 {
-    struct made made = {.first_id = first_id, .count = count};
+    const struct made made = {
+        .change = {.describe = describe_made}, .first_id = first_id, .count = count};
     struct store_batch *batch = store_batch_create();
     if (batch == NULL)
         return status_out_of_memory();
@@ -43,7 +45,7 @@ static status record_spares(struct cluster *cluster, uint64_t first_id, size_t c
         catalog_put_spare(batch, cluster->catalog, first_id + i);
     status s = catalog_put_next_id(batch, cluster->catalog, first_id + count);
     if (status_is_ok(s))
-        s = cluster_write_described(cluster, batch, describe_made, &made);
+        s = cluster_write_change(cluster, COMMIT_CATALOG, batch, &made.change);
     store_batch_destroy(batch);
     return s;
 }

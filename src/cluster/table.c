@@ -69,6 +69,13 @@ void table_publish(struct table *table, struct description *description)
     pthread_mutex_unlock(&table->map_lock);
 }
 
+void table_let_write(struct table *table, bool may)
+{
+    table->takes_no_writes = !may;
+    for (size_t i = 0; i < table->tablet_count; i++)
+        table->tablets[i]->is_former = !may;
+}
+
 struct table_record table_record_of(const struct table *table)
 {
     const struct description *description = newest(table);
@@ -109,7 +116,7 @@ status table_create(struct cluster *cluster, const struct table_record *record, 
     table->cluster = cluster;
     table->id = record->id;
     table->name = name;
-    table->is_deleted = record->deleted_us > 0;
+    table->is_deleted = table->takes_no_writes = record->deleted_us > 0;
     table->deleted_us = record->deleted_us;
     heat_table_init(&table->heat);
     usage_store_init(&table->usage);
@@ -212,6 +219,7 @@ status table_append_tablet(struct table *table, struct tablet *tablet)
     TRY(table_make_room(table));
     keyspace_set_name(tablet->keyspace, table->name);
     keyspace_set_rules(tablet->keyspace, &newest(table)->rules);
+    tablet->is_former = table->takes_no_writes;
     table->tablets[table->tablet_count++] = tablet;
     return status_ok();
 }
@@ -243,6 +251,15 @@ struct tablet *table_route(struct table *table, bytes row_key)
     struct tablet *tablet = retained(table->tablets[starts_up_to(table, row_key) - 1]);
     pthread_mutex_unlock(&table->map_lock);
     return tablet;
+}
+
+status table_route_write(struct table *table, bytes row_key, struct tablet **out)
+{
+    *out = NULL;
+    if (table->takes_no_writes)
+        return cluster_not_found(bytes_of(table->name));
+    *out = table_route(table, row_key);
+    return status_ok();
 }
 
 struct tablet *table_route_before(struct table *table, bytes end)
@@ -284,8 +301,10 @@ void table_swap_tablets(struct table *table, struct tablet *const *old, size_t o
     struct tablet **place = table->tablets + at;
     CHECK(*place == old[0]);
     size_t behind = table->tablet_count - at - old_count;
-    for (size_t i = 0; i < old_count; i++)
+    for (size_t i = 0; i < old_count; i++) {
         traffic_add_tablet(&table->traffic.gone, old[i]);
+        old[i]->is_former = true;
+    }
     memmove(place + count, place + old_count, behind * sizeof(*place));
     memcpy(place, fresh, count * sizeof(*place));
     table->tablet_count += count - old_count;

@@ -10,7 +10,10 @@
  *  3. A table is counted by reference. The index of the cluster holds one while the table has its
  *     name, and so does the list of those that are deleted and kept (deletions.h). The last
  *     reference to a doomed table hands it to maintenance, which drops its keyspaces: that may
- *     block, and references end on event loops. */
+ *     block, and references end on event loops.
+ *  4. Once there is a queue the map and the newest description change on the commit thread alone,
+ *     at the place of the commit that changes them, with `admin` held by who waits for it. So
+ *     there they are what they were at the place of the commit that it is at. */
 #ifndef TRESTLE_CLUSTER_TABLE_H
 #define TRESTLE_CLUSTER_TABLE_H
 
@@ -66,10 +69,11 @@ struct table {
     struct table_usage usage;
     struct table_traffic traffic;
     atomic_bool is_being_repaired;
-    bool is_deleted;    /* it is not in the index; with admin held, as the next */
-    int64_t deleted_us; /* when, if it is kept; 0: it is not */
-    bool is_doomed;     /* its records are gone; set before its last reference goes */
-    struct link doomed; /* on the cluster's list, once nobody holds it */
+    bool takes_no_writes; /* its deletion has been committed: the commit thread's alone */
+    bool is_deleted;      /* it is not in the index; with admin held, as the next */
+    int64_t deleted_us;   /* when, if it is kept; 0: it is not */
+    bool is_doomed;       /* its records are gone; set before its last reference goes */
+    struct link doomed;   /* on the cluster's list, once nobody holds it */
 };
 
 /* A table without tablets, one reference. */
@@ -86,8 +90,11 @@ status description_create(struct cluster *cluster, const struct table_record *re
                           struct description **out);
 void description_destroy(struct description *description);
 
-/* Makes it the newest one and gives its rules to the table's keyspaces. */
+/* Makes it the newest one and gives its rules to the table's keyspaces. On the commit thread, as
+ * the next. */
 void table_publish(struct table *table, struct description *description);
+/* Whether writes of the table's rows are committed from here on. */
+void table_let_write(struct table *table, bool may);
 /* The newest description: valid as long as the table. */
 const struct description *table_description(const struct table *table);
 struct table_record table_record_of(const struct table *table);
@@ -96,6 +103,8 @@ struct tablet_record tablet_record_of(const struct table *table, const struct ta
 /* --- routing: each result is retained --- */
 
 struct tablet *table_route(struct table *table, bytes row_key); /* whose range has the key */
+/* For the commit thread: where a write belongs. NOT_FOUND if the table takes none. */
+status table_route_write(struct table *table, bytes row_key, struct tablet **out);
 /* The tablet of the last keys before `end`; an empty `end` means the last tablet. */
 struct tablet *table_route_before(struct table *table, bytes end);
 
@@ -108,7 +117,7 @@ size_t table_tablet_count(struct table *table);
 status table_make_room(struct table *table);
 
 /* Puts `count` tablets (references taken) in place of the `old_count` that start at old[0], which
- * are released; both sides cover the same range. */
+ * are released; both sides cover the same range. On the commit thread. */
 void table_swap_tablets(struct table *table, struct tablet *const *old, size_t old_count,
                         struct tablet *const *fresh, size_t count);
 

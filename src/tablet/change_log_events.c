@@ -31,7 +31,7 @@ static enum event_kind event_kind_of(const struct commit *commit)
                                             [COMMIT_UPKEEP] = EVENT_UPKEEP,
                                             [COMMIT_DROP] = EVENT_DROP,
                                             [COMMIT_CATALOG] = EVENT_CATALOG};
-    return kinds[commit->kind];
+    return commit_is_structural(commit->kind) ? EVENT_CATALOG : kinds[commit->kind];
 }
 
 /* --- entries --- */
@@ -58,8 +58,8 @@ static void begin_event(struct pending_events *pending, const struct commit *com
         pending->from = commit->sequence;
     }
     event_begin(&pending->writer, event_kind_of(commit), commit->sequence, commit->version);
-    if (commit->describe != NULL)
-        commit->describe(commit, &pending->writer);
+    if (commit->catalog != NULL && commit->catalog->describe != NULL)
+        commit->catalog->describe(commit->catalog, &pending->writer);
 }
 
 static void take_event_back(struct pending_events *pending)

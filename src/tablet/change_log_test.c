@@ -143,9 +143,9 @@ static void put_two(struct commit *commit, struct store_batch *batch)
     store_batch_delete(batch, commit->keyspace, bytes_of("Sb"));
 }
 
-static void describe_made(const void *context, struct event_writer *writer)
+static void describe_made(const struct catalog_change *change, struct event_writer *writer)
 {
-    (void)context;
+    (void)change;
     event_keyspaces_made(writer, 20, 2);
 }
 
@@ -154,7 +154,8 @@ static status write_catalog(struct fixture *t, const char *key)
     struct store_batch *batch = store_batch_create();
     assert_non_null(batch);
     store_batch_put(batch, t->f->options.catalog, bytes_of(key), bytes_of("record"));
-    status s = commit_write(t->f->queue, batch, describe_made, NULL);
+    const struct catalog_change made = {.describe = describe_made};
+    status s = commit_write(t->f->queue, COMMIT_CATALOG, batch, &made);
     store_batch_destroy(batch);
     return s;
 }

@@ -6,6 +6,7 @@
 #include "tablet/change_log.h"
 #include "tablet/commit_private.h"
 #include "tablet/key_bounds.h"
+#include "tablet/tablet.h"
 
 #include <endian.h>
 #include <stdatomic.h>
@@ -303,6 +304,25 @@ static void append(struct commit_queue *queue, struct commit *commit, size_t byt
     queue->is_asleep = false;
 }
 
+/* Whether it says what becomes of what. */
+static bool is_whole(enum commit_kind kind, const struct catalog_change *change)
+{
+    if (change == NULL || change->table_count == 0)
+        return false;
+    switch (kind) {
+    case COMMIT_SPLIT:
+        return change->former_count == 1 && change->fresh_count == 2 && change->apply != NULL;
+    case COMMIT_MERGE:
+        return change->former_count == 2 && change->fresh_count == 1 && change->apply != NULL;
+    case COMMIT_CREATE_TABLE:
+        return change->fresh_count > 0 && change->schema != NULL;
+    case COMMIT_CHANGE_TABLE:
+        return change->schema != NULL && change->apply != NULL;
+    default:
+        return change->apply != NULL;
+    }
+}
+
 /* Whether it has what its kind has, and nothing else. */
 static bool is_well_formed(const struct commit *commit)
 {
@@ -319,11 +339,12 @@ static bool is_well_formed(const struct commit *commit)
     case COMMIT_UPKEEP:
     case COMMIT_DROP:
     case COMMIT_INTERNAL:
-        return !changes && extends && commit->describe == NULL;
+        return !changes && extends && commit->catalog == NULL;
     case COMMIT_CATALOG:
-        return !changes && (extends || commit->describe != NULL);
+        return !changes && (extends || commit->catalog != NULL);
+    default:
+        return !changes && extends && is_whole(commit->kind, commit->catalog);
     }
-    return false;
 }
 
 /* Appends it if the queue is open. */
@@ -392,9 +413,20 @@ status commit_submit(struct commit_queue *queue, struct commit *commit)
     return refuse_for_stall(queue);
 }
 
+status commit_submit_beyond(struct commit_queue *queue, struct commit *commit)
+{
+    return enter(queue, commit, SIZE_MAX) == QUEUE_OPEN ? status_ok() : refuse_for_stall(queue);
+}
+
+struct store *commit_queue_store(const struct commit_queue *queue)
+{
+    return queue->options.store;
+}
+
 /* --- the commit thread --- */
 
-/* The oldest that wait, up to BATCH_BYTES; empty once the queue is stopping and nothing waits. */
+/* The oldest that wait, up to BATCH_BYTES or a change of structure; empty once the queue is
+ * stopping and nothing waits. */
 static struct list take_batch(struct commit_queue *queue)
 {
     struct list taken = {0};
@@ -404,9 +436,12 @@ static struct list take_batch(struct commit_queue *queue)
         pthread_cond_wait(&queue->wake, &queue->lock);
     }
     queue->is_asleep = false;
-    for (size_t bytes = 0; bytes < BATCH_BYTES && !list_is_empty(&queue->waiting);) {
+    bool is_last = false;
+    for (size_t bytes = 0; bytes < BATCH_BYTES && !is_last && !list_is_empty(&queue->waiting);) {
         struct link *link = list_take(&queue->waiting);
-        bytes += LIST_ENTRY(link, struct commit, link)->bytes;
+        const struct commit *commit = LIST_ENTRY(link, struct commit, link);
+        bytes += commit->bytes;
+        is_last = commit_is_structural(commit->kind);
         list_append(&taken, link);
     }
     queue->begun_us = clock_steady_us(queue->options.clock);
@@ -447,6 +482,33 @@ static status write_batch(struct commit_queue *queue, int64_t *written_us)
     return status_ok();
 }
 
+/* In place of the tablet that is in the map no more. */
+static __attribute__((noinline)) status route_anew(const struct commit_queue *queue,
+                                                   struct commit *commit)
+{
+    struct tablet *tablet;
+    TRY(queue->options.route(commit->table, commit->row_key, &tablet));
+    CHECK(tablet->keyspace == commit->keyspace);
+    tablet_release(commit->tablet);
+    commit->tablet = tablet;
+    return status_ok();
+}
+
+static inline status route_row(const struct commit_queue *queue, struct commit *commit)
+{
+    bool is_former = commit->tablet != NULL && commit->tablet->is_former;
+    return is_former ? route_anew(queue, commit) : status_ok();
+}
+
+/* To where its rows are at its place. */
+static status route(const struct commit_queue *queue, struct commit *commit)
+{
+    TRY(route_row(queue, commit));
+    for (size_t i = 0; i < commit->other_count; i++)
+        TRY(route_row(queue, &commit->others[i]));
+    return status_ok();
+}
+
 /* Refuses, or puts into the batch, each commit. */
 static void fill_batch(struct commit_queue *queue, const struct list *commits)
 {
@@ -460,6 +522,8 @@ static void fill_batch(struct commit_queue *queue, const struct list *commits)
         if (commit->kind != COMMIT_BARRIER && !commit->frees_space && !status_is_ok(admitted)) {
             commit->result = status_copy(admitted);
             metrics_add(queue->options.metrics, METRIC_commit_refused_total, 1);
+        } else if (commit->kind == COMMIT_ROWS) {
+            commit->result = route(queue, commit);
         }
         commit_batch_add(&queue->batch, commit);
     }
@@ -518,20 +582,33 @@ static void acknowledge(struct commit_queue *queue, struct list *commits, status
         loop_post_list(posts.loops[i].loop, &posts.loops[i].tasks);
 }
 
+/* What follows in memory from the last commit, which alone may be a change of structure. */
+static void apply(const struct commit *last)
+{
+    if (commit_is_structural(last->kind) && status_is_ok(last->result) &&
+        last->catalog->apply != NULL)
+        last->catalog->apply(last->catalog);
+}
+
 static void commit_batch_of(struct commit_queue *queue, struct list *commits)
 {
     size_t bytes = 0;
     uint64_t newest = 0;
+    const struct commit *last = NULL;
     for (struct link *at = commits->first; at != NULL; at = at->next) {
         struct commit *commit = LIST_ENTRY(at, struct commit, link);
         bytes += commit->bytes;
         DCHECK(commit->sequence > newest);
+        DCHECK(last == NULL || !commit_is_structural(last->kind));
         newest = commit->sequence;
+        last = commit;
     }
     fill_batch(queue, commits);
     struct write_times times;
     status written = write_batch(queue, &times.written_us);
     commit_batch_tell_written(&queue->batch, status_is_ok(written));
+    if (status_is_ok(written))
+        apply(last);
     atomic_store_explicit(&queue->applied, newest, memory_order_release);
     pthread_mutex_lock(&queue->lock);
     queue->bytes -= bytes;
@@ -649,105 +726,6 @@ void commit_queue_destroy(struct commit_queue *queue)
     pthread_mutex_unlock(&queue->lock);
     pthread_join(queue->thread, NULL);
     free_queue(queue);
-}
-
-/* --- waiting --- */
-
-struct waiter {
-    pthread_mutex_t lock;
-    pthread_cond_t done;
-    bool is_done;
-};
-
-static void wake_waiter(struct task *task)
-{
-    struct commit *commit = LIST_ENTRY(&task->link, struct commit, done.link);
-    struct waiter *waiter = commit->waiter;
-    pthread_mutex_lock(&waiter->lock);
-    waiter->is_done = true;
-    pthread_cond_signal(&waiter->done);
-    pthread_mutex_unlock(&waiter->lock);
-}
-
-static void let_wait(struct waiter *waiter, struct commit *commit)
-{
-    *waiter = (struct waiter){.is_done = false};
-    pthread_mutex_init(&waiter->lock, NULL);
-    pthread_cond_init(&waiter->done, NULL);
-    commit->loop = NULL;
-    commit->done.run = wake_waiter;
-    commit->waiter = waiter;
-}
-
-static status wait_for(struct waiter *waiter, const struct commit *commit)
-{
-    pthread_mutex_lock(&waiter->lock);
-    while (!waiter->is_done)
-        pthread_cond_wait(&waiter->done, &waiter->lock);
-    pthread_mutex_unlock(&waiter->lock);
-    return commit->result;
-}
-
-status commit_and_wait(struct commit_queue *queue, struct commit *commit)
-{
-    struct waiter waiter;
-    let_wait(&waiter, commit);
-    TRY(commit_submit(queue, commit));
-    return wait_for(&waiter, commit);
-}
-
-status commit_and_wait_unlocked(struct commit_queue *queue, struct commit *commit,
-                                void (*submitted)(void *context), void *context)
-{
-    struct waiter waiter;
-    let_wait(&waiter, commit);
-    TRY(commit_submit(queue, commit));
-    submitted(context);
-    return wait_for(&waiter, commit);
-}
-
-/* --- batches that others have filled --- */
-
-struct batch_commit {
-    struct commit commit;
-    struct commit_queue *queue;
-    const struct store_batch *batch;
-    void (*describe)(const void *context, struct event_writer *writer);
-    const void *context;
-};
-
-static void extend_by_batch(struct commit *commit, struct store_batch *batch)
-{
-    struct batch_commit *write = (struct batch_commit *)(void *)commit;
-    store_batch_append(write->queue->options.store, batch, write->batch);
-}
-
-static void describe_batch(const struct commit *commit, struct event_writer *writer)
-{
-    const struct batch_commit *write = (const struct batch_commit *)(const void *)commit;
-    write->describe(write->context, writer);
-}
-
-status commit_write(struct commit_queue *queue, struct store_batch *batch,
-                    void (*describe)(const void *context, struct event_writer *writer),
-                    const void *context)
-{
-    struct batch_commit write = {.commit = {.kind = COMMIT_CATALOG,
-                                            .extend = extend_by_batch,
-                                            .describe = describe == NULL ? NULL : describe_batch,
-                                            .frees_space = true,
-                                            .is_synced = true},
-                                 .queue = queue,
-                                 .batch = batch,
-                                 .describe = describe,
-                                 .context = context};
-    if (store_batch_failed(batch))
-        return status_out_of_memory();
-    struct waiter waiter;
-    let_wait(&waiter, &write.commit);
-    if (enter(queue, &write.commit, SIZE_MAX) != QUEUE_OPEN)
-        return refuse_for_stall(queue);
-    return wait_for(&waiter, &write.commit);
 }
 
 /* --- versions and sequences from elsewhere --- */

@@ -34,7 +34,12 @@
  *  8. Observers (commit_observer.h) see each commit that changes anything, at its place, and what
  *     they make of it is in the same batch. The change log (change_log.h) is one of them. A queue
  *     without it ends the log that the store has: the first batch removes its record, so nobody
- *     takes a log with a hole for a whole one. */
+ *     takes a log with a hole for a whole one.
+ *  9. A change of structure, a commit by which tables or tablets come, change or go, ends its
+ *     batch. What follows from it in memory is there (`apply`) before anything behind it is looked
+ *     at. A change of rows is in the tablet that has its row at its place: one that was routed
+ *     before that was split or merged is routed anew, and one whose table has gone is refused with
+ *     NOT_FOUND. So each change is before or after each change of structure, by sequence. */
 #ifndef TRESTLE_TABLET_COMMIT_H
 #define TRESTLE_TABLET_COMMIT_H
 
@@ -48,10 +53,12 @@
 #include "tablet/version.h"
 #include "tablet/write_times.h"
 
+struct commit;
 struct commit_observer;
 struct commit_queue;
 struct event_writer;
 struct foreign_change;
+struct schema;
 struct table; /* the cluster's: of a commit only who it is is looked at here */
 struct tablet;
 
@@ -63,16 +70,50 @@ enum commit_kind {
     COMMIT_UPKEEP,   /* how a row is kept, which alters nothing that is seen: `extend` */
     COMMIT_DROP,     /* a range of rows goes: `extend` */
     COMMIT_CATALOG,  /* records of the catalog's keyspace, what became of keyspaces: `extend` or
-                        `describe`, or both */
+                        a `catalog` that describes, or both */
     COMMIT_INTERNAL, /* the queue's own, and its observers': `extend`. Not observed */
+    /* Changes of structure: `extend`, and what `catalog` says. */
+    COMMIT_SPLIT,          /* a tablet becomes two */
+    COMMIT_MERGE,          /* two tablets become one */
+    COMMIT_CREATE_TABLE,   /* a table is there from here on, with its tablets */
+    COMMIT_CHANGE_TABLE,   /* its schema, or what else is said of it */
+    COMMIT_DELETE_TABLE,   /* it is there no more, but may come back */
+    COMMIT_UNDELETE_TABLE, /* it does */
+    COMMIT_END_TABLES,     /* they are gone for good, whether they had been deleted before or not */
+};
+
+/* Whether tables or tablets come, change or go. */
+static inline bool commit_is_structural(enum commit_kind kind)
+{
+    return kind >= COMMIT_SPLIT;
+}
+
+/* What a commit of the catalog is beside its records. Its owner's, as the commit. */
+struct catalog_change {
+    /* What its event says besides, before what `extend` does; NULL: nothing. Called on the commit
+     * thread, if there is a change log. */
+    void (*describe)(const struct catalog_change *change, struct event_writer *writer);
+    /* Of a change of structure: what follows from it in memory, once it is durable (commit.h, 9).
+     * Called on the commit thread: must be quick, and cannot fail. NULL: nothing. */
+    void (*apply)(const struct catalog_change *change);
+    /* What becomes of what, for observers: as it was before `apply`. */
+    struct table *const *tables; /* whose structure changes: one, but for COMMIT_END_TABLES */
+    size_t table_count;
+    struct tablet *const *former; /* of a split and a merge: the tablets that go */
+    size_t former_count;
+    struct tablet *const *fresh; /* of these: what comes in their place; of a new table, all */
+    size_t fresh_count;
+    const struct schema *schema; /* of a new table, and of a change of one: what it is then */
 };
 
 /* One change on its way. Its owner keeps it until `done` has run: on the owner's loop if it named
  * one, else on the commit thread, where it must be quick and must not block. */
 struct commit {
     enum commit_kind kind;
-    struct table *table;   /* whose rows it changes, held until `done`; NULL: nobody asks for it */
-    struct tablet *tablet; /* the same of where the row was routed to */
+    struct table *table; /* whose rows it changes, held until `done`; NULL: nobody asks for it */
+    /* Where the row was routed to, with a reference of the commit's, which its owner gives back:
+     * not the same after `done`, if that tablet was in the map no more (9). NULL: nobody asks. */
+    struct tablet *tablet;
     struct keyspace *keyspace;
     bytes row_key;
     uint64_t row_hash; /* row_lock_hash */
@@ -91,9 +132,7 @@ struct commit {
     /* What goes into the batch at this commit's place. Called on the commit thread; what it needs
      * it has from around the commit, which is a part of something larger. */
     void (*extend)(struct commit *commit, struct store_batch *batch);
-    /* What its event says besides, before what `extend` does; may be NULL. Called on the commit
-     * thread, if there is a change log. */
-    void (*describe)(const struct commit *commit, struct event_writer *writer);
+    const struct catalog_change *catalog; /* of a commit of the catalog; may be NULL */
     /* Where `token` was claimed (tokens.h): its record goes into the same batch, and it is
      * forgotten if the commit fails. NULL: the change has none. */
     struct tokens *tokens;
@@ -138,6 +177,9 @@ struct commit_options {
      * the disk reserve. May be NULL. */
     status (*admit)(void *context);
     void *admit_context;
+    /* Where the table's row is now, with a reference; NOT_FOUND: the table is gone. Asked on the
+     * commit thread, of changes whose tablet is in the map no more. */
+    status (*route)(struct table *table, bytes row_key, struct tablet **out);
     uint64_t tombstones_from;                /* as in row_rules, of all keyspaces */
     const struct commit_observer *observers; /* outlive the queue */
     size_t observer_count;
@@ -166,12 +208,12 @@ status commit_and_wait(struct commit_queue *queue, struct commit *commit);
 status commit_and_wait_unlocked(struct commit_queue *queue, struct commit *commit,
                                 void (*submitted)(void *context), void *context);
 
-/* Writes a batch that its caller has filled, synced, as a commit of kind COMMIT_CATALOG, and waits.
- * Enters also when the queue is full or the disk's reserve reached: what must be looked at before
- * is its caller's. `describe` says what its event says besides; may be NULL. */
-status commit_write(struct commit_queue *queue, struct store_batch *batch,
-                    void (*describe)(const void *context, struct event_writer *writer),
-                    const void *context);
+/* Writes a batch of the catalog's records that its caller has filled, synced, as a commit of that
+ * kind, and waits. Enters also when the queue is full or the disk's reserve reached: what must be
+ * looked at before is its caller's. `change`: NULL if the kind is COMMIT_CATALOG and there is
+ * nothing to be said. */
+status commit_write(struct commit_queue *queue, enum commit_kind kind, struct store_batch *batch,
+                    const struct catalog_change *change);
 
 /* How full the queue is: 0 to 1; 1 while it refuses for a stall. */
 double commit_queue_load(struct commit_queue *queue);

@@ -6,6 +6,7 @@
 #include "row/resolve.h"
 #include "row/row_key.h"
 #include "tablet/foreign_change.h"
+#include "tablet/tablet.h"
 
 #include <stdlib.h>
 
@@ -195,9 +196,16 @@ static bool make_room(struct commit_batch *batch, size_t rows)
     return true;
 }
 
+static bool is_in_tablet(const struct commit *commit)
+{
+    const struct tablet *tablet = commit->tablet;
+    return tablet == NULL || (!tablet->is_former && tablet_contains(tablet, commit->row_key));
+}
+
 /* There is room for it. */
 static void gather(struct commit_batch *batch, struct commit *commit)
 {
+    DCHECK(is_in_tablet(commit));
     commit->next_of_row = NULL;
     commit->last_of_row = commit;
     commit->is_folded = commit->record.size > 0;
@@ -413,6 +421,7 @@ static void gather_all(struct commit_batch *batch, struct commit *commit)
 static void write_foreign(struct commit_batch *batch, struct commit *commit)
 {
     DCHECK(*slot_of(batch, commit) == NULL);
+    DCHECK(is_in_tablet(commit));
     foreign_change_write(commit->foreign, commit->keyspace, record_key(batch, commit),
                          batch->store_batch);
     if (commit->tokens != NULL)

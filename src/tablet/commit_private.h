@@ -1,8 +1,13 @@
-/* How commits become one store batch: for commit.c. */
+/* The commit queue's insides, for its files; how commits become one store batch. */
 #ifndef TRESTLE_TABLET_COMMIT_PRIVATE_H
 #define TRESTLE_TABLET_COMMIT_PRIVATE_H
 
 #include "tablet/commit_observer.h"
+
+/* commit_submit, but for what it looks at: also when the queue is full, or rows are out of service.
+ */
+status commit_submit_beyond(struct commit_queue *queue, struct commit *commit);
+struct store *commit_queue_store(const struct commit_queue *queue);
 
 /* Bytes by which the queue is bounded: what the commit will put into a batch, roughly. */
 size_t commit_size(const struct commit *commit);

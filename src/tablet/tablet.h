@@ -3,7 +3,7 @@
  * Routing and statistics know tablets; the data does not: a split or merge moves no byte
  * (docs/internals/architecture.md, "Tablets are ranges"). A tablet object is immutable but for its
  * counters, and is counted by reference: requests keep the tablet they were routed to while the
- * table's map moves on. */
+ * table's map moves on. What they commit is routed anew then (commit.h, 9). */
 #ifndef TRESTLE_TABLET_TABLET_H
 #define TRESTLE_TABLET_TABLET_H
 
@@ -49,6 +49,9 @@ struct tablet {
     struct key_sample asked_for; /* keys of the rows that are read and written */
     struct tablet_look look;
     struct tablet_heat heat;
+    /* It is in the map no more, or its table takes no writes: only the commit thread touches this,
+     * for each write. So it is far from what others count there. */
+    bool is_former;
 };
 
 /* Copies the bounds; one reference. */

@@ -1,0 +1,92 @@
+/* Waiting for a commit, and batches of the catalog's records that others have filled: see commit.h.
+ */
+#include "tablet/commit_private.h"
+
+#include <pthread.h>
+
+struct waiter {
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    bool is_done;
+};
+
+static void wake_waiter(struct task *task)
+{
+    struct commit *commit = LIST_ENTRY(&task->link, struct commit, done.link);
+    struct waiter *waiter = commit->waiter;
+    pthread_mutex_lock(&waiter->lock);
+    waiter->is_done = true;
+    pthread_cond_signal(&waiter->done);
+    pthread_mutex_unlock(&waiter->lock);
+}
+
+static void let_wait(struct waiter *waiter, struct commit *commit)
+{
+    *waiter = (struct waiter){.is_done = false};
+    pthread_mutex_init(&waiter->lock, NULL);
+    pthread_cond_init(&waiter->done, NULL);
+    commit->loop = NULL;
+    commit->done.run = wake_waiter;
+    commit->waiter = waiter;
+}
+
+static status wait_for(struct waiter *waiter, const struct commit *commit)
+{
+    pthread_mutex_lock(&waiter->lock);
+    while (!waiter->is_done)
+        pthread_cond_wait(&waiter->done, &waiter->lock);
+    pthread_mutex_unlock(&waiter->lock);
+    return commit->result;
+}
+
+status commit_and_wait(struct commit_queue *queue, struct commit *commit)
+{
+    struct waiter waiter;
+    let_wait(&waiter, commit);
+    TRY(commit_submit(queue, commit));
+    return wait_for(&waiter, commit);
+}
+
+status commit_and_wait_unlocked(struct commit_queue *queue, struct commit *commit,
+                                void (*submitted)(void *context), void *context)
+{
+    struct waiter waiter;
+    let_wait(&waiter, commit);
+    TRY(commit_submit(queue, commit));
+    submitted(context);
+    return wait_for(&waiter, commit);
+}
+
+/* --- batches that others have filled --- */
+
+struct batch_commit {
+    struct commit commit;
+    struct store *store;
+    const struct store_batch *batch;
+};
+
+static void extend_by_batch(struct commit *commit, struct store_batch *batch)
+{
+    struct batch_commit *write = (struct batch_commit *)(void *)commit;
+    store_batch_append(write->store, batch, write->batch);
+}
+
+status commit_write(struct commit_queue *queue, enum commit_kind kind, struct store_batch *batch,
+                    const struct catalog_change *change)
+{
+    bool is_of_table = change != NULL && change->table_count > 0;
+    struct batch_commit write = {.commit = {.kind = kind,
+                                            .table = is_of_table ? change->tables[0] : NULL,
+                                            .extend = extend_by_batch,
+                                            .catalog = change,
+                                            .frees_space = true,
+                                            .is_synced = true},
+                                 .store = commit_queue_store(queue),
+                                 .batch = batch};
+    if (store_batch_failed(batch))
+        return status_out_of_memory();
+    struct waiter waiter;
+    let_wait(&waiter, &write.commit);
+    TRY(commit_submit_beyond(queue, &write.commit));
+    return wait_for(&waiter, &write.commit);
+}
