@@ -167,7 +167,8 @@ static status create_in(struct cluster *cluster, const struct table_spec *spec,
                                   .generation = 1,
                                   .schema = spec->schema,
                                   .deletion_protection = spec->deletion_protection,
-                                  .extra = spec->extra};
+                                  .extra = spec->extra,
+                                  .records_deletions = spec->records_deletions};
     TRY(table_create(cluster, &record, out));
     TRY(fill_new_table(cluster, spec, keyspace, files, *out));
     index_add(cluster, *out);
@@ -313,7 +314,8 @@ static status apply_change(struct table *table, const struct table_info *now,
                                   .generation = now->generation + 1,
                                   .schema = schema,
                                   .deletion_protection = change->deletion_protection,
-                                  .extra = change->extra};
+                                  .extra = change->extra,
+                                  .records_deletions = table_description(table)->records_deletions};
     struct description *description;
     TRY(description_create(cluster, &record, &description));
     status s = record_change(table, &record, description, change->also);

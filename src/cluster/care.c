@@ -89,21 +89,27 @@ static void end_job(struct job *job)
     free(job);
 }
 
-/* With the row's lock held. */
-static status run_care(struct cluster *cluster, struct table *table, const struct tablet *tablet,
-                       uint64_t row_hash, bytes row_key, struct spill_place *place)
+static struct row_care care_of_row(struct table *table, struct tablet *tablet, uint64_t row_hash,
+                                   bytes row_key)
 {
-    const struct row_rules rules = {.schema = table_schema(table), .clock = cluster->options.clock};
-    struct row_care care = {.keyspace = tablet->keyspace,
-                            .row_key = row_key,
-                            .row_hash = row_hash,
-                            .locks = cluster->locks,
-                            .commits = cluster->commits,
-                            .spill_bytes = cluster->options.spill_bytes,
-                            .rules = &rules,
-                            .place = place};
+    struct cluster *cluster = table->cluster;
+    return (struct row_care){.table = table,
+                             .tablet = tablet,
+                             .keyspace = tablet->keyspace,
+                             .row_key = row_key,
+                             .row_hash = row_hash,
+                             .locks = cluster->locks,
+                             .commits = cluster->commits,
+                             .spill_bytes = cluster->options.spill_bytes,
+                             .rules = &table_description(table)->rules};
+}
+
+/* With the row's lock held. */
+static status run_care(const struct row_care *care)
+{
+    struct cluster *cluster = care->table->cluster;
     struct row_care_report report;
-    status s = row_care_run(&care, &report);
+    status s = row_care_run(care, &report);
     metrics_add(cluster->options.metrics, METRIC_rows_spilled_total, report.spilled);
     return s;
 }
@@ -112,8 +118,9 @@ static void run_job(struct task *task)
 {
     struct job *job = LIST_ENTRY(&task->link, struct job, task.link);
     struct cluster *cluster = job->care->cluster;
-    status s = run_care(cluster, job->table, job->tablet, job->row_hash,
-                        bytes_make(job->key, job->key_size), NULL);
+    const struct row_care care =
+        care_of_row(job->table, job->tablet, job->row_hash, bytes_make(job->key, job->key_size));
+    status s = run_care(&care);
     if (!status_is_ok(s))
         log_warn(cluster->options.log, "a large or busy row stays as it is for now",
                  LOG_STR("table", job->table->name), LOG_STR("cause", status_message(s)));
@@ -173,21 +180,59 @@ struct commit_observer care_observer(struct care *care)
 
 /* --- rows at rest --- */
 
-status care_tend(struct care *care, struct table *table, bytes row_key)
+/* Does `step` with the row's lock held, by the rules of then, again and again up to the row's end.
+ */
+static status walk_row(struct table *table, bytes row_key,
+                       status (*step)(const struct row_care *care))
 {
-    struct cluster *cluster = care->cluster;
+    struct cluster *cluster = table->cluster;
     struct tablet *tablet = table_route(table, row_key);
     uint64_t row_hash = row_lock_hash(keyspace_id(tablet->keyspace), row_key);
     struct spill_place place = {.is_long = true};
     status s = status_ok();
     while (status_is_ok(s) && !place.is_over && !maintenance_is_stopping(cluster->maintenance)) {
+        struct row_care care = care_of_row(table, tablet, row_hash, row_key);
+        care.place = &place;
         row_lock_wait(cluster->locks, row_hash);
-        s = run_care(cluster, table, tablet, row_hash, row_key, &place);
+        s = step(&care);
         row_lock_release(cluster->locks, row_hash);
     }
     buffer_free(&place.qualifier);
     tablet_release(tablet);
     return s;
+}
+
+status care_tend(struct table *table, bytes row_key)
+{
+    return walk_row(table, row_key, run_care);
+}
+
+/* As its deletions left it: a spilled cell that was deleted counts for none. */
+static status tidy(const struct row_care *of)
+{
+    struct spill_place place = {.is_long = true};
+    struct row_care care = *of;
+    care.place = &place;
+    status s = run_care(&care);
+    buffer_free(&place.qualifier);
+    return s;
+}
+
+static status collect(const struct row_care *of)
+{
+    const struct row_rules rules = {.schema = table_schema(of->table),
+                                    .clock = of->table->cluster->options.clock};
+    struct row_care care = *of;
+    bool collected;
+    care.rules = &rules;
+    TRY(tidy(of));
+    TRY(row_care_collect(&care, &collected));
+    return collected ? tidy(of) : status_ok();
+}
+
+status care_collect(struct table *table, bytes row_key)
+{
+    return walk_row(table, row_key, collect);
 }
 
 struct pool *care_pool(struct care *care)

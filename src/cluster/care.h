@@ -30,7 +30,11 @@ void care_request(struct care *care, struct table *table, bytes row_key);
 
 /* Looks after a row that is at rest, now and to its end: some thousand cells at a time, with the
  * row's lock in between free. Blocks; for maintenance, which holds no row lock. */
-status care_tend(struct care *care, struct table *table, bytes row_key);
+status care_tend(struct table *table, bytes row_key);
+
+/* The same for a row of a table whose deletions are recorded: deletes what its rules condemn, by
+ * commits. */
+status care_collect(struct table *table, bytes row_key);
 
 /* For reads of updates that miss the cache. */
 struct pool *care_pool(struct care *care);

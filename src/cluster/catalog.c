@@ -203,6 +203,7 @@ static status encode_table(const struct table_record *record, struct arena *aren
     message.deletion_protection = record->deletion_protection;
     message.extra = proto_data(record->extra);
     message.deleted_us = record->deleted_us;
+    message.records_deletions = record->records_deletions;
     TRY(families_to_messages(record->schema, arena, &message));
     proto_encode(&message.base, out);
     return out->failed ? status_out_of_memory() : status_ok();
@@ -437,7 +438,8 @@ status catalog_decode_table(bytes value, struct arena *arena, struct table_recor
                                  .schema = *schema,
                                  .deletion_protection = message->deletion_protection,
                                  .extra = proto_bytes(message->extra),
-                                 .deleted_us = message->deleted_us};
+                                 .deleted_us = message->deleted_us,
+                                 .records_deletions = message->records_deletions};
     const char *fault = table_fault(message, *schema);
     if (fault == NULL)
         return status_ok();

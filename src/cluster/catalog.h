@@ -40,6 +40,7 @@ struct table_record {
     bool deletion_protection;
     bytes extra;
     int64_t deleted_us; /* since 1970; 0: it stands */
+    bool records_deletions;
 };
 
 struct tablet_record {

@@ -153,6 +153,9 @@ struct table_spec {
     const char *name;
     const struct schema *schema; /* copied */
     bool deletion_protection;
+    /* What its rules condemn is deleted by commits, which observers see, and by nothing else
+     * (docs/internals/deletions.md). It stays so; no service asks for it yet. */
+    bool records_deletions;
     bytes extra;
     const bytes *split_keys; /* rising, none empty */
     size_t split_count;

@@ -17,14 +17,11 @@ static status wait_for_earlier(struct cluster *cluster, uint64_t row_hash)
 /* With the lock held. */
 static status write_locked(struct cluster *cluster, struct commit *commit)
 {
-    const struct row_rules rules = {.schema = table_schema(commit->table),
-                                    .clock = cluster->options.clock,
-                                    .tombstones_from = cluster->options.tombstones_from};
+    const struct row_rules *rules = &table_description(commit->table)->rules;
     struct foreign_change foreign;
     TRY(wait_for_earlier(cluster, commit->row_hash));
     fragment_set_version(commit->change->fragment.data, commit->given_version);
-    TRY(foreign_change_prepare(commit->keyspace, commit->row_key, commit->change, &rules,
-                               &foreign));
+    TRY(foreign_change_prepare(commit->keyspace, commit->row_key, commit->change, rules, &foreign));
     commit->foreign = &foreign;
     status s = commit_and_wait(cluster->commits, commit);
     if (status_is_ok(s))

@@ -324,8 +324,7 @@ static void disturb(struct history *h)
     struct tablet *tablet = table_route(h->f->table, bytes_of("a"));
     uint32_t what = next_random(&h->random) % 12;
     if (what < 4)
-        assert_ok(care_tend(h->f->cluster->care, h->f->table,
-                            bytes_of(row_name(next_random(&h->random) % ROWS))));
+        assert_ok(care_tend(h->f->table, bytes_of(row_name(next_random(&h->random) % ROWS))));
     else if (what == 4)
         assert_ok(keyspace_flush(tablet->keyspace));
     else if (what == 5)

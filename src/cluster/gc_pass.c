@@ -11,6 +11,10 @@
  * spilled cells is looked after (care_tend). Tables without rules are walked, too, if they have
  * spilled cells and were written to: something may have been deleted.
  *
+ * Where a table's deletions are recorded (docs/internals/deletions.md) folds drop nothing that
+ * rules condemn. Each record is looked at, and a row that has such cells gets a commit that deletes
+ * them (care_collect), whereupon the compaction takes them away.
+ *
  * One piece of PIECE_BYTES a table and call, hence the bound: what is condemned is gone from the
  * disk an interval, and a second for each PIECE_BYTES of the table, later, if the disk keeps up. */
 #include "cluster/gc_pass.h"
@@ -18,6 +22,7 @@
 #include "cluster/care.h"
 #include "cluster/cluster_private.h"
 #include "cluster/midpoint.h"
+#include "row/resolve.h"
 #include "row/row_key.h"
 #include "tablet/key_bounds.h"
 
@@ -68,14 +73,26 @@ static status has_spilled_cells(struct table *table, bool *has)
     return s;
 }
 
-static status tend_current(struct table *table, const struct store_cursor *cursor)
+static status collect_current(struct table *table, const struct store_cursor *cursor)
 {
-    if (!fragment_has_spilled(store_cursor_value(cursor)))
-        return status_ok();
-    return care_tend(table->cluster->care, table, bytes_from(store_cursor_key(cursor), 1));
+    bytes record = store_cursor_value(cursor);
+    bool is_due = fragment_has_spilled(record);
+    if (!is_due)
+        TRY(row_find_condemned(record, table_schema(table),
+                               clock_wall_us(table->cluster->options.clock), &is_due));
+    return is_due ? care_collect(table, bytes_from(store_cursor_key(cursor), 1)) : status_ok();
 }
 
-/* Looks after each row of the piece that has spilled cells. */
+static status tend_current(struct table *table, const struct store_cursor *cursor)
+{
+    if (table->gc.records)
+        return collect_current(table, cursor);
+    if (!fragment_has_spilled(store_cursor_value(cursor)))
+        return status_ok();
+    return care_tend(table, bytes_from(store_cursor_key(cursor), 1));
+}
+
+/* Looks after each row of the piece that has spilled cells, or condemned ones that are recorded. */
 static status tend_rows(struct table *table, struct keyspace *keyspace, bytes from, bytes to)
 {
     struct key_bounds bounds;
@@ -198,7 +215,8 @@ static status plan_pass(struct table *table)
         gc->rows_written != gc->rows_written_before || gc->generation != gc->generation_before;
     bool has_rules = schema->has_count_rules || schema->has_lost_families;
     gc->compacts = schema->has_age_rules || (is_new && has_rules);
-    gc->tends_rows = gc->compacts && schema->has_count_rules;
+    gc->records = gc->compacts && description->records_deletions;
+    gc->tends_rows = gc->records || (gc->compacts && schema->has_count_rules);
     if (is_new && !gc->tends_rows)
         TRY(has_spilled_cells(table, &gc->tends_rows));
     gc->is_under_way = gc->compacts || gc->tends_rows;

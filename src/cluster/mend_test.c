@@ -250,7 +250,7 @@ static void a_spilled_row_stays_spilled(void **state)
     overwrite(f, "a", '3');
     read_row(f, "a", &row);
     f->cluster->options.spill_bytes = 1;
-    assert_ok(care_tend(f->cluster->care, f->table, bytes_of("a")));
+    assert_ok(care_tend(f->table, bytes_of("a")));
     f->cluster->options.spill_bytes = 64 << 10;
     mend(f, &row);
     assert_counted(f, 0, 1);

@@ -17,6 +17,14 @@ static status copy_schema(const struct schema *schema, struct schema **out)
                          schema->next_family_id, out);
 }
 
+static status copy_schemas(const struct table_record *record, struct description *description)
+{
+    TRY(copy_schema(record->schema, &description->schema));
+    return record->records_deletions
+               ? schema_without_rules(record->schema, &description->without_rules)
+               : status_ok();
+}
+
 status description_create(struct cluster *cluster, const struct table_record *record,
                           struct description **out)
 {
@@ -24,16 +32,18 @@ status description_create(struct cluster *cluster, const struct table_record *re
     struct description *description = calloc(1, sizeof *description + record->extra.size);
     if (description == NULL)
         return status_out_of_memory();
-    status s = copy_schema(record->schema, &description->schema);
+    status s = copy_schemas(record, description);
     if (!status_is_ok(s)) {
-        free(description);
+        description_destroy(description);
         return s;
     }
-    description->rules = (struct row_rules){.schema = description->schema,
-                                            .clock = cluster->options.clock,
-                                            .tombstones_from = cluster->options.tombstones_from};
+    description->rules = (struct row_rules){
+        .schema = record->records_deletions ? description->without_rules : description->schema,
+        .clock = cluster->options.clock,
+        .tombstones_from = cluster->options.tombstones_from};
     description->generation = record->generation;
     description->deletion_protection = record->deletion_protection;
+    description->records_deletions = record->records_deletions;
     description->extra = bytes_make(description + 1, record->extra.size);
     if (record->extra.size > 0)
         memcpy(description + 1, record->extra.data, record->extra.size);
@@ -46,6 +56,7 @@ void description_destroy(struct description *description)
     if (description == NULL)
         return;
     schema_destroy(description->schema);
+    schema_destroy(description->without_rules);
     free(description);
 }
 
@@ -85,7 +96,8 @@ struct table_record table_record_of(const struct table *table)
                                  .schema = description->schema,
                                  .deletion_protection = description->deletion_protection,
                                  .extra = description->extra,
-                                 .deleted_us = table->deleted_us};
+                                 .deleted_us = table->deleted_us,
+                                 .records_deletions = description->records_deletions};
 }
 
 struct tablet_record tablet_record_of(const struct table *table, const struct tablet *tablet)

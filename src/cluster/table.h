@@ -31,10 +31,13 @@
 struct description {
     struct description *older;
     struct schema *schema;
-    struct row_rules rules; /* of `schema`: what the keyspaces' folds look at */
+    struct schema *without_rules; /* NULL, unless `records_deletions` */
+    struct row_rules rules;       /* what the keyspaces' folds look at: by which they may collect */
     uint64_t generation;
     bool deletion_protection;
-    bytes extra; /* behind the structure */
+    bool
+        records_deletions; /* what `schema` condemns goes by commits: docs/internals/deletions.md */
+    bytes extra;           /* behind the structure */
 };
 
 /* Where the background pass of garbage collection is; only maintenance touches this. */
@@ -43,6 +46,7 @@ struct table_gc {
     bool is_under_way;
     bool compacts;
     bool tends_rows;
+    bool records;       /* what rules condemn goes by commits */
     struct buffer next; /* the first row of the next piece */
     /* What had been written, and the description's generation, when this pass began, and when the
      * last one did that was finished (generation 0: none was). */

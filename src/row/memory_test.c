@@ -16,10 +16,15 @@ static void make_schema(void *context)
     const struct gc_rule rule = {.kind = GC_MAX_VERSIONS, .max_versions = 1};
     const struct family families[] = {{.id = 2, .name = bytes_of("a"), .gc = &rule},
                                       {.id = 1, .name = bytes_of("b")}};
-    struct schema *schema;
+    struct schema *schema, *without_rules = NULL;
     status s = schema_create(GRANULARITY_MILLIS, families, 2, 3, &schema);
     assert_int_equal(schema != NULL, status_is_ok(s));
+    if (status_is_ok(s)) {
+        s = schema_without_rules(schema, &without_rules);
+        assert_int_equal(without_rules != NULL, status_is_ok(s));
+    }
     status_ignore(s);
+    schema_destroy(without_rules);
     schema_destroy(schema);
 }
 

@@ -86,6 +86,10 @@ status row_spill_condemned(bytes record, const struct schema *schema, int64_t no
                            status (*visit)(void *context, const struct entry *range),
                            void *context);
 
+/* Whether the rules condemn a cell of the record, by the other cells of it alone; `*found` is
+ * false, too, where spilled cells count. The record is as a whole fold left it. DATA_LOSS. */
+status row_find_condemned(bytes record, const struct schema *schema, int64_t now_us, bool *found);
+
 /* The operand for the row's record that goes with them in one batch. */
 void row_spill_mark(struct buffer *out, uint64_t version, uint64_t moved, uint64_t purged,
                     bool has_spilled);

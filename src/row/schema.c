@@ -117,6 +117,22 @@ status schema_create(enum granularity granularity, const struct family *families
     return status_ok();
 }
 
+status schema_without_rules(const struct schema *schema, struct schema **out)
+{
+    *out = NULL;
+    struct family *families = malloc((schema->family_count + 1) * sizeof *families);
+    if (families == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < schema->family_count; i++) {
+        families[i] = schema->families[i];
+        families[i].gc = NULL;
+    }
+    status s = schema_create(schema->granularity, families, schema->family_count,
+                             schema->next_family_id, out);
+    free(families);
+    return s;
+}
+
 void schema_destroy(struct schema *schema)
 {
     if (schema != NULL)

@@ -62,6 +62,9 @@ struct schema {
  * cells are left alone by folds that still have this one. */
 status schema_create(enum granularity granularity, const struct family *families, size_t count,
                      uint32_t next_family_id, struct schema **out);
+/* The same schema, families and ids, without rules: by which nothing is condemned, and only cells
+ * of families that were dropped may be collected. */
+status schema_without_rules(const struct schema *schema, struct schema **out);
 void schema_destroy(struct schema *schema); /* NULL is fine */
 
 const struct family *schema_family_named(const struct schema *schema, bytes name); /* or NULL */

@@ -55,6 +55,25 @@ static void test_dropped_families_are_not_new_ones(void **state)
     schema_destroy(schema);
 }
 
+static void test_without_rules_all_else_is_the_same(void **state)
+{
+    (void)state;
+    const struct family families[] = {{.id = 3, .name = bytes_of("a"), .gc = &any_of_both},
+                                      {.id = 1, .name = bytes_of("b"), .gc = &a_second}};
+    struct schema *schema, *without;
+    assert_ok(schema_create(GRANULARITY_MICROS, families, 2, 4, &schema));
+    assert_ok(schema_without_rules(schema, &without));
+    schema_destroy(schema);
+    assert_int_equal(without->granularity, GRANULARITY_MICROS);
+    assert_int_equal(without->next_family_id, 4);
+    assert_true(bytes_equal(schema_family(without, 3)->name, bytes_of("a")));
+    assert_null(schema_family(without, 3)->gc);
+    assert_null(schema_family(without, 1)->gc);
+    assert_false(without->has_age_rules || without->has_count_rules);
+    assert_true(schema_family_was_dropped(without, 2));
+    schema_destroy(without);
+}
+
 static void test_max_versions_counts_newer_cells(void **state)
 {
     (void)state;
@@ -107,6 +126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_families_are_found_by_name_and_by_number),
         cmocka_unit_test(test_dropped_families_are_not_new_ones),
+        cmocka_unit_test(test_without_rules_all_else_is_the_same),
         cmocka_unit_test(test_max_versions_counts_newer_cells),
         cmocka_unit_test(test_max_age_looks_at_timestamps),
         cmocka_unit_test(test_union_condemns_what_any_condemns),

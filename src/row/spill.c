@@ -139,6 +139,28 @@ status row_spill_condemned(bytes record, const struct schema *schema, int64_t no
     return reader.is_bad ? bad_record() : status_ok();
 }
 
+status row_find_condemned(bytes record, const struct schema *schema, int64_t now_us, bool *found)
+{
+    struct fragment_reader reader;
+    struct entry cell, column = {0};
+    const struct family *family = NULL;
+    int32_t newer = 0;
+    *found = false;
+    if (!fragment_reader_start(&reader, record))
+        return bad_record();
+    while (!*found && fragment_reader_next(&reader, &cell)) {
+        if (!entry_is_cell(cell.kind))
+            continue;
+        if (cell.family != column.family || !bytes_equal(cell.qualifier, column.qualifier)) {
+            family = schema_family(schema, cell.family);
+            column = cell;
+            newer = 0;
+        }
+        *found = family != NULL && gc_condemns(family->gc, cell.timestamp_us, newer++, now_us);
+    }
+    return reader.is_bad ? bad_record() : status_ok();
+}
+
 void row_spill_mark(struct buffer *out, uint64_t version, uint64_t moved, uint64_t purged,
                     bool has_spilled)
 {

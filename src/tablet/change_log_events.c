@@ -28,6 +28,7 @@ static bool is_logged(const struct change_log *log, const struct commit *commit)
 static enum event_kind event_kind_of(const struct commit *commit)
 {
     static const enum event_kind kinds[] = {[COMMIT_ROWS] = EVENT_ROWS,
+                                            [COMMIT_COLLECT] = EVENT_COLLECT,
                                             [COMMIT_UPKEEP] = EVENT_UPKEEP,
                                             [COMMIT_DROP] = EVENT_DROP,
                                             [COMMIT_CATALOG] = EVENT_CATALOG};
@@ -107,7 +108,7 @@ static bool prepare(void *context, const struct commit *commit, const struct sto
         return true;
     begin_event(pending, commit);
     status s = status_ok();
-    if (commit->kind == COMMIT_ROWS)
+    if (commit_changes_rows(commit->kind))
         add_rows(&pending->writer, commit);
     else
         s = store_batch_visit(log->options.store, records, add_record, &pending->writer);

@@ -329,6 +329,7 @@ static bool is_well_formed(const struct commit *commit)
     bool changes = commit->change != NULL, extends = commit->extend != NULL;
     switch (commit->kind) {
     case COMMIT_ROWS:
+    case COMMIT_COLLECT:
         return changes && !extends &&
                (commit->foreign == NULL ||
                 (commit->given_version != 0 && commit->other_count == 0));

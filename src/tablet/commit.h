@@ -65,6 +65,7 @@ struct tablet;
 /* What a commit is, and which of its fields it has. */
 enum commit_kind {
     COMMIT_ROWS = 1, /* changes of rows, as clients asked for: `change`, `others` */
+    COMMIT_COLLECT,  /* what rules condemn is deleted: the same, of tombstones alone */
     COMMIT_BARRIER,  /* nothing: marks a place in the queue */
     COMMIT_REWRITE,  /* a row's operands come together: `record`, in their place */
     COMMIT_UPKEEP,   /* how a row is kept, which alters nothing that is seen: `extend` */
@@ -105,6 +106,12 @@ struct catalog_change {
     size_t fresh_count;
     const struct schema *schema; /* of a new table, and of a change of one: what it is then */
 };
+
+/* Whether it has a `change`. */
+static inline bool commit_changes_rows(enum commit_kind kind)
+{
+    return kind == COMMIT_ROWS || kind == COMMIT_COLLECT;
+}
 
 /* One change on its way. Its owner keeps it until `done` has run: on the owner's loop if it named
  * one, else on the commit thread, where it must be quick and must not block. */

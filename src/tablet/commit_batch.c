@@ -475,7 +475,7 @@ static bool add_records(struct commit_batch *batch, struct commit *commit)
 
 static bool add(struct commit_batch *batch, struct commit *commit)
 {
-    if (commit->kind == COMMIT_ROWS)
+    if (commit_changes_rows(commit->kind))
         return add_rows(batch, commit);
     return commit->kind == COMMIT_INTERNAL ? add_internal(batch, commit)
                                            : add_records(batch, commit);

@@ -24,7 +24,7 @@ struct commit_observer {
      * if nothing else is. */
     bool (*begin)(void *context, struct store_batch *batch);
     /* The commit is about to be added; its change, and those of `others`, have its version.
-     * `records`: what its `extend` writes, NULL for a commit of rows, and for an internal one.
+     * `records`: what its `extend` writes, NULL for one that changes rows, and for an internal one.
      * Claims what `see` needs. False: there is no memory for it, and nothing has changed. */
     bool (*prepare)(void *context, const struct commit *commit, const struct store_batch *records);
     /* Takes `prepare` back, which was called last: another observer has no memory. */

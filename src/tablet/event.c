@@ -196,7 +196,7 @@ static bool take_event(struct event_reader *reader, struct log_event *event)
     reader->sequence = take_sequence(reader);
     reader->is_first = false;
     uint64_t version = reader->sequence + (uint64_t)zigzag_decode(take_number(reader));
-    if (kind < EVENT_ROWS || kind > EVENT_CATALOG)
+    if (kind < EVENT_ROWS || kind > EVENT_COLLECT)
         reader->is_bad = true;
     *event = (struct log_event){
         .kind = (enum event_kind)kind, .sequence = reader->sequence, .version = version};

@@ -197,6 +197,31 @@ static void a_cut_entry_is_bad(void **state)
     buffer_free(&out);
 }
 
+static void a_deletion_by_rules_is_a_change_of_rows(void **state)
+{
+    (void)state;
+    struct buffer out = {0};
+    struct event_writer writer;
+    struct event_reader reader;
+    struct log_event event;
+    struct event_change change;
+    struct packed_change cuts = change_of("cuts");
+    event_writer_start(&writer, &out);
+    event_begin(&writer, EVENT_COLLECT, 9, 9);
+    event_row(&writer, 5, bytes_of("row"), &cuts, NULL);
+    event_end(&writer);
+    assert_true(event_reader_start(&reader, buffer_bytes(&out)));
+    assert_true(event_next(&reader, &event));
+    assert_int_equal(event.kind, EVENT_COLLECT);
+    assert_true(event_next_change(&reader, &change));
+    assert_int_equal(change.kind, CHANGE_ROW);
+    assert_true(bytes_equal(change.value, bytes_of("cuts")));
+    assert_false(event_next_change(&reader, &change));
+    assert_false(reader.is_bad);
+    buffer_free(&cuts.fragment);
+    buffer_free(&out);
+}
+
 static void what_cannot_be_is_bad(void **state)
 {
     (void)state;
@@ -206,7 +231,7 @@ static void what_cannot_be_is_bad(void **state)
         uint8_t entry[24];
     } bad[] = {
         {"format", 1, {2}},
-        {"kind of event", 12, {1, 5, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0}},
+        {"kind of event", 12, {1, 6, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0}},
         {"no step", 15, {1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0}},
         {"kind of change", 14, {1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 9, 1, 0}},
         {"flag", 16, {1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0x14, 1, 1, 'k', 0}},
@@ -227,8 +252,11 @@ static void what_cannot_be_is_bad(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_are_as_documented),   cmocka_unit_test(what_was_written_is_read),
-        cmocka_unit_test(an_entry_tells_its_bounds), cmocka_unit_test(a_cut_entry_is_bad),
+        cmocka_unit_test(bytes_are_as_documented),
+        cmocka_unit_test(what_was_written_is_read),
+        cmocka_unit_test(an_entry_tells_its_bounds),
+        cmocka_unit_test(a_cut_entry_is_bad),
+        cmocka_unit_test(a_deletion_by_rules_is_a_change_of_rows),
         cmocka_unit_test(what_cannot_be_is_bad),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -240,9 +240,10 @@ static status apply_event(struct replayer *replayer, const struct log_event *eve
 {
     if (event->sequence <= replayer->counts.newest)
         return status_make(STATUS_DATA_LOSS, "the archive's events are not in order");
-    if (event->kind == EVENT_ROWS && event->version <= replayer->counts.newest_version)
+    bool changes_rows = event->kind == EVENT_ROWS || event->kind == EVENT_COLLECT;
+    if (changes_rows && event->version <= replayer->counts.newest_version)
         TRY(apply_late_rows(replayer, event, reader));
-    else if (event->kind == EVENT_ROWS)
+    else if (changes_rows)
         TRY(apply_rows(replayer, event, reader));
     else
         TRY(apply_records(replayer, reader));

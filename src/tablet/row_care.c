@@ -214,6 +214,54 @@ status row_care_run(const struct row_care *care, struct row_care_report *report)
     return s;
 }
 
+/* --- recorded deletions --- */
+
+static status commit_cuts(const struct row_care *care, struct buffer *cuts)
+{
+    struct packed_change change = {.fragment = *cuts};
+    struct commit commit = {.kind = COMMIT_COLLECT,
+                            .table = care->table,
+                            .tablet = care->tablet,
+                            .keyspace = care->keyspace,
+                            .row_key = care->row_key,
+                            .row_hash = care->row_hash,
+                            .change = &change,
+                            .frees_space = true};
+    status s = commit_and_wait(care->commits, &commit);
+    row_lock_note_sequence(care->locks, care->row_hash, commit.sequence);
+    return s;
+}
+
+static status collect_recorded(const struct row_care *care, bytes record_key, bool *collected)
+{
+    struct store_value value = {0};
+    struct buffer cuts = {0};
+    bool found = false;
+    status s = read_record(care, record_key, &value, &found);
+    if (status_is_ok(s) && found)
+        s = spill_condemn(care->keyspace, care->row_key, value.bytes, care->rules, care->place,
+                          &cuts);
+    *collected = status_is_ok(s) && found && !fragment_is_empty(buffer_bytes(&cuts));
+    if (*collected)
+        s = commit_cuts(care, &cuts);
+    store_value_release(&value);
+    buffer_free(&cuts);
+    return s;
+}
+
+status row_care_collect(const struct row_care *care, bool *collected)
+{
+    struct buffer record_key = {0};
+    *collected = false;
+    care->place->is_over = true;
+    row_record_key(&record_key, care->row_key);
+    status s = record_key.failed ? status_out_of_memory() : wait_for_earlier(care);
+    if (status_is_ok(s))
+        s = collect_recorded(care, buffer_bytes(&record_key), collected);
+    buffer_free(&record_key);
+    return s;
+}
+
 /* --- lost cells --- */
 
 static status put_rest(const struct row_care *care, bytes record_key, bytes rest)

@@ -17,6 +17,8 @@
 #include "tablet/spill.h"
 
 struct row_care {
+    struct table *table; /* of row_care_collect's commit; with `tablet` */
+    struct tablet *tablet;
     struct keyspace *keyspace;
     bytes row_key;
     uint64_t row_hash;
@@ -28,6 +30,12 @@ struct row_care {
      * what was spilled. NULL: the row's first columns. */
     struct spill_place *place;
 };
+
+/* Deletes what the schema of `rules` condemns, from `place` on, some thousand cells at a time, by a
+ * commit of kind COMMIT_COLLECT: for a table whose deletions are recorded, on behalf of which
+ * row_care_run has rules that condemn nothing. After that has been run. `*collected`: there was
+ * something. With the row's lock held, which stays held. Blocks. */
+status row_care_collect(const struct row_care *care, bool *collected);
 
 struct row_care_report {
     bool spilled;

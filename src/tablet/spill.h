@@ -50,6 +50,13 @@ status spill_collect(struct keyspace *keyspace, bytes row_key, bytes record,
                      const struct row_rules *rules, struct spill_place *place,
                      struct deferred_batch *out, struct buffer *cuts);
 
+/* The same for a table whose deletions are recorded, and for any row: makes of all that the rules
+ * condemn, in the record and of spilled cells, a fragment of column tombstones, each over a
+ * column's oldest cells, with version 0, empty if there are none. Nothing is deleted: that is for
+ * the commit that has them. */
+status spill_condemn(struct keyspace *keyspace, bytes row_key, bytes record,
+                     const struct row_rules *rules, struct spill_place *place, struct buffer *cuts);
+
 /* Whether the row has spilled cells at all. */
 status spill_exists(struct keyspace *keyspace, bytes row_key, bool *exists);
 

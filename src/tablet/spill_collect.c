@@ -1,7 +1,10 @@
 /* Collecting what a row with spilled cells has too many of: see spill.h.
  *
  * Record and spilled cells are walked side by side, column by column, newest cells first. In a
- * column what the rule condemns is a tail: an older cell has more newer ones, and is older. */
+ * column what the rule condemns is a tail: an older cell has more newer ones, and is older.
+ *
+ * Where deletions are recorded (spill_condemn) both sides go by the same tombstone, which a commit
+ * makes known; without overflowed cells there is no cursor, and one side alone. */
 #include "row/row_key.h"
 #include "tablet/spill.h"
 #include "tablet/spill_private.h"
@@ -22,7 +25,7 @@ struct collection {
     bool has_hot;
     struct entry hot;
     /* the spilled cells */
-    struct store_cursor *cursor;
+    struct store_cursor *cursor; /* NULL: there are none */
     bool has_cold;
     struct entry cold;
     struct buffer scratch; /* of its key */
@@ -32,10 +35,13 @@ struct collection {
     struct buffer qualifier;
     const struct gc_rule *gc;
     int32_t newer;
-    bool is_cut; /* the record's part of the tail is noted */
+    bool is_cut; /* the record's part of the tail is noted; if that is recorded, all of it */
     /* what is to be written */
-    struct spill_run run;
+    bool is_recorded;
+    struct spill_run run; /* unless it is recorded */
     struct fragment_writer cuts;
+    struct buffer cut_qualifiers[2]; /* of the last two cuts that are recorded */
+    unsigned cut_count;
 };
 
 /* --- the two sides --- */
@@ -56,6 +62,8 @@ static void next_hot(struct collection *c)
 static status read_cold(struct collection *c)
 {
     c->has_cold = false;
+    if (c->cursor == NULL)
+        return status_ok();
     for (; store_cursor_valid(c->cursor); store_cursor_next(c->cursor)) {
         struct spill_key key;
         if (!spill_key_parse(store_cursor_key(c->cursor), &c->scratch, &key))
@@ -81,7 +89,8 @@ static status seek_cold(struct collection *c)
 {
     if (c->seek_key.failed)
         return status_out_of_memory();
-    store_cursor_seek(c->cursor, buffer_bytes(&c->seek_key));
+    if (c->cursor != NULL)
+        store_cursor_seek(c->cursor, buffer_bytes(&c->seek_key));
     return read_cold(c);
 }
 
@@ -111,7 +120,8 @@ static status start(struct collection *c, bytes record)
 static status enter_column(struct collection *c, const struct entry *cell)
 {
     const struct family *family = schema_family(c->rules->schema, cell->family);
-    TRY(spill_run_end(&c->run, bytes_make(NULL, 0)));
+    if (!c->is_recorded)
+        TRY(spill_run_end(&c->run, bytes_make(NULL, 0)));
     c->family = cell->family;
     buffer_clear(&c->qualifier);
     buffer_append_bytes(&c->qualifier, cell->qualifier);
@@ -143,13 +153,9 @@ static void cut_hot(struct collection *c)
     c->is_cut = true;
 }
 
-/* Notes that the spilled cell goes. Once there are many, all that follow in the column do so
- * without a look at each. */
-static status cut_cold(struct collection *c)
+/* `seek_key`: behind the column's spilled cells. */
+static status seek_behind_column(struct collection *c)
 {
-    spill_run_extend(&c->run, store_cursor_key(c->cursor));
-    if (!spill_run_is_long(&c->run))
-        return next_cold(c);
     struct buffer prefix = {0};
     spill_column_prefix(&prefix, c->row_key, c->family, buffer_bytes(&c->qualifier));
     buffer_clear(&c->seek_key);
@@ -157,10 +163,52 @@ static status cut_cold(struct collection *c)
         key_after_prefix(&c->seek_key, buffer_bytes(&prefix));
     bool failed = prefix.failed || c->seek_key.failed;
     buffer_free(&prefix);
-    if (failed)
-        return status_out_of_memory();
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+/* Notes that the spilled cell goes. Once there are many, all that follow in the column do so
+ * without a look at each. */
+static status cut_cold(struct collection *c)
+{
+    spill_run_extend(&c->run, store_cursor_key(c->cursor));
+    if (!spill_run_is_long(&c->run))
+        return next_cold(c);
+    TRY(seek_behind_column(c));
     TRY(spill_run_end(&c->run, buffer_bytes(&c->seek_key)));
     return seek_cold(c);
+}
+
+/* The column's cells from this time back go by one tombstone. The writer looks at the last one's
+ * qualifier once more. */
+static status cut_column(struct collection *c, int64_t newest_us)
+{
+    struct buffer *qualifier = &c->cut_qualifiers[c->cut_count++ % 2];
+    buffer_clear(qualifier);
+    buffer_append_bytes(qualifier, buffer_bytes(&c->qualifier));
+    const struct entry cut = {.kind = ENTRY_COLUMN_TOMBSTONE,
+                              .family = c->family,
+                              .qualifier = buffer_bytes(qualifier),
+                              .end_us = newest_us + 1};
+    fragment_writer_add(&c->cuts, &cut);
+    c->is_cut = true;
+    return qualifier->failed ? status_out_of_memory() : status_ok();
+}
+
+/* The same as look_at_place, in a column that the place is in, where deletions are recorded. */
+static status record_place(struct collection *c, const struct entry *cell, bool is_hot,
+                           bool is_cold)
+{
+    bool goes = c->is_cut || gc_condemns(c->gc, cell->timestamp_us, c->newer++, c->now_us);
+    if (goes && !c->is_cut)
+        TRY(cut_column(c, cell->timestamp_us));
+    if (is_hot)
+        next_hot(c);
+    if (is_cold && goes) {
+        c->keys_left -= c->keys_left > 0;
+        TRY(seek_behind_column(c));
+        return seek_cold(c);
+    }
+    return is_cold ? next_cold(c) : status_ok();
 }
 
 /* One place of the row: a cell of the record, a spilled one, or both, which count as one. */
@@ -169,6 +217,8 @@ static status look_at_place(struct collection *c, bool is_hot, bool is_cold)
     const struct entry *cell = is_hot ? &c->hot : &c->cold;
     if (!is_in_column(c, cell))
         TRY(enter_column(c, cell));
+    if (c->is_recorded)
+        return record_place(c, cell, is_hot, is_cold);
     bool goes = gc_condemns(c->gc, cell->timestamp_us, c->newer++, c->now_us);
     if (is_hot && goes)
         cut_hot(c);
@@ -201,31 +251,46 @@ static void free_collection(struct collection *c)
     buffer_free(&c->scratch);
     buffer_free(&c->seek_key);
     buffer_free(&c->qualifier);
+    buffer_free(&c->cut_qualifiers[0]);
+    buffer_free(&c->cut_qualifiers[1]);
     spill_run_free(&c->run);
+}
+
+/* Does it, and frees what it took. */
+static status collect(struct collection *c, struct keyspace *keyspace, bytes record,
+                      struct buffer *cuts)
+{
+    c->now_us = clock_wall_us(c->rules->clock);
+    c->keys_left = COLLECT_KEYS;
+    c->place->is_over = true;
+    fragment_writer_start(&c->cuts, cuts, 0);
+    status s = status_ok();
+    if (!c->is_recorded || fragment_has_spilled(record))
+        s = spill_cursor_create(keyspace, c->row_key, c->place->is_long, &c->cursor);
+    if (status_is_ok(s))
+        s = start(c, record);
+    if (status_is_ok(s))
+        s = walk(c);
+    if (status_is_ok(s) && !c->is_recorded)
+        s = spill_run_end(&c->run, bytes_make(NULL, 0));
+    fragment_writer_finish(&c->cuts);
+    if (status_is_ok(s) && cuts->failed)
+        s = status_out_of_memory();
+    free_collection(c);
+    return s;
 }
 
 status spill_collect(struct keyspace *keyspace, bytes row_key, bytes record,
                      const struct row_rules *rules, struct spill_place *place,
                      struct deferred_batch *out, struct buffer *cuts)
 {
-    struct collection c = {.row_key = row_key,
-                           .rules = rules,
-                           .now_us = clock_wall_us(rules->clock),
-                           .place = place,
-                           .keys_left = COLLECT_KEYS,
-                           .run.out = out};
-    place->is_over = true;
-    fragment_writer_start(&c.cuts, cuts, 0);
-    status s = spill_cursor_create(keyspace, row_key, place->is_long, &c.cursor);
-    if (status_is_ok(s))
-        s = start(&c, record);
-    if (status_is_ok(s))
-        s = walk(&c);
-    if (status_is_ok(s))
-        s = spill_run_end(&c.run, bytes_make(NULL, 0));
-    fragment_writer_finish(&c.cuts);
-    if (status_is_ok(s) && cuts->failed)
-        s = status_out_of_memory();
-    free_collection(&c);
-    return s;
+    struct collection c = {.row_key = row_key, .rules = rules, .place = place, .run.out = out};
+    return collect(&c, keyspace, record, cuts);
+}
+
+status spill_condemn(struct keyspace *keyspace, bytes row_key, bytes record,
+                     const struct row_rules *rules, struct spill_place *place, struct buffer *cuts)
+{
+    struct collection c = {.row_key = row_key, .rules = rules, .place = place, .is_recorded = true};
+    return collect(&c, keyspace, record, cuts);
 }

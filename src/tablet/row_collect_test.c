@@ -1,0 +1,217 @@
+/* Tests of deletions that are recorded (row_care_collect): a wide row to its end, and memory that
+ * runs out. (The cluster's recorded_deletions_test has random histories of them.) */
+#include "base/failmalloc.h"
+#include "row/testing.h"
+#include "tablet/row_care.h"
+#include "tablet/testing.h"
+
+enum { SPILL_BYTES = 256, COLUMNS = 5000, VERSIONS = 3 };
+
+static const struct gc_rule two_versions = {.kind = GC_MAX_VERSIONS, .max_versions = 2};
+
+struct recording {
+    struct tablet_fixture *f;
+    struct schema *schema; /* with rules; that of folds has none */
+    struct row_rules rules;
+};
+
+static int setup(void **state)
+{
+    struct recording *r = calloc(1, sizeof *r);
+    assert_non_null(r);
+    r->f = tablet_fixture_create();
+    r->schema = test_schema(&two_versions);
+    r->rules = (struct row_rules){.schema = r->schema, .clock = &r->f->clock.clock};
+    *state = r;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct recording *r = *state;
+    schema_destroy(r->schema);
+    tablet_fixture_destroy(r->f);
+    free(r);
+    return 0;
+}
+
+static struct row_care care_of(struct recording *r, const struct row_rules *rules,
+                               struct spill_place *place)
+{
+    return (struct row_care){.keyspace = r->f->rows,
+                             .row_key = bytes_of("row"),
+                             .row_hash = row_lock_hash(ROWS_KEYSPACE, bytes_of("row")),
+                             .locks = r->f->locks,
+                             .commits = r->f->queue,
+                             .spill_bytes = SPILL_BYTES,
+                             .rules = rules,
+                             .place = place};
+}
+
+static void look_after(struct recording *r)
+{
+    struct row_care care = care_of(r, &r->f->rules, NULL);
+    struct row_care_report report;
+    row_lock_wait(r->f->locks, care.row_hash);
+    assert_ok(row_care_run(&care, &report));
+    row_lock_release(r->f->locks, care.row_hash);
+}
+
+static bool collect_from(struct recording *r, struct spill_place *place)
+{
+    struct row_care care = care_of(r, &r->rules, place);
+    bool collected;
+    row_lock_wait(r->f->locks, care.row_hash);
+    assert_ok(row_care_collect(&care, &collected));
+    row_lock_release(r->f->locks, care.row_hash);
+    return collected;
+}
+
+/* Columns 0000, 0001, … with a cell at each time from 1 on. */
+static void write_columns(struct recording *r)
+{
+    static char names[COLUMNS][5];
+    for (int64_t t = 1; t <= VERSIONS; t++) {
+        struct row_change *change = new_change(r->f);
+        for (unsigned i = 0; i < COLUMNS; i++) {
+            snprintf(names[i], sizeof names[i], "%04u", i);
+            row_change_set(change, FAMILY_F, bytes_of(names[i]), t, bytes_of("x"));
+        }
+        write_change(r->f, "row", pack(change, SIZE_MAX));
+        if (t < VERSIONS)
+            look_after(r); /* the last ones stay in the record */
+    }
+}
+
+static size_t cell_count(struct recording *r)
+{
+    struct row_read_options options = read_options_of(r->f);
+    struct row row = {.cells.arena = arena_create(SIZE_MAX / 2)};
+    enum row_outcome outcome;
+    assert_ok(row_read(r->f->rows, &options, bytes_of("row"), STORE_ANYWHERE, &row, &outcome));
+    size_t count = row.cells.count;
+    row_clear(&row);
+    arena_destroy(row.cells.arena);
+    return count;
+}
+
+static void a_wide_row_is_collected_to_its_end(void **state)
+{
+    struct recording *r = *state;
+    struct spill_place place = {.is_long = true};
+    unsigned rounds = 0;
+    write_columns(r);
+    look_after(r);
+    assert_int_equal(cell_count(r), VERSIONS * COLUMNS);
+    while (!place.is_over) {
+        assert_true(collect_from(r, &place));
+        look_after(r);
+        rounds++;
+    }
+    buffer_free(&place.qualifier);
+    assert_true(rounds > 1);
+    assert_int_equal(cell_count(r), 2 * COLUMNS);
+    place = (struct spill_place){.is_long = true};
+    while (!place.is_over)
+        assert_false(collect_from(r, &place));
+    buffer_free(&place.qualifier);
+}
+
+/* Cells that are in the record and overflowed ones count together; a tail that begins in the one
+ * and ends in the other is one range. */
+static void both_sides_of_a_column_go_by_one_range(void **state)
+{
+    struct recording *r = *state;
+    for (int64_t t = 1; t <= 5; t++) {
+        struct row_change *change = new_change(r->f);
+        row_change_set(change, FAMILY_F, bytes_of("q"), t, bytes_of("x"));
+        write_change(r->f, "row", pack(change, t == 2 || t == 4 ? 1 : SIZE_MAX));
+    }
+    struct store_value record;
+    enum store_presence presence;
+    struct spill_place place = {0};
+    struct buffer cuts = {0};
+    assert_ok(store_get(r->f->rows, NULL, bytes_of("Rrow"), STORE_ANYWHERE, &record, &presence));
+    assert_ok(spill_condemn(r->f->rows, bytes_of("row"), record.bytes, &r->rules, &place, &cuts));
+    assert_fragment(buffer_bytes(&cuts), "1:q[0,4)@0");
+    assert_true(place.is_over);
+    store_value_release(&record);
+    buffer_free(&cuts);
+}
+
+struct attempt {
+    struct recording *r;
+    bytes record;
+};
+
+static void condemn_without_memory(void *context)
+{
+    const struct attempt *attempt = context;
+    struct spill_place place = {0};
+    struct buffer cuts = {0};
+    status s = spill_condemn(attempt->r->f->rows, bytes_of("row"), attempt->record,
+                             &attempt->r->rules, &place, &cuts);
+    if (status_is_ok(s))
+        assert_fragment(buffer_bytes(&cuts), "1:a[0,2)@0 1:b[0,2)@0 1:c[0,2)@0");
+    else
+        assert_int_equal(s.code, STATUS_RESOURCE_EXHAUSTED);
+    status_ignore(s);
+    buffer_free(&place.qualifier);
+    buffer_free(&cuts);
+}
+
+static void it_says_when_memory_runs_out(void **state)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    struct recording *r = *state;
+    for (int64_t t = 1; t <= VERSIONS; t++) {
+        struct row_change *change = new_change(r->f);
+        for (size_t i = 0; i < 3; i++)
+            row_change_set(change, FAMILY_F, bytes_of(names[i]), t, bytes_of("x"));
+        write_change(r->f, "row", pack(change, t == 2 ? SIZE_MAX : 1));
+    }
+    assert_ok(keyspace_flush(r->f->rows));
+    assert_ok(keyspace_compact(r->f->rows, bytes_of(""), bytes_of(""))); /* no read folds */
+    struct store_value record;
+    enum store_presence presence;
+    assert_ok(store_get(r->f->rows, NULL, bytes_of("Rrow"), STORE_ANYWHERE, &record, &presence));
+    struct attempt attempt = {.r = r, .record = record.bytes};
+    failmalloc_each(condemn_without_memory, &attempt);
+    store_value_release(&record);
+}
+
+static void a_record_tells_whether_it_is_worth_a_look(void **state)
+{
+    struct recording *r = *state;
+    struct buffer few =
+        FRAGMENT(cell_entry(FAMILY_F, "a", 3, "x", 1), cell_entry(FAMILY_F, "a", 2, "x", 1),
+                 cell_entry(FAMILY_F, "b", 1, "x", 1));
+    struct buffer many =
+        FRAGMENT(cell_entry(FAMILY_F, "a", 3, "x", 1), cell_entry(FAMILY_F, "a", 2, "x", 1),
+                 cell_entry(FAMILY_F, "a", 1, "x", 1));
+    bool found = true;
+    assert_ok(row_find_condemned(buffer_bytes(&few), r->schema, 0, &found));
+    assert_false(found);
+    assert_ok(row_find_condemned(buffer_bytes(&many), r->schema, 0, &found));
+    assert_true(found);
+    assert_ok(row_find_condemned(buffer_bytes(&many), r->f->schema, 0, &found));
+    assert_false(found);
+    status s = row_find_condemned(bytes_make(many.data, many.size - 1), r->f->schema, 0, &found);
+    assert_int_equal(s.code, STATUS_DATA_LOSS);
+    status_ignore(s);
+    buffer_free(&few);
+    buffer_free(&many);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_wide_row_is_collected_to_its_end),
+        TEST(both_sides_of_a_column_go_by_one_range),
+        TEST(it_says_when_memory_runs_out),
+        TEST(a_record_tells_whether_it_is_worth_a_look),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
