@@ -523,7 +523,7 @@ static void fill_batch(struct commit_queue *queue, const struct list *commits)
         if (commit->kind != COMMIT_BARRIER && !commit->frees_space && !status_is_ok(admitted)) {
             commit->result = status_copy(admitted);
             metrics_add(queue->options.metrics, METRIC_commit_refused_total, 1);
-        } else if (commit->kind == COMMIT_ROWS) {
+        } else if (commit_changes_rows(commit->kind)) {
             commit->result = route(queue, commit);
         }
         commit_batch_add(&queue->batch, commit);

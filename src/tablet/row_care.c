@@ -4,6 +4,7 @@
 #include "row/resolve.h"
 #include "tablet/deferred_batch.h"
 #include "tablet/spill.h"
+#include "tablet/tablet.h"
 
 /* A write of the row's: what was noted down, and a mark, and tombstones, or neither. */
 struct care_commit {
@@ -216,6 +217,7 @@ status row_care_run(const struct row_care *care, struct row_care_report *report)
 
 /* --- recorded deletions --- */
 
+/* NOT_FOUND if the table has been deleted meanwhile: then there is nothing to be collected. */
 static status commit_cuts(const struct row_care *care, struct buffer *cuts)
 {
     struct packed_change change = {.fragment = *cuts};
@@ -227,7 +229,10 @@ static status commit_cuts(const struct row_care *care, struct buffer *cuts)
                             .row_hash = care->row_hash,
                             .change = &change,
                             .frees_space = true};
+    if (care->tablet != NULL)
+        tablet_retain(care->tablet);
     status s = commit_and_wait(care->commits, &commit);
+    tablet_release(commit.tablet); /* where the row was by then */
     row_lock_note_sequence(care->locks, care->row_hash, commit.sequence);
     return s;
 }
@@ -244,6 +249,12 @@ static status collect_recorded(const struct row_care *care, bytes record_key, bo
     *collected = status_is_ok(s) && found && !fragment_is_empty(buffer_bytes(&cuts));
     if (*collected)
         s = commit_cuts(care, &cuts);
+    if (s.code == STATUS_NOT_FOUND) {
+        status_free(s);
+        s = status_ok();
+        *collected = false;
+        care->place->is_over = true;
+    }
     store_value_release(&value);
     buffer_free(&cuts);
     return s;

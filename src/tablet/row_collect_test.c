@@ -3,6 +3,7 @@
 #include "base/failmalloc.h"
 #include "row/testing.h"
 #include "tablet/row_care.h"
+#include "tablet/tablet.h"
 #include "tablet/testing.h"
 
 enum { SPILL_BYTES = 256, COLUMNS = 5000, VERSIONS = 3 };
@@ -139,6 +140,60 @@ static void both_sides_of_a_column_go_by_one_range(void **state)
     buffer_free(&cuts);
 }
 
+/* A table that is split, or gone, while its row is looked at. */
+struct table {
+    struct tablet *now; /* NULL: it is gone */
+};
+
+static status route(struct table *table, bytes row_key, struct tablet **out)
+{
+    (void)row_key;
+    if (table->now == NULL)
+        return status_make(STATUS_NOT_FOUND, "Not found: t");
+    tablet_retain(*out = table->now);
+    return status_ok();
+}
+
+static bool collect_routed(struct recording *r, struct table *table, struct tablet *tablet)
+{
+    struct spill_place place = {.is_long = true};
+    struct row_care care = care_of(r, &r->rules, &place);
+    bool collected;
+    care.table = table;
+    care.tablet = tablet;
+    row_lock_wait(r->f->locks, care.row_hash);
+    assert_ok(row_care_collect(&care, &collected));
+    row_lock_release(r->f->locks, care.row_hash);
+    assert_true(place.is_over);
+    buffer_free(&place.qualifier);
+    return collected;
+}
+
+static void it_is_committed_where_the_row_is_by_then(void **state)
+{
+    struct recording *r = *state;
+    struct tablet *former, *half;
+    struct table table = {NULL};
+    close_queue(r->f);
+    r->f->options.route = route;
+    open_queue(r->f);
+    assert_ok(tablet_create(1, r->f->rows, bytes_of(""), bytes_of(""), &former));
+    assert_ok(tablet_create(2, r->f->rows, bytes_of("m"), bytes_of(""), &half));
+    for (int64_t t = 1; t <= VERSIONS; t++) {
+        struct row_change *change = new_change(r->f);
+        row_change_set(change, FAMILY_F, bytes_of("q"), t, bytes_of("x"));
+        write_change(r->f, "row", pack(change, SIZE_MAX));
+    }
+    former->is_former = true;
+    assert_false(collect_routed(r, &table, former));
+    assert_int_equal(cell_count(r), VERSIONS);
+    table.now = half;
+    assert_true(collect_routed(r, &table, former));
+    assert_int_equal(cell_count(r), VERSIONS - 1);
+    tablet_release(former);
+    tablet_release(half);
+}
+
 struct attempt {
     struct recording *r;
     bytes record;
@@ -210,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_wide_row_is_collected_to_its_end),
         TEST(both_sides_of_a_column_go_by_one_range),
+        TEST(it_is_committed_where_the_row_is_by_then),
         TEST(it_says_when_memory_runs_out),
         TEST(a_record_tells_whether_it_is_worth_a_look),
     };
