@@ -30,7 +30,7 @@ static void see(void *context, const struct commit *commit, const struct store_b
     struct table *table = context;
     char what[8] = "?";
     (void)batch;
-    assert_true((records == NULL) == (commit->kind == COMMIT_ROWS));
+    assert_true((records == NULL) == commit_changes_rows(commit->kind));
     if (commit_is_structural(commit->kind))
         assert_ptr_equal(commit->table, table);
     if (commit->kind == COMMIT_SPLIT)
@@ -225,6 +225,20 @@ static void rows_of_a_group_are_routed_each_by_itself(void **state)
     assert_ok(end(&first));
 }
 
+static void what_rules_condemn_is_routed_as_writes_are(void **state)
+{
+    struct table *table = *state;
+    const struct catalog_change change = SPLIT_OF(table);
+    struct commit split = structural(table, COMMIT_SPLIT, &change);
+    struct write write;
+    assert_ok(commit_and_wait(table->f->queue, &split));
+    make_write(table, &write, "z");
+    write.commit.kind = COMMIT_COLLECT;
+    assert_ok(commit_and_wait(table->f->queue, &write.commit));
+    assert_ptr_equal(write.commit.tablet, table->halves[1]);
+    assert_ok(end(&write));
+}
+
 static void writes_behind_the_end_of_their_table_are_refused(void **state)
 {
     struct table *table = *state;
@@ -293,6 +307,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_write_is_before_or_after_a_split_by_its_place, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(rows_of_a_group_are_routed_each_by_itself, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_rules_condemn_is_routed_as_writes_are, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(writes_behind_the_end_of_their_table_are_refused, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(what_was_refused_is_not_applied, setup, teardown),
