@@ -118,6 +118,7 @@ static status sample_message(const struct advice_observations *seen,
     (*out)->places = (int64_t)sample->places;
     (*out)->bytes = (int64_t)sample->bytes;
     (*out)->is_cut = sample->is_cut;
+    (*out)->is_little = !advice_is_enough(seen, sample);
     return status_ok();
 }
 

@@ -91,6 +91,75 @@ def test_a_table_and_nothing_found(visit, host):
     somebody.page.get_by_text("Nothing was found").wait_for()
 
 
+def overview(visit, host, table, **more):
+    """Somebody who looks at the table's page when the advisor has answered."""
+    somebody = visit(host, f"{INSTANCE}/t/{table}", **more)
+    somebody.page.get_by_role("link", name="All that the advisor says").wait_for()
+    return somebody
+
+
+def first_findings(somebody):
+    return somebody.page.get_by_label("First of what the advisor found").locator("li")
+
+
+def test_the_page_of_a_table_says_what_was_found(visit, host):
+    somebody = overview(visit, host, "events")
+    page = somebody.page
+    page.get_by_text("1 warning. ").wait_for()
+    [found] = first_findings(somebody).all()
+    assert found.get_attribute("class") == "warning"
+    assert found.locator("strong").inner_text() == "Row keys begin with a time"
+    assert "sampled keys begin with a date" in found.inner_text()
+    assert somebody.violations() == []
+    page.get_by_role("link", name="All that the advisor says").click()
+    assert look(somebody) == {"critical": 0, "warning": 1, "info": 0}
+
+
+def test_the_page_of_a_table_has_the_gravest_first_and_no_more_than_three(visit, host, connect):
+    rpc = connect(host)
+    table = rpc.create_table("all", dict.fromkeys(["family_with_a_long_name"], None))
+    names = [b"a_name_of_a_column_that_is_far_too_long_%d" % i for i in range(3)]
+    cells = [set_cell("family_with_a_long_name", name, b"") for name in names]
+    rows = [(b"2024-%02d-%02d#%04d" % (i % 12 + 1, i % 28 + 1, i), cells) for i in range(200)]
+    assert set(rpc.mutate_rows(table, rows)) == {0}
+    somebody = overview(visit, host, "all")
+    somebody.page.get_by_text("1 warning, 3 to know. ").wait_for()
+    kinds = [each.get_attribute("class") for each in first_findings(somebody).all()]
+    assert kinds == ["warning", "info", "info"]
+
+
+def test_the_page_of_a_table_tells_muted_and_nothing(visit, host):
+    done = run_trestle(
+        "advise", "events", "--mute", "key-time-first", "--reason", "few", "--endpoint", host
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    somebody = overview(visit, host, "events")
+    somebody.page.get_by_text("Nothing was found. 1 muted. ").wait_for()
+    assert first_findings(somebody).count() == 0
+
+
+def test_too_little_is_not_nothing(visit, host, connect):
+    rpc = connect(host)
+    table = rpc.create_table("large", {"f": NEWEST})
+    for i in range(24):  # of which the advisor reads eight megabytes
+        cell = set_cell("f", b"q", bytes(1_000_000))
+        assert set(rpc.mutate_rows(table, [(b"%04d-user" % (i * 7919 % 3001), [cell])])) == {0}
+    somebody = overview(visit, host, "large")
+    somebody.page.get_by_text("Too little was seen to say something. ").wait_for()
+    somebody.visit(f"{INSTANCE}/t/large/advice")
+    look(somebody)
+    somebody.page.get_by_text("Too little was seen").wait_for()
+    assert somebody.page.get_by_text("Nothing was found").count() == 0
+
+
+@looks("phone", "desktop", "4k")
+def test_the_page_of_a_table_is_whole(visit, host, size, scheme):
+    somebody = overview(visit, host, "events", size=size, scheme=scheme)
+    somebody.screenshot("advice-of-table")
+    assert somebody.overflow() <= 0
+    assert somebody.violations() == []
+
+
 def test_what_is_muted_is_told_apart(visit, host):
     reason = "read by the hour <b>only</b>"
     for rule, text in ("key-time-first", reason), ("row-size", "photographs"):
@@ -209,6 +278,16 @@ def test_it_is_whole(visit, host, size, scheme):
     somebody.screenshot("advice")
     assert somebody.overflow() <= 0
     assert somebody.violations() == []
+
+
+def test_who_may_see_the_table_but_no_keys_is_told(visit, secure):
+    secured = secure()
+    secured.rpc("admin").create_table("t")
+    host = secured.server.host.replace("127.0.0.1", "localhost")
+    somebody = visit(host, f"{INSTANCE}/t/t", is_secure=True)
+    somebody.log_in("viewer")
+    somebody.page.get_by_text("You may not see what the advisor finds").wait_for()
+    somebody.expect_trouble("403")
 
 
 def test_who_may_not_see_it_is_told(visit, secure):

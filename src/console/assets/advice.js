@@ -10,7 +10,7 @@ import { download, failure, h, link, notice } from "./dom.js";
 import { bytesText, plural } from "./formats.js";
 import { instanceHead, rowsUrl, tableHead, tableUrl } from "./parts.js";
 
-const SEVERITIES = ["critical", "warning", "info"];
+export const SEVERITIES = ["critical", "warning", "info"];
 const TITLES = { critical: "Critical", warning: "Warnings", info: "To know" };
 
 // --- documents ---
@@ -50,6 +50,7 @@ const documentOf = ({ id, tableBytes, sample, findings, mutes, note }) => ({
     places: Number(sample.places ?? 0),
     bytes: Number(sample.bytes ?? 0),
     isCut: sample.isCut ?? false,
+    isLittle: sample.isLittle ?? false,
     hasHotTablets: true,
     isByServer: true,
   },
@@ -222,10 +223,15 @@ async function lookAt(place, subject, signal) {
   }
 }
 
-// Of one table; to be shown elsewhere.
+// What is said of one table, to be shown elsewhere: findings are the most severe first.
+export async function documentOfTable(place, signal) {
+  const [document] = await lookAt(place, place.table, signal);
+  return document;
+}
+
 export async function findingsOf(place, signal) {
-  const found = (await lookAt(place, place.table, signal)).flatMap(({ findings }) => findings);
-  return found.filter(({ isMuted }) => !isMuted);
+  const { findings } = await documentOfTable(place, signal);
+  return findings.filter(({ isMuted }) => !isMuted);
 }
 
 function sampleText(place, documents) {
@@ -238,11 +244,22 @@ function sampleText(place, documents) {
   return `${what} sampled, ${bytesText(size)} read.`;
 }
 
+// Where that is so, it means little that nothing was found.
+const littleSeen = (tables) =>
+  notice(
+    "empty",
+    "Too little was seen",
+    `The rows of ${tables.join(", ")} are too large, or were read too slowly, for a sample that ` +
+      "says something.",
+  );
+
 function conclusion(place, documents) {
   const found = groups(place, documents);
   const rest = [noteLines(documents), mutedSection(documents)].flat().filter(Boolean);
   if (found.length > 0) return [found, rest].flat();
   if (documents.length === 0) return notice("empty", "There is no table to look at");
+  const tables = documents.filter(({ sample }) => sample.isLittle).map(({ table }) => table);
+  if (tables.length > 0) return [littleSeen(tables), rest].flat();
   const nothing = notice(
     "empty",
     "Nothing was found",

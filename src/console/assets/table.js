@@ -4,6 +4,7 @@ import { escape, toUrl } from "./bytes.js";
 import { facts, fill, h, link, note, notice, table as listing } from "./dom.js";
 import { bytesText, durationText, plural } from "./formats.js";
 import { gcText, rowsUrl, tableHead, typeText } from "./parts.js";
+import { adviceSummary } from "./table_advice.js";
 import { sampleTablets } from "./tablets.js";
 
 const TABLETS_SHOWN = 500;
@@ -78,13 +79,17 @@ async function tablets(place, signal) {
 
 export async function table(place, _parameters, signal) {
   const found = await api.get(`${api.pathOf(api.tableName(place))}?view=FULL`, { signal });
+  const advice = h("div", null);
   const below = h("div", null);
+  fill(advice, "Asking the advisor", () => adviceSummary(place, signal));
   fill(below, "Asking for the tablets", () => tablets(place, signal));
   return {
     title: place.table,
     content: [
       tableHead(place, "table"),
       factsOf(found),
+      h("h2", null, "Advice"),
+      advice,
       h("h2", null, "Column families"),
       families(found),
       h("h2", null, "Tablets"),
