@@ -190,6 +190,7 @@ static status advise_on_requests(struct advisor *advisor)
 {
     TRY(advise_on_counted_rewrites(advisor));
     TRY(advise_on_heat(advisor));
+    TRY(advise_on_usage(advisor));
     size_t found = advisor->out->count;
     TRY(advise_on_personal_rows(advisor));
     advisor->out->count = found;

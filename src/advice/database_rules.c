@@ -395,6 +395,7 @@ static status advise_on_requests(struct advisor *advisor, const struct advice_da
 {
     TRY(advise_on_kind_ramp(advisor, database));
     TRY(advise_on_heat(advisor));
+    TRY(advise_on_database_usage(advisor, database));
     size_t found = advisor->out->count;
     TRY(advise_on_personal_entities(advisor, database));
     advisor->out->count = found;

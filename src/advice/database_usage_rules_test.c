@@ -230,6 +230,22 @@ static void indexes_unused_so_far(void **state)
     expect(*state, &made, NULL);
 }
 
+/* What did not happen is not among it. */
+static void calls_since_then(void **state)
+{
+    struct made_sample *sample = *state;
+    struct made_usage made = nothing;
+    made.kind.queries = made.kind.offsets = OFFSET_QUERIES;
+    made.kind.skipped = OFFSET_SKIPPED;
+    set_uses(sample, &made, 3);
+    sample->seen.since_us = SAMPLE_NOW_US - HOUR_US;
+    expect(sample, &made, "query-offsets");
+    made.kind.offsets = 0;
+    expect(sample, &made, NULL);
+    sample->seen.since_us = 0;
+    expect(sample, &made, "index-unused");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +258,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(groups_that_were_counted, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(indexes_unused_for_a_week, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(indexes_unused_so_far, sample_setup, sample_teardown),
+        cmocka_unit_test_setup_teardown(calls_since_then, sample_setup, sample_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -249,6 +249,27 @@ static void nothing_is_said_where_nobody_counts(void **state)
     sample_expect(sample, NULL);
 }
 
+/* And nothing that is not of requests: the rows of this sample begin with dates, too. */
+static void requests_since_then_are_told(void **state)
+{
+    struct made_sample *sample = *state;
+    struct advice_scans scans = {.kind = ADVICE_BY_VALUE, .scans = 120, .seen = 180000};
+    sample->seen.usage.from_us = SAMPLE_NOW_US - HOUR_US;
+    char key[SAMPLE_KEY];
+    for (int i = 0; i < 100; i++) {
+        snprintf(key, sizeof key, "2024-01-%02d#%03d", i % 28 + 1, i);
+        sample_add(sample, bytes_of(key));
+    }
+    sample->seen.usage.scans = &scans;
+    sample->seen.usage.scan_count = 1;
+    sample->seen.usage.increments = INCREMENTS_LEAST;
+    expect(sample, "key-time-first");
+    sample->seen.since_us = SAMPLE_NOW_US - HOUR_US;
+    expect(sample, "filtered-scans");
+    expect(sample, "read-modify-writes");
+    assert_int_equal(sample->advice.count, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +290,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(calls_in_the_order_of_keys_are_told, usage_setup,
                                         sample_teardown),
         cmocka_unit_test_setup_teardown(nothing_is_said_where_nobody_counts, usage_setup,
+                                        sample_teardown),
+        cmocka_unit_test_setup_teardown(requests_since_then_are_told, sample_setup,
                                         sample_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

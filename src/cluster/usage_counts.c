@@ -30,12 +30,17 @@ struct caller {
 struct usage_counts {
     atomic_uint shift; /* one slice in 1 << shift is counted */
     _Atomic int64_t span;
-    pthread_mutex_t lock; /* of the rest; see invariant 1 */
-    uint64_t counted;     /* in this span */
-    bool is_loaded;       /* with what was kept */
-    bool is_changed;      /* since it was kept */
-    struct usage_state today;
-    struct buffer before; /* the day before, encoded; empty: nothing is known of it */
+    pthread_mutex_t lock;   /* of the rest; see invariant 1 */
+    uint64_t counted;       /* in this span */
+    bool is_loaded;         /* with what was kept */
+    bool is_changed;        /* since it was kept */
+    struct usage_state now; /* the present piece */
+    int64_t day_us;         /* when today began; 0: it has not */
+    /* Encoded; empty: nothing is known. */
+    struct buffer today; /* before this piece */
+    struct buffer before;
+    struct buffer pieces[USAGE_PIECES]; /* by turns */
+    size_t next_piece;
     struct caller callers[CALLERS];
 };
 
@@ -53,7 +58,10 @@ void usage_counts_destroy(struct usage_counts *counts)
 {
     if (counts == NULL)
         return;
+    buffer_free(&counts->today);
     buffer_free(&counts->before);
+    for (size_t i = 0; i < USAGE_PIECES; i++)
+        buffer_free(&counts->pieces[i]);
     pthread_mutex_destroy(&counts->lock);
     free(counts);
 }
@@ -110,14 +118,58 @@ static int64_t wall_us(const struct table *table)
     return clock_wall_us(table->cluster->options.clock);
 }
 
-/* With the lock held. Without memory the day before is forgotten. */
+/* Without memory it is empty, that is, forgotten. */
+static void put_state(struct buffer *out, const struct usage_state *state)
+{
+    buffer_clear(out);
+    usage_state_encode(state, out);
+    if (out->failed)
+        buffer_free(out);
+}
+
+static void add_state(struct usage_state *to, const struct buffer *encoded)
+{
+    struct usage_state from;
+    if (usage_state_decode(buffer_bytes(encoded), &from))
+        usage_state_add(to, &from);
+}
+
+/* With the lock held. The state of today. */
+static struct usage_state whole_day(const struct usage_counts *counts)
+{
+    struct usage_state day = counts->now;
+    add_state(&day, &counts->today);
+    return day;
+}
+
+/* With the lock held. */
+static void turn_piece(struct usage_counts *counts)
+{
+    const struct usage_state day = whole_day(counts);
+    put_state(&counts->pieces[counts->next_piece++ % USAGE_PIECES], &counts->now);
+    put_state(&counts->today, &day);
+    counts->now = (struct usage_state){0};
+}
+
+/* With the lock held, when a piece has ended. */
 static void turn_day(struct usage_counts *counts)
 {
-    buffer_clear(&counts->before);
-    usage_state_encode(&counts->today, &counts->before);
-    if (counts->before.failed)
-        buffer_free(&counts->before);
-    counts->today = (struct usage_state){0};
+    struct buffer before = counts->before;
+    counts->before = counts->today;
+    counts->today = before;
+    buffer_clear(&counts->today);
+    counts->day_us = 0;
+}
+
+/* With the lock held. */
+static void turn(struct usage_counts *counts, int64_t now_us)
+{
+    bool is_day_over = counts->day_us > 0 && now_us - counts->day_us >= DAY_US;
+    bool is_over = counts->now.from_us > 0 && now_us - counts->now.from_us >= USAGE_PIECE_US;
+    if (is_over || (is_day_over && counts->now.from_us > 0))
+        turn_piece(counts);
+    if (is_day_over)
+        turn_day(counts);
 }
 
 /* The state to count in, with the lock held; NULL: this one is not counted. */
@@ -128,11 +180,12 @@ static struct usage_state *begin(struct table *table, struct usage_counts **out)
         return NULL;
     counts->is_changed = true;
     int64_t now_us = wall_us(table);
-    if (counts->today.from_us > 0 && now_us - counts->today.from_us >= DAY_US)
-        turn_day(counts);
-    if (counts->today.from_us == 0)
-        counts->today.from_us = now_us;
-    return &counts->today;
+    turn(counts, now_us);
+    if (counts->now.from_us == 0)
+        counts->now.from_us = now_us;
+    if (counts->day_us == 0)
+        counts->day_us = now_us;
+    return &counts->now;
 }
 
 static void end(struct usage_counts *counts)
@@ -194,7 +247,7 @@ static bool is_above(bytes key, const struct usage_text *other)
 static void note_single_read(struct usage_counts *counts, const struct usage_request *request,
                              bytes key)
 {
-    struct usage_state *state = &counts->today;
+    struct usage_state *state = &counts->now;
     struct caller *caller = caller_of(counts, request->caller);
     state->numbers[USAGE_SINGLE_READS] += request->weight;
     if (follows(caller, request) && !caller->is_write && is_above(key, &caller->key)) {
@@ -265,7 +318,7 @@ void usage_note_read(struct table *table, const struct usage_read *read)
 static void note_write(struct usage_counts *counts, const struct usage_request *request, bytes key,
                        bool is_cell)
 {
-    struct usage_state *state = &counts->today;
+    struct usage_state *state = &counts->now;
     struct caller *caller = caller_of(counts, request->caller);
     state->numbers[USAGE_SINGLE_WRITES] += request->weight;
     bool is_next = follows(caller, request);
@@ -312,7 +365,7 @@ void usage_note_increment(struct table *table, const struct usage_request *reque
 
 /* --- keeping --- */
 
-static void put_state(struct buffer *out, bytes state)
+static void append_sized(struct buffer *out, bytes state)
 {
     buffer_append_varint(out, state.size);
     buffer_append_bytes(out, state);
@@ -334,18 +387,22 @@ static bytes take_state(bytes *from)
 /* Puts what was kept before the start to what has been counted since. With the lock held. */
 static void add_kept(struct usage_counts *counts, bytes kept, int64_t now_us)
 {
-    struct usage_state today;
+    struct usage_state kept_day, today = {0};
     bytes first = take_state(&kept), second = take_state(&kept);
     counts->is_loaded = true;
-    if (first.data == NULL || !usage_state_decode(first, &today))
+    if (first.data == NULL || !usage_state_decode(first, &kept_day))
         return;
-    if (counts->today.from_us > 0) /* the first request since the start was then */
-        now_us = counts->today.from_us;
-    bool is_today = now_us - today.from_us < DAY_US;
-    if (is_today)
-        usage_state_add(&counts->today, &today);
+    if (counts->day_us > 0) /* the first request since the start was then */
+        now_us = counts->day_us;
+    bool is_today = now_us - kept_day.from_us < DAY_US;
+    if (is_today) {
+        add_state(&today, &counts->today);
+        usage_state_add(&today, &kept_day);
+        put_state(&counts->today, &today);
+        counts->day_us = kept_day.from_us;
+    }
     buffer_clear(&counts->before);
-    if (is_today || now_us - today.from_us < 2 * DAY_US)
+    if (is_today || now_us - kept_day.from_us < 2 * DAY_US)
         buffer_append_bytes(&counts->before, is_today ? second : first);
     if (counts->before.failed)
         buffer_free(&counts->before);
@@ -372,18 +429,49 @@ static status load(struct table *table, struct usage_counts *counts)
     return s;
 }
 
-status usage_look(struct table *table, struct usage_state *out)
+static bool began_within(const struct buffer *encoded, int64_t from_us, int64_t until_us)
 {
-    struct usage_state before;
+    struct usage_state state;
+    return usage_state_decode(buffer_bytes(encoded), &state) && state.from_us >= from_us &&
+           state.from_us < until_us;
+}
+
+/* With the lock held. The latest first, whose examples stay. */
+static void add_pieces(const struct usage_counts *counts, int64_t from_us, int64_t until_us,
+                       struct usage_state *out)
+{
+    for (size_t i = 1; i <= USAGE_PIECES; i++) {
+        size_t at = (counts->next_piece + USAGE_PIECES - i) % USAGE_PIECES;
+        if (began_within(&counts->pieces[at], from_us, until_us))
+            add_state(out, &counts->pieces[at]);
+    }
+}
+
+/* With the lock held. */
+static void add_since(const struct usage_counts *counts, int64_t since_us, struct usage_state *out)
+{
+    if (counts->day_us < since_us) {
+        if (counts->now.from_us >= since_us)
+            *out = counts->now;
+        add_pieces(counts, since_us, INT64_MAX, out);
+        return;
+    }
+    *out = whole_day(counts);
+    if (began_within(&counts->before, since_us, INT64_MAX))
+        add_state(out, &counts->before);
+    else
+        add_pieces(counts, since_us, counts->day_us, out);
+}
+
+status usage_look(struct table *table, int64_t since_us, struct usage_state *out)
+{
     struct usage_counts *counts = counts_of(table);
     *out = (struct usage_state){0};
     if (counts == NULL)
         return status_ok();
     TRY(load(table, counts));
     pthread_mutex_lock(&counts->lock);
-    *out = counts->today;
-    if (usage_state_decode(buffer_bytes(&counts->before), &before))
-        usage_state_add(out, &before);
+    add_since(counts, since_us, out);
     pthread_mutex_unlock(&counts->lock);
     return status_ok();
 }
@@ -392,9 +480,10 @@ static void encode_all(struct usage_counts *counts, struct buffer *out)
 {
     struct buffer today = {0};
     pthread_mutex_lock(&counts->lock);
-    usage_state_encode(&counts->today, &today);
-    put_state(out, buffer_bytes(&today));
-    put_state(out, buffer_bytes(&counts->before));
+    const struct usage_state day = whole_day(counts);
+    usage_state_encode(&day, &today);
+    append_sized(out, buffer_bytes(&today));
+    append_sized(out, buffer_bytes(&counts->before));
     out->failed |= today.failed;
     counts->is_changed = false;
     pthread_mutex_unlock(&counts->lock);

@@ -12,8 +12,10 @@
  *     and so on down to one in 32. Scans of ranges are all counted.
  *  3. What was counted is of the present day, or of the one before: older days go. (Days begin when
  *     the first request was counted, by the wall clock.)
+ *  4. It is counted in pieces of USAGE_PIECE_US, which begin in the same way. Those of the last
+ * hour are there by themselves, too, in memory alone: a start forgets them, not what is in the day.
  *
- * Each table that was asked for has about 9 KB. */
+ * Each table that was asked for has about 9 KB, and seven times what its state takes as bytes. */
 #ifndef TRESTLE_CLUSTER_USAGE_COUNTS_H
 #define TRESTLE_CLUSTER_USAGE_COUNTS_H
 
@@ -27,7 +29,12 @@
 struct table;
 struct usage_counts;
 
-enum { USAGE_COUNTED_ALL = 2048 };
+enum {
+    USAGE_COUNTED_ALL = 2048,
+    USAGE_PIECES = 6, /* that are kept, besides the present one */
+};
+
+#define USAGE_PIECE_US (INT64_C(600) * 1000000)
 
 /* For how many a request counts that began then, by the steady clock; 0: it does not. Any thread.
  */
@@ -59,9 +66,10 @@ void usage_note_write(struct table *table, const struct usage_request *request, 
 void usage_note_increment(struct table *table, const struct usage_request *request, bytes key,
                           bytes family, bytes qualifier);
 
-/* What is known of today and of the day before. May wait for the disk. `from_us` is 0 if nothing
- * is. */
-status usage_look(struct table *table, struct usage_state *out);
+/* What is known of today and of the day before. With `since_us`, by the wall clock since 1970, of
+ * what was counted since then, in steps: of pieces and days that began then or later. (0: all.) May
+ * wait for the disk. `from_us` is 0 if nothing is known. */
+status usage_look(struct table *table, int64_t since_us, struct usage_state *out);
 
 /* Maintenance's, at the end of a window: puts what was counted where it is kept (usage_store.h). */
 status usage_keep(struct table *table);

@@ -5,11 +5,16 @@
 #include "base/failmalloc.h"
 #include "cluster/heat_testing.h"
 
-static struct usage_state look(struct cluster_fixture *f)
+static struct usage_state look_since(struct cluster_fixture *f, int64_t since_us)
 {
     struct usage_state state;
-    assert_ok(usage_look(f->table, &state));
+    assert_ok(usage_look(f->table, since_us, &state));
     return state;
+}
+
+static struct usage_state look(struct cluster_fixture *f)
+{
+    return look_since(f, 0);
 }
 
 /* --- requests: each takes a millisecond, and comes at once after the one before --- */
@@ -240,6 +245,97 @@ static void nothing_is_counted_if_it_is_switched_off(void **state)
     assert_int_equal(look(f).from_us, 0);
 }
 
+/* --- since --- */
+
+static uint64_t scans_since(struct cluster_fixture *f, int64_t since_us)
+{
+    struct usage_state seen = look_since(f, since_us);
+    return seen.scan_count == 0 ? 0 : seen.scans[0].scans;
+}
+
+/* Four pieces, each with twice as many scans as the one before. */
+static void make_pieces(struct cluster_fixture *f)
+{
+    for (unsigned piece = 0; piece < 4; piece++) {
+        for (unsigned i = 0; i < 1u << piece; i++)
+            scan(f, USAGE_ALL_ROWS, "p", 10, 10);
+        if (piece < 3)
+            pass(f, USAGE_PIECE_US);
+    }
+}
+
+/* One that began earlier has requests that did, too. */
+static void pieces_that_began_since_are_told(void **state)
+{
+    struct cluster_fixture *f = *state;
+    make_pieces(f);
+    assert_int_equal(scans_since(f, 0), 15);
+    assert_int_equal(scans_since(f, BEGIN_US), 15);
+    assert_int_equal(scans_since(f, BEGIN_US + 1), 14);
+    assert_int_equal(scans_since(f, BEGIN_US + USAGE_PIECE_US), 14);
+    assert_int_equal(scans_since(f, BEGIN_US + USAGE_PIECE_US + 1), 12);
+    assert_int_equal(look_since(f, BEGIN_US + 1).from_us, BEGIN_US + USAGE_PIECE_US);
+    assert_int_equal(scans_since(f, BEGIN_US + 3 * USAGE_PIECE_US), 8);
+    assert_int_equal(scans_since(f, BEGIN_US + 3 * USAGE_PIECE_US + 1), 0);
+    assert_int_equal(look_since(f, hands.now_us).from_us, hands.now_us);
+}
+
+static void pieces_of_the_last_hour_are_there(void **state)
+{
+    struct cluster_fixture *f = *state;
+    for (unsigned piece = 0; piece < 2 * USAGE_PIECES; piece++) {
+        scan(f, USAGE_ALL_ROWS, "p", 10, 10);
+        pass(f, USAGE_PIECE_US);
+    }
+    scan(f, USAGE_ALL_ROWS, "p", 10, 10);
+    assert_int_equal(scans_since(f, 0), 2 * USAGE_PIECES + 1);
+    assert_int_equal(scans_since(f, BEGIN_US + 1), USAGE_PIECES + 1);
+}
+
+static void days_that_began_since_are_told(void **state)
+{
+    struct cluster_fixture *f = *state;
+    scan(f, USAGE_ALL_ROWS, "p", 10, 10);
+    pass(f, 20 * HOUR_US);
+    make_pieces(f); /* of the same day */
+    pass(f, 4 * HOUR_US);
+    scan(f, USAGE_ALL_ROWS, "p", 10, 10); /* of the next */
+    assert_int_equal(scans_since(f, BEGIN_US), 17);
+    assert_int_equal(scans_since(f, BEGIN_US + 1), 16); /* some by their pieces */
+    assert_int_equal(scans_since(f, hands.now_us), 1);
+    reopen_test_cluster(f); /* of the pieces nothing is kept, of the days all */
+    assert_int_equal(scans_since(f, BEGIN_US + 1), 1);
+    assert_int_equal(scans_since(f, hands.now_us), 1);
+    assert_int_equal(scans_since(f, BEGIN_US), 17);
+    scan(f, USAGE_ALL_ROWS, "p", 10, 10);
+    assert_int_equal(scans_since(f, hands.now_us), 2);
+    pass(f, MINUTE_US);
+    assert_int_equal(scans_since(f, hands.now_us), 0);
+}
+
+/* What was last seen, whichever of a day's pieces it was in. */
+static void examples_are_the_latest(void **state)
+{
+    struct cluster_fixture *f = *state;
+    write_key(f, 1, "a");
+    write_key(f, 1, "b");
+    scan(f, USAGE_BY_VALUE, "p", 10, 10);
+    pass(f, USAGE_PIECE_US);
+    usage_note_scan(f->table, &(struct usage_scan){.kind = USAGE_BY_VALUE,
+                                                   .profile = bytes_of("p"),
+                                                   .start = bytes_of("later")});
+    write_key(f, 1, "c");
+    write_key(f, 1, "d");
+    pass(f, USAGE_PIECE_US);
+    scan(f, USAGE_ALL_ROWS, "q", 10, 10);
+    struct usage_state seen = look(f);
+    assert_true(bytes_equal(usage_text_get(&seen.examples[USAGE_RISING_WRITE_KEY]), bytes_of("d")));
+    assert_int_equal(seen.scan_count, 2);
+    const struct usage_scans *first = &seen.scans[seen.scans[0].kind == USAGE_BY_VALUE ? 0 : 1];
+    assert_int_equal(first->scans, 2);
+    assert_true(bytes_equal(usage_text_get(&first->start), bytes_of("later")));
+}
+
 /* --- bytes --- */
 
 static void what_is_cut_or_changed_is_none(void **state)
@@ -273,7 +369,9 @@ static void count_some(void *context)
     struct usage_state seen;
     write_key(f, 1, "a");
     status_ignore(usage_keep(f->table));
-    status_ignore(usage_look(f->table, &seen));
+    hands.now_us += USAGE_PIECE_US;
+    write_key(f, 1, "b");
+    status_ignore(usage_look(f->table, 0, &seen));
 }
 
 static void it_gets_along_without_memory(void **state)
@@ -309,6 +407,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(two_days_are_known, setup_windows, teardown_windows),
         cmocka_unit_test_setup_teardown(nothing_is_counted_if_it_is_switched_off, setup_windows,
                                         teardown_windows),
+        cmocka_unit_test_setup_teardown(pieces_that_began_since_are_told, setup_windows,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(pieces_of_the_last_hour_are_there, setup_windows,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(days_that_began_since_are_told, setup_windows,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(examples_are_the_latest, setup_windows, teardown_windows),
         cmocka_unit_test_setup_teardown(what_is_cut_or_changed_is_none, setup_windows,
                                         teardown_windows),
         cmocka_unit_test_setup_teardown(it_gets_along_without_memory, setup_windows,

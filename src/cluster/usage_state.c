@@ -59,15 +59,15 @@ void usage_add_scan(struct usage_state *state, const struct usage_scan *scan)
 static void add_scans(struct usage_state *to, const struct usage_scans *from)
 {
     struct usage_scans *scans = scans_of(to, from->kind, usage_text_get(&from->profile));
+    if (scans->scans == 0) {
+        *scans = *from;
+        return;
+    }
     scans->scans += from->scans;
     scans->whole += from->whole;
     scans->seen += from->seen;
     scans->answered += from->answered;
     scans->whole_seen += from->whole_seen;
-    scans->start = from->start;
-    scans->end = from->end;
-    scans->family = from->family;
-    scans->qualifier = from->qualifier;
 }
 
 /* --- columns --- */

@@ -114,6 +114,7 @@ void usage_add_scan(struct usage_state *state, const struct usage_scan *scan);
  * count is at most that much too low. */
 void usage_add_columns(struct usage_state *state, bytes columns, uint64_t weight);
 void usage_add_favourite(struct usage_state *state, uint64_t hash, uint64_t weight);
+/* `from` is the earlier one: examples of `to` stay. */
 void usage_state_add(struct usage_state *to, const struct usage_state *from);
 
 /* Writes a column behind others; without a qualifier the family as a whole. */

@@ -311,7 +311,7 @@ static void those_that_expire_are_counted(void **state)
     f->hands.us += DS_IDLE_US + 1000000;
     assert_ok(begin_one(f, false, &transaction)); /* looks for those that have expired */
     ds_transaction_end(f->transactions, transaction);
-    assert_ok(ds_usage_look(usage, open.usage, arena, &view));
+    assert_ok(ds_usage_look(usage, open.usage, 0, arena, &view));
     assert_int_equal(view.kind_count, 1);
     assert_int_equal(view.kinds[0].numbers[DS_EXPIRED], 2);
     assert_memory_equal(view.kinds[0].name.text, "Order", sizeof "Order");

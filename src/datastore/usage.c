@@ -263,7 +263,14 @@ void ds_usage_collect(struct ds_usage *usage)
     pthread_mutex_unlock(&usage->lock);
 }
 
-status ds_usage_look(struct ds_usage *usage, struct ds_usage_database *database,
+/* As the steady clock has it; INT64_MIN: always. */
+static int64_t steady_since(const struct ds_usage *usage, int64_t since_us)
+{
+    int64_t passed_us = clock_wall_us(usage->clock) - since_us;
+    return since_us == 0 ? INT64_MIN : clock_steady_us(usage->clock) - passed_us;
+}
+
+status ds_usage_look(struct ds_usage *usage, struct ds_usage_database *database, int64_t since_us,
                      struct arena *arena, struct ds_usage_view *out)
 {
     status s = status_ok();
@@ -271,7 +278,8 @@ status ds_usage_look(struct ds_usage *usage, struct ds_usage_database *database,
     pthread_mutex_lock(&usage->lock);
     collect(usage);
     if (database->sums != NULL)
-        s = ds_usage_sums_view(database->sums, clock_steady_us(usage->clock), arena, out);
+        s = ds_usage_sums_view(database->sums, clock_steady_us(usage->clock),
+                               steady_since(usage, since_us), arena, out);
     pthread_mutex_unlock(&usage->lock);
     return s;
 }

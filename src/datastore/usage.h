@@ -46,8 +46,9 @@ uint32_t ds_usage_minute(const struct ds_usage *usage);
 /* Empties the rings. Any thread; blocks for as long as another does. */
 void ds_usage_collect(struct ds_usage *usage);
 
-/* Collects, and says what is known; all zeroes if nothing is. */
-status ds_usage_look(struct ds_usage *usage, struct ds_usage_database *database,
+/* Collects, and says what is known; all zeroes if nothing is. `since_us`: only of periods that
+ * began then or later, by the wall clock since 1970; 0: of all. */
+status ds_usage_look(struct ds_usage *usage, struct ds_usage_database *database, int64_t since_us,
                      struct arena *arena, struct ds_usage_view *out);
 
 #endif

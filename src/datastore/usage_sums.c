@@ -39,8 +39,8 @@ struct caller {
 };
 
 struct ds_usage_sums {
-    struct period now;
-    struct period before; /* from_us is now's: there is none */
+    struct period periods[DS_USAGE_PERIODS]; /* the present one first */
+    size_t count;
     int64_t minute;
     struct tops groups; /* with the commits of the minute */
     struct caller callers[DS_USAGE_CALLERS];
@@ -66,8 +66,10 @@ void ds_usage_set_key(struct ds_usage_key *out, bytes row_key)
 struct ds_usage_sums *ds_usage_sums_create(int64_t now_us)
 {
     struct ds_usage_sums *sums = calloc(1, sizeof *sums);
-    if (sums != NULL)
-        sums->now.from_us = sums->before.from_us = now_us;
+    if (sums == NULL)
+        return NULL;
+    sums->periods[0].from_us = now_us;
+    sums->count = 1;
     return sums;
 }
 
@@ -75,8 +77,8 @@ void ds_usage_sums_destroy(struct ds_usage_sums *sums)
 {
     if (sums == NULL)
         return;
-    free(sums->now.kinds);
-    free(sums->before.kinds);
+    for (size_t i = 0; i < sums->count; i++)
+        free(sums->periods[i].kinds);
     free(sums);
 }
 
@@ -156,8 +158,9 @@ static void count_keys(struct tops *tops, const struct ds_usage_event *event)
 static void end_minute(struct ds_usage_sums *sums)
 {
     const struct ds_usage_top *most = greatest(&sums->groups);
-    if (most != NULL && at_least(most) > at_least(&sums->now.group))
-        sums->now.group = *most;
+    struct period *now = &sums->periods[0];
+    if (most != NULL && at_least(most) > at_least(&now->group))
+        now->group = *most;
 }
 
 static void count_group(struct ds_usage_sums *sums, const struct ds_usage_event *event)
@@ -259,24 +262,24 @@ static void count_single(struct ds_usage_sums *sums, const struct ds_usage_event
 
 /* --- all of it --- */
 
-static void drop_period(struct ds_usage_sums *sums, int64_t now_us)
+static void drop_old(struct ds_usage_sums *sums, int64_t now_us)
 {
-    free(sums->before.kinds);
-    sums->before = sums->now;
-    sums->now = (struct period){.from_us = now_us};
+    const int64_t kept_us = DS_USAGE_PERIODS * DS_USAGE_PERIOD_US;
+    while (sums->count > 0 && (sums->count == DS_USAGE_PERIODS ||
+                               now_us - sums->periods[sums->count - 1].from_us >= kept_us))
+        free(sums->periods[--sums->count].kinds);
 }
 
-/* A database that nobody used for an hour has lost both. */
 static void go_on(struct ds_usage_sums *sums, int64_t now_us)
 {
-    if (now_us - sums->now.from_us < DS_USAGE_PERIOD_US)
+    if (now_us - sums->periods[0].from_us < DS_USAGE_PERIOD_US)
         return;
-    bool is_past = now_us - sums->now.from_us >= 2 * DS_USAGE_PERIOD_US;
     end_minute(sums);
     sums->groups.count = 0;
-    drop_period(sums, now_us - (is_past ? DS_USAGE_PERIOD_US : 0));
-    if (is_past)
-        drop_period(sums, now_us);
+    drop_old(sums, now_us);
+    memmove(&sums->periods[1], &sums->periods[0], sums->count * sizeof sums->periods[0]);
+    sums->periods[0] = (struct period){.from_us = now_us};
+    sums->count++;
 }
 
 static void count_query(struct ds_usage_kind *kind, const struct ds_usage_event *event)
@@ -322,7 +325,7 @@ static void count_of_kind(struct ds_usage_sums *sums, const struct ds_usage_even
 void ds_usage_sums_add(struct ds_usage_sums *sums, const struct ds_usage_event *event)
 {
     go_on(sums, event->ended_us);
-    struct period *now = &sums->now;
+    struct period *now = &sums->periods[0];
     if (event->call == DS_USAGE_BEGIN) {
         now->begun += event->weight;
         return;
@@ -357,39 +360,82 @@ static void add_kinds(const struct period *period, struct ds_usage_view *out)
     }
 }
 
-/* The greatest of both periods together. */
-static struct ds_usage_top greatest_of(const struct tops *now, const struct tops *before)
+/* Of the first `count` periods. */
+static size_t kinds_of(const struct ds_usage_sums *sums, size_t count)
 {
-    const struct ds_usage_top *most = greatest(now), *older = greatest(before);
-    struct ds_usage_top sum = most != NULL ? *most : (struct ds_usage_top){.count = 0};
-    if (older == NULL)
-        return sum;
-    if (most == NULL || (older->key.hash != most->key.hash && at_least(older) > at_least(most)))
-        return *older;
-    for (size_t i = 0; i < before->count; i++)
-        if (before->all[i].key.hash == sum.key.hash) {
-            sum.count += before->all[i].count;
-            sum.error += before->all[i].error;
+    size_t kinds = 0;
+    for (size_t i = 0; i < count; i++)
+        kinds += sums->periods[i].kind_count;
+    return kinds;
+}
+
+static void add_calls(const struct tops *tops, struct ds_usage_top *to)
+{
+    for (size_t i = 0; i < tops->count; i++)
+        if (tops->all[i].key.hash == to->key.hash) {
+            to->count += tops->all[i].count;
+            to->error += tops->all[i].error;
         }
+}
+
+static const struct tops *tops_at(const struct period *period, bool are_aborted)
+{
+    return are_aborted ? &period->aborted : &period->entities;
+}
+
+/* A key with its calls in the first `count` periods. */
+static struct ds_usage_top sum_of(const struct ds_usage_sums *sums, size_t count, bool are_aborted,
+                                  const struct ds_usage_key *key)
+{
+    struct ds_usage_top sum = {.key = *key};
+    for (size_t i = 0; i < count; i++)
+        add_calls(tops_at(&sums->periods[i], are_aborted), &sum);
     return sum;
 }
 
-status ds_usage_sums_view(struct ds_usage_sums *sums, int64_t now_us, struct arena *arena,
-                          struct ds_usage_view *out)
+/* Of all periods together: it need not be the greatest of any. Count 0: none has a text. */
+static struct ds_usage_top greatest_of(const struct ds_usage_sums *sums, size_t count,
+                                       bool are_aborted)
+{
+    struct ds_usage_top most = {.count = 0};
+    for (size_t i = 0; i < count; i++) {
+        const struct tops *tops = tops_at(&sums->periods[i], are_aborted);
+        for (size_t j = 0; j < tops->count; j++) {
+            struct ds_usage_top sum = sum_of(sums, count, are_aborted, &tops->all[j].key);
+            if (sum.key.size > 0 && at_least(&sum) > at_least(&most))
+                most = sum;
+        }
+    }
+    return most;
+}
+
+static size_t periods_since(const struct ds_usage_sums *sums, int64_t since_us)
+{
+    size_t count = 0;
+    while (count < sums->count && sums->periods[count].from_us >= since_us)
+        count++;
+    return count;
+}
+
+status ds_usage_sums_view(struct ds_usage_sums *sums, int64_t now_us, int64_t since_us,
+                          struct arena *arena, struct ds_usage_view *out)
 {
     go_on(sums, now_us);
     end_minute(sums);
-    const struct period *now = &sums->now, *before = &sums->before;
-    size_t most = now->kind_count + before->kind_count;
-    *out = (struct ds_usage_view){.span_us = now_us - before->from_us,
-                                  .begun = now->begun + before->begun};
-    out->kinds = arena_alloc(arena, (most + 1) * sizeof *out->kinds);
+    size_t count = periods_since(sums, since_us);
+    *out = (struct ds_usage_view){.span_us = 0};
+    out->kinds = arena_alloc(arena, (kinds_of(sums, count) + 1) * sizeof *out->kinds);
     if (out->kinds == NULL)
         return status_out_of_memory();
-    add_kinds(now, out);
-    add_kinds(before, out);
-    out->entity = greatest_of(&now->entities, &before->entities);
-    out->aborted = greatest_of(&now->aborted, &before->aborted);
-    out->group = at_least(&before->group) > at_least(&now->group) ? before->group : now->group;
+    for (size_t i = 0; i < count; i++) {
+        const struct period *period = &sums->periods[i];
+        out->span_us = now_us - period->from_us;
+        out->begun += period->begun;
+        add_kinds(period, out);
+        if (at_least(&period->group) > at_least(&out->group))
+            out->group = period->group;
+    }
+    out->entity = greatest_of(sums, count, false);
+    out->aborted = greatest_of(sums, count, true);
     return status_ok();
 }

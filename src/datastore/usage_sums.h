@@ -1,7 +1,7 @@
 /* What clients do to a database, added up for the advisor: by kinds, and the keys that stand out.
  *
- * Sums are of the last 30 to 60 minutes: two periods, of which the older goes when the newer is
- * half an hour old. Memory is bounded: DS_USAGE_KINDS kinds, and as many keys as are named below.
+ * Sums are of the last 50 to 60 minutes: six periods of ten, the first of which goes when it began
+ * an hour ago. Memory is bounded: DS_USAGE_KINDS kinds, and as many keys as are named below.
  * Numbers are estimates: an event stands for as many calls as its weight says.
  *
  * Not thread-safe; no clock is read here. */
@@ -19,10 +19,11 @@ enum {
     DS_USAGE_PLACES = 4,      /* keys of a call that are looked at */
     DS_USAGE_TOP = 16,        /* keys that are told apart */
     DS_USAGE_CALLERS = 16,
+    DS_USAGE_PERIODS = 6,
     DS_USAGE_RUN = 64, /* single calls of one caller, one after the other, that are a loop */
 };
 
-#define DS_USAGE_PERIOD_US   (INT64_C(1800) * 1000000)
+#define DS_USAGE_PERIOD_US   (INT64_C(600) * 1000000)
 #define DS_USAGE_RUN_GAP_US  (INT64_C(100) * 1000) /* at most, between two calls of a loop */
 #define DS_USAGE_RUN_MEAN_US (INT64_C(20) * 1000)  /* and on average */
 
@@ -122,8 +123,9 @@ void ds_usage_sums_destroy(struct ds_usage_sums *sums);     /* NULL is fine */
 /* In the order of their beginnings, as far as that is known. Without memory it is not counted. */
 void ds_usage_sums_add(struct ds_usage_sums *sums, const struct ds_usage_event *event);
 
-/* `now_us`: clock_steady_us, as in the events. */
-status ds_usage_sums_view(struct ds_usage_sums *sums, int64_t now_us, struct arena *arena,
-                          struct ds_usage_view *out);
+/* `now_us`: clock_steady_us, as in the events. `since_us`: only periods that began then or later,
+ * by the same clock; INT64_MIN: all. */
+status ds_usage_sums_view(struct ds_usage_sums *sums, int64_t now_us, int64_t since_us,
+                          struct arena *arena, struct ds_usage_view *out);
 
 #endif

@@ -60,7 +60,7 @@ static void set_key(struct ds_usage_event *event, const char *key)
 
 static void look(struct fixture *f)
 {
-    assert_ok(ds_usage_sums_view(f->sums, f->now_us, f->arena, &f->view));
+    assert_ok(ds_usage_sums_view(f->sums, f->now_us, INT64_MIN, f->arena, &f->view));
 }
 
 /* The kind's number; 0 if it is not known. */
@@ -110,7 +110,7 @@ static void what_is_an_hour_old_is_forgotten(void **state)
     assert_int_equal(number(f, "A", DS_QUERIES), 2);
     f->now_us += 31 * MINUTE_US;
     assert_int_equal(number(f, "A", DS_QUERIES), 1);
-    assert_true(f->view.span_us <= 2 * DS_USAGE_PERIOD_US + 2 * MINUTE_US);
+    assert_true(f->view.span_us <= DS_USAGE_PERIODS * DS_USAGE_PERIOD_US);
     f->now_us += 600 * MINUTE_US;
     assert_int_equal(number(f, "A", DS_QUERIES), 0);
     assert_int_equal(f->view.kind_count, 0);
@@ -305,6 +305,41 @@ static void aborts_and_transactions(void **state)
     assert_int_equal(f->view.group.count, 0);
 }
 
+/* --- since --- */
+
+static void look_since(struct fixture *f, int64_t since_us)
+{
+    assert_ok(ds_usage_sums_view(f->sums, f->now_us, since_us, f->arena, &f->view));
+}
+
+/* What stands out of all periods together need not stand out of any, and what is told since some
+ * time is of periods that began then or later. */
+static void periods_are_added_up(void **state)
+{
+    struct fixture *f = *state;
+    const int64_t begin_us = f->now_us;
+    static const char *const often[] = {"first", "second", "third"};
+    for (size_t period = 0; period < 3; period++) {
+        for (size_t i = 0; i < 35; i++)
+            look_up(f, "without a text", i < 15 ? "always" : often[period]);
+        f->now_us = begin_us + (int64_t)(period + 1) * DS_USAGE_PERIOD_US;
+    }
+    look_up(f, "last", "last but one");
+    look(f);
+    assert_int_equal(f->view.lookups, 106);
+    assert_int_equal(f->view.entity.count, 45); /* of a period it is 15 */
+    assert_memory_equal(f->view.entity.key.text, "always", 6);
+    look_since(f, begin_us + 1);
+    assert_int_equal(f->view.lookups, 71);
+    assert_true(f->view.span_us <= 2 * DS_USAGE_PERIOD_US);
+    look_since(f, f->now_us - MINUTE_US);
+    assert_int_equal(f->view.lookups, 1);
+    look_since(f, f->now_us + 1);
+    assert_int_equal(f->view.lookups, 0);
+    assert_int_equal(f->view.kind_count, 0);
+    assert_int_equal(f->view.span_us, 0);
+}
+
 /* --- without memory --- */
 
 static void count_some(void *context)
@@ -318,7 +353,7 @@ static void count_some(void *context)
         struct ds_usage_event event = call(&f, DS_USAGE_QUERY, kind, 0);
         ds_usage_sums_add(f.sums, &event);
     }
-    status_ignore(ds_usage_sums_view(f.sums, f.now_us, f.arena, &f.view));
+    status_ignore(ds_usage_sums_view(f.sums, f.now_us, INT64_MIN, f.arena, &f.view));
     ds_usage_sums_destroy(f.sums);
 }
 
@@ -334,6 +369,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(queries_are_counted_by_kind, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_an_hour_old_is_forgotten, setup, teardown),
         cmocka_unit_test_setup_teardown(kinds_are_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(periods_are_added_up, setup, teardown),
         cmocka_unit_test_setup_teardown(calls_in_a_row_are_a_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(calls_that_come_now_and_then_are_no_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(calls_that_come_by_chance_are_no_loop, setup, teardown),

@@ -55,7 +55,7 @@ static bool query(struct fixture *f)
 static uint64_t queries(struct fixture *f)
 {
     struct ds_usage_view view;
-    assert_ok(ds_usage_look(f->usage, f->database, f->arena, &view));
+    assert_ok(ds_usage_look(f->usage, f->database, 0, f->arena, &view));
     return view.kind_count == 0 ? 0 : view.kinds[0].numbers[DS_QUERIES];
 }
 

@@ -418,7 +418,7 @@ static status look(struct looking *l, Insight__TableAdvice **out)
     TRY(read_minutes(l, &matrix));
     TRY(table_sample(l->table, add_size, &seen.table_size));
     TRY(describe(l, &database));
-    TRY(database_read_usage(l, table_name(l->table), &database));
+    TRY(database_read_usage(l, table_name(l->table), seen.since_us, &database));
     seen.shows_values = message->show_values;
     seen.signs = l->signs;
     seen.sign_count = l->sign_count;

@@ -110,6 +110,7 @@ status database_composite_words(struct looking *l, const struct ds_index *index,
 
 /* What clients did, and which indexes answer queries; after the entities. `name` is the database's.
  */
-status database_read_usage(struct looking *l, const char *name, struct advice_database *out);
+status database_read_usage(struct looking *l, const char *name, int64_t since_us,
+                           struct advice_database *out);
 
 #endif

@@ -271,7 +271,8 @@ static status describe_uses(struct looking *l, struct datastore *datastore,
 
 /* --- all of it --- */
 
-status database_read_usage(struct looking *l, const char *name, struct advice_database *out)
+status database_read_usage(struct looking *l, const char *name, int64_t since_us,
+                           struct advice_database *out)
 {
     struct datastore *datastore = insight_of(l->request)->datastore;
     struct ds_open_database *open;
@@ -287,7 +288,7 @@ status database_read_usage(struct looking *l, const char *name, struct advice_da
         return status_out_of_memory();
     ds_transactions_visit_left(datastore->transactions, &database,
                                clock_steady_us(datastore->clock) - LEFT_US, count_left, left);
-    TRY(ds_usage_look(datastore->usage, open->usage, l->arena, &view));
+    TRY(ds_usage_look(datastore->usage, open->usage, since_us, l->arena, &view));
     TRY(describe_usage(l, &view, left, &out->usage));
     return describe_uses(l, datastore, &database, ds_usage_marks(open->usage), out);
 }

@@ -495,7 +495,7 @@ static status read_heat(struct advice_source *source, struct advice_observations
     struct table_source *table = table_source_of(source);
     *is_answered = true;
     TRY(read_hot_tablets(table, source->arena, out));
-    TRY(table_read_usage(table->table, source->arena, &out->usage));
+    TRY(table_read_usage(table->table, table->since_us, source->arena, &out->usage));
     return read_counts(table, source->arena, out);
 }
 

@@ -107,13 +107,14 @@ static void take_numbers(const struct usage_state *state, struct advice_usage *o
     out->increments = numbers[USAGE_INCREMENTS];
 }
 
-status table_read_usage(struct table *table, struct arena *arena, struct advice_usage *out)
+status table_read_usage(struct table *table, int64_t since_us, struct arena *arena,
+                        struct advice_usage *out)
 {
     struct usage_state *state = arena_alloc(arena, sizeof *state);
     *out = (struct advice_usage){.from_us = 0};
     if (state == NULL)
         return status_out_of_memory();
-    TRY(usage_look(table, state));
+    TRY(usage_look(table, since_us, state));
     take_numbers(state, out);
     take_examples(state, out);
     TRY(take_scans(state, arena, out));

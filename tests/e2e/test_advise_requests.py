@@ -7,6 +7,7 @@ import time
 
 import pytest
 from google.cloud.bigtable_admin_v2 import types as admin_types
+from harness.datastore import client_of, entity
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
 from harness.rpc import set_cell
@@ -57,6 +58,24 @@ def test_since_when(fresh_server, connect):
     assert rules(report(server.host, "t", "--since", now)) == {}
     answer = Rest(server.host).call("GET", f"/v1/{INSTANCE}:advise?tables=t&sinceTime={now}")
     assert "findings" not in answer["tables"][0]
+
+
+def test_what_requests_did_since_when(fresh_server, connect):
+    """What is counted of a table's scans, and of the queries of a database."""
+    server = fresh_server()
+    rpc, client = connect(server.host), client_of(server.host, "p")
+    table = rpc.create_table("t", {"f": NEWEST})
+    write(rpc, table, range(1000))
+    client.put_multi([entity(client, "Order", user(i).decode()) for i in range(450)])
+    database = ("--database", "(default)", "--project", "p")
+    for _ in range(25):
+        rpc.read(table, filter={"value_regex_filter": b"nowhere"})
+        list(client.query(kind="Order").fetch(limit=5, offset=420))
+    for asked, rule in (("t",), "filtered-scans"), (database, "query-offsets"):
+        assert set(rules(report(server.host, *asked, "--since", "1h"))) == {rule}
+        time.sleep(1.1)  # a time is told in seconds
+        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        assert rules(report(server.host, *asked, "--since", now)) == {}
 
 
 @pytest.mark.parametrize("since", ["", "yesterday", "0", "-5m", "2999-01-01T00:00:00Z"])
