@@ -114,6 +114,7 @@ struct advice_sign {
     bytes key;      /* the hot one, or the last at the frontier: maybe only its first bytes */
     double share;   /* 0 to 1, of: */
     uint64_t total; /* writes, reads, or requests for single rows, within an hour */
+    double part;    /* of the table's data that the range has, about: 0 to 1 */
 };
 
 /* What was asked for in a minute. */
@@ -224,8 +225,11 @@ struct advice_observations {
     bool is_heat_coarse; /* so much was counted as one range that no hot part could be told */
     const struct advice_tablet *tablets;
     size_t tablet_count;
-    bool is_first_load; /* nothing is known of requests before the last hour, and what there was
-                           since wrote rows: nine in ten of those that were asked for */
+    bool is_young;          /* nothing is known of requests before the last hour */
+    bool is_first_load;     /* it is, and what there was since wrote rows: nine in ten of those that
+                               were asked for */
+    int64_t risen_until_us; /* since 1970: when most of what was written at a time had rising keys
+                               last; 0: never */
     struct advice_rewritten rewritten;
     struct advice_usage usage;
     const struct advice_sibling *siblings;

@@ -361,6 +361,27 @@ static void a_load_that_is_over(void **state)
     sample_expect(sample, NULL);
 }
 
+/* Most of it was written by rising keys then, which is how it was loaded and not how it is used. */
+static void a_load_in_the_order_of_keys(void **state)
+{
+    struct made_sample *sample = *state;
+    struct advice_sign sign = {.kind = ADVICE_WRITE_FRONTIER,
+                               .share = 0.99,
+                               .total = HOT_REQUESTS,
+                               .part = LOADED_PERCENT / 100.};
+    sample->seen.signs = &sign;
+    sample->seen.sign_count = 1;
+    sample->seen.risen_until_us = SAMPLE_NOW_US - MINUTE_US;
+    sample_expect(sample, "hot-range"); /* requests had come before */
+    sample->seen.is_young = true;
+    sample_expect(sample, NULL);
+    sign.part -= 0.01; /* behind what else there is */
+    sample_expect(sample, "hot-range");
+    sign.part = 1;
+    sample->seen.risen_until_us++; /* it goes on */
+    sample_expect(sample, "hot-range");
+}
+
 /* Of what else is wrong nothing is told, and personal data stays hidden. */
 static void what_requests_show_since_then(void **state)
 {
@@ -567,6 +588,7 @@ int main(void)
         TEST(loads_that_rise),
         TEST(counted_loads_that_rise),
         TEST(a_load_that_is_over),
+        TEST(a_load_in_the_order_of_keys),
         TEST(what_requests_show_since_then),
         TEST(a_row_that_all_ask_for_is_hot),
         TEST(rows_that_are_rewritten),

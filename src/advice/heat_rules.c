@@ -76,6 +76,16 @@ static bool is_hot(const struct range *range, double all)
            range->sum * 100 >= all * HOT_SHARE_PERCENT;
 }
 
+/* NULL, too, where a new table was filled in the order of its keys, and that is over: it says how
+ * it was loaded, and not how it is used. */
+static const struct advice_sign *find_frontier(const struct advice_observations *seen)
+{
+    const struct advice_sign *frontier = find_sign(seen, ADVICE_WRITE_FRONTIER, HOT_REQUESTS);
+    bool is_load = frontier != NULL && seen->is_young && frontier->part * 100 >= LOADED_PERCENT;
+    bool is_past = seen->now_us - seen->risen_until_us >= MINUTE_US;
+    return is_load && is_past ? NULL : frontier;
+}
+
 /* Where keys rise, the rules about how they begin say it, and so does hot_key of a row. */
 static status advise_on_counted_range(struct advisor *advisor)
 {
@@ -83,7 +93,7 @@ static status advise_on_counted_range(struct advisor *advisor)
     struct advice_finding *finding;
     const struct advice_sign *writes = find_sign(seen, ADVICE_HOT_WRITES, HOT_REQUESTS);
     const struct advice_sign *reads = find_sign(seen, ADVICE_HOT_READS, HOT_REQUESTS);
-    const struct advice_sign *frontier = find_sign(seen, ADVICE_WRITE_FRONTIER, HOT_REQUESTS);
+    const struct advice_sign *frontier = find_frontier(seen);
     const struct advice_sign *sign = frontier != NULL ? frontier : writes != NULL ? writes : reads;
     if (sign == NULL)
         return status_ok();

@@ -68,16 +68,6 @@ static struct heat_run run_of(const struct finding *finding, unsigned numbers, d
     return heat_busiest_run(finding->heat, 0, finding->heat->count - 1, numbers, share);
 }
 
-static struct heat_sign sign_at(const struct finding *finding, enum heat_sign_kind kind,
-                                const struct heat_run *run)
-{
-    return (struct heat_sign){.kind = kind,
-                              .start = finding->heat->entries[run->first].start,
-                              .end = finding->heat->entries[run->last].end,
-                              .share = (double)run->sum / (double)run->total,
-                              .total = run->total};
-}
-
 /* How much of the data is in a range; half of a range of `data` at least. */
 static double part_of_data(const struct finding *finding, bytes start, bytes end)
 {
@@ -86,6 +76,19 @@ static double part_of_data(const struct finding *finding, bytes start, bytes end
     size_t to = end.size == 0 ? data->count : heat_ranges_find(data, end);
     double ranges = to > from ? (double)(to - from) : 0.5;
     return ranges / (double)data->count;
+}
+
+static struct heat_sign sign_at(const struct finding *finding, enum heat_sign_kind kind,
+                                const struct heat_run *run)
+{
+    bytes start = finding->heat->entries[run->first].start;
+    bytes end = finding->heat->entries[run->last].end;
+    return (struct heat_sign){.kind = kind,
+                              .start = start,
+                              .end = end,
+                              .share = (double)run->sum / (double)run->total,
+                              .total = run->total,
+                              .part = part_of_data(finding, start, end)};
 }
 
 /* --- keys --- */
@@ -206,14 +209,13 @@ static status find_hot_range(struct finding *finding, enum heat_sign_kind kind, 
     if (run.total < HEAT_SIGN_LEAST_ROWS || is_one_row(finding, &run))
         return status_ok();
     struct heat_sign sign = sign_at(finding, kind, &run);
-    double part = part_of_data(finding, sign.start, sign.end);
     struct buffer text = {0};
-    if (part > SMALL_PART)
+    if (sign.part > SMALL_PART)
         return status_ok();
     buffer_append_format(&text, "Hot range: %d %% of the %s are of rows ", percent(sign.share),
                          what);
     append_range(&text, sign.start, sign.end);
-    buffer_append_format(&text, ", which have %.2g %% of the data.", 100 * part);
+    buffer_append_format(&text, ", which have %.2g %% of the data.", 100 * sign.part);
     return add_sign(finding, &sign, &text);
 }
 

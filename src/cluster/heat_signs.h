@@ -32,6 +32,7 @@ struct heat_sign {
     bytes key;            /* the hot one, or the last at the frontier; else empty */
     double share;         /* of the table's writes, reads, requests, or bytes read: 0 to 1 */
     uint64_t total;       /* how many these were */
+    double part;          /* of the table's data that the range has, about: 0 to 1 */
     const char *sentence; /* in ASCII: bytes of keys that are not are shown as \xNN */
 };
 

@@ -187,6 +187,7 @@ static void a_hot_prefix_is_named(void **state)
     const struct heat_sign *sign = only_of(&signs, HEAT_SIGN_HOT_WRITES);
     assert_true(lies_in(sign->start, sign->end, "order/00190", "order/00240"));
     assert_true(sign->share >= 0.75);
+    assert_true(sign->part > 0 && sign->part <= 0.1);
     assert_non_null(strstr(sign->sentence, "from \"order/00"));
     assert_matrix(f, from_us, "order/00190", "order/00240");
 }
@@ -201,9 +202,26 @@ static void a_sequence_is_named(void **state)
     struct signs signs = signs_since(f, from_us);
     const struct heat_sign *sign = only_of(&signs, HEAT_SIGN_WRITE_FRONTIER);
     assert_true(lies_in(sign->start, sign->end, "visit/00390", ""));
+    assert_true(sign->part > 0.2 && sign->part < 0.5); /* 900 of 2,100 rows are new */
     assert_true(bytes_equal(sign->key, bytes_of("visit/01299")));
     assert_non_null(strstr(sign->sentence, "in sequence"));
     assert_matrix(f, from_us, "visit/00390", "");
+}
+
+/* Of which most of the table is made. */
+static void a_load_in_the_order_of_keys_is_most_of_the_data(void **state)
+{
+    struct cluster_fixture *f = *state;
+    int64_t from_us = hands.now_us;
+    for (unsigned i = 0; i < 4000; i++) {
+        write_row(f, "visit/%05u", i);
+        if (i % 500 == 499)
+            pass(f, MINUTE_US);
+    }
+    struct signs signs = signs_since(f, from_us);
+    const struct heat_sign *sign = only_of(&signs, HEAT_SIGN_WRITE_FRONTIER);
+    assert_true(sign->share > 0.75);
+    assert_true(sign->part >= 0.5);
 }
 
 static void keys_that_begin_with_a_time_are_named(void **state)
@@ -357,6 +375,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_hot_prefix_is_named, setup, teardown),
         cmocka_unit_test_setup_teardown(a_sequence_is_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_load_in_the_order_of_keys_is_most_of_the_data, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(keys_that_begin_with_a_time_are_named, setup, teardown),
         cmocka_unit_test_setup_teardown(the_hot_tablet_is_where_the_load_is, setup_short_minute,
                                         teardown),

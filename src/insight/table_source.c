@@ -347,7 +347,8 @@ status table_read_signs(struct table *table, const struct heat_matrix *matrix, s
                                      .end = signs[i].end,
                                      .key = signs[i].key,
                                      .share = signs[i].share,
-                                     .total = signs[i].total};
+                                     .total = signs[i].total,
+                                     .part = signs[i].part};
         *count += kind_of_sign(signs[i].kind, &sign->kind);
         *is_coarse |= signs[i].kind == HEAT_SIGN_FEW_RANGES;
     }
@@ -464,14 +465,28 @@ static bool mostly_writes(const struct heat_matrix *matrix)
     return writes > 0 && writes >= (reads + writes) / 10 * 9;
 }
 
-static status find_first_load(const struct table_source *source, const struct heat_matrix *matrix,
-                              bool *is_first)
+/* Of few rows that come in no order most may rise by chance. */
+static bool has_risen(const struct heat_matrix *matrix, const struct heat_time *time)
 {
-    bool was_before = true;
-    if (mostly_writes(matrix))
-        TRY(was_asked_for(source->table, looked_at_from(source->table, source->since_us),
-                          &was_before));
-    *is_first = !was_before;
+    uint64_t writes = 0, rising = 0;
+    for (size_t i = 0; i < matrix->range_count; i++) {
+        const struct heat_sum *sum = time->sums[i];
+        writes += sum == NULL ? 0 : sum->numbers[HEAT_WRITES];
+        rising += sum == NULL ? 0 : sum->numbers[HEAT_RISING];
+    }
+    return rising >= HEAT_SIGN_LEAST_ROWS && rising * 2 >= writes;
+}
+
+static status find_first_load(const struct table_source *source, const struct heat_matrix *matrix,
+                              struct advice_observations *out)
+{
+    bool was_before;
+    TRY(was_asked_for(source->table, looked_at_from(source->table, source->since_us), &was_before));
+    out->is_young = !was_before;
+    out->is_first_load = !was_before && mostly_writes(matrix);
+    for (size_t i = 0; i < matrix->time_count; i++)
+        if (has_risen(matrix, &matrix->times[i]))
+            out->risen_until_us = matrix->times[i].until_us;
     return status_ok();
 }
 
@@ -485,7 +500,7 @@ static status read_counts(struct table_source *table, struct arena *arena,
                          &out->is_heat_coarse));
     out->signs = signs;
     TRY(find_rewritten(&matrix, arena, &out->rewritten));
-    TRY(find_first_load(table, &matrix, &out->is_first_load));
+    TRY(find_first_load(table, &matrix, out));
     return read_tablets(table, &matrix, arena, out);
 }
 
