@@ -291,13 +291,19 @@ static void write_described(struct advising *advising, const struct advise_descr
     case ADVISE_JSON:
         buffer_append_bytes(out, bytes_of(out->size > 1 ? ",{\n  " : "{\n  "));
         advice_write_json_members(&report->seen, &report->sample, &report->advice, out);
-        show_json(described->table, &described->load, out);
+        if (described->kind != NULL)
+            show_kind_json(described->kind, out);
+        else
+            show_json(described->table, &described->load, out);
         buffer_append_bytes(out, bytes_of("\n}\n"));
         break;
     default:
         buffer_append_bytes(out, bytes_of(out->size > 0 ? "\n" : ""));
         advice_write_text(&report->seen, &report->sample, &report->advice, out);
-        show_text(described->table, &described->load, out);
+        if (described->kind != NULL)
+            show_kind_text(described->kind, out);
+        else
+            show_text(described->table, &described->load, out);
     }
 }
 

@@ -2,6 +2,7 @@
  * SCHEMA_NOW_US, and the seed is 1 unless another one is given. */
 #include "cmd/advise_schema.h"
 
+#include "design/made_kind.h"
 #include "design/made_source.h"
 #include "design/show.h"
 #include "os/file.h"
@@ -59,6 +60,32 @@ static status look_at_table(const struct looking *looking, const struct design_t
     return s;
 }
 
+static status advise_on_kind(const struct looking *looking, struct made_kind *made)
+{
+    struct advise_described described = {.kind = made->kind};
+    struct advise_report *report = &described.report;
+    TRY(made_kind_look(made));
+    TRY(advice_find_in_database(&made->seen, &made->database, made->arena, &report->advice));
+    TRY(made_kind_place(made, looking->options->schema, &report->advice));
+    report->seen = made->seen;
+    report->seen.row_count = made->database.entity_count;
+    report->sample = made->sample;
+    return looking->take(looking->context, &described);
+}
+
+static status look_at_kind(const struct looking *looking, const struct design_kind *kind)
+{
+    struct made_kind made = {.kind = kind,
+                             .arena = arena_create(MEMORY_LIMIT),
+                             .seed = seed_of(looking->options),
+                             .now_us = SCHEMA_NOW_US};
+    if (made.arena == NULL)
+        return status_out_of_memory();
+    status s = advise_on_kind(looking, &made);
+    arena_destroy(made.arena);
+    return s;
+}
+
 /* With the file's name in front of line and column. */
 static status read_design(const char *file, struct arena *arena, struct design *out)
 {
@@ -86,6 +113,8 @@ status advise_look_at_schema(const struct advise_options *options,
     status s = read_design(options->schema, arena, &design);
     for (size_t i = 0; status_is_ok(s) && i < design.count; i++)
         s = look_at_table(&looking, &design.tables[i]);
+    for (size_t i = 0; status_is_ok(s) && i < design.kind_count; i++)
+        s = look_at_kind(&looking, &design.kinds[i]);
     arena_destroy(arena);
     return s;
 }

@@ -1,15 +1,17 @@
-/* `trestle advise --schema FILE`: tables that are not there yet. */
+/* `trestle advise --schema FILE`: tables, and kinds of Datastore, that are not there yet. */
 #ifndef TRESTLE_CMD_ADVISE_SCHEMA_H
 #define TRESTLE_CMD_ADVISE_SCHEMA_H
 
 #include "cmd/advise_options.h"
 #include "cmd/advise_server.h"
+#include "design/kind.h"
 #include "design/load.h"
 
-/* A table of the description. */
+/* A table of the description, or a kind. */
 struct advise_described {
-    const struct design_table *table;
-    struct load load;
+    const struct design_table *table; /* NULL: it is a kind */
+    const struct design_kind *kind;
+    struct load load; /* of a table */
     struct advise_report report;
 };
 

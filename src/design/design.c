@@ -26,17 +26,16 @@ static status read_name(const struct yaml_value *value, const char **out)
     return placed;
 }
 
-/* How many there are, and since when. */
-static status read_amount(const struct field *fields, struct design_table *out)
+status read_amount(const struct yaml_value *rows, const struct yaml_value *history, uint64_t *count,
+                   int64_t *history_us)
 {
     const uint64_t rows_most = (uint64_t)1000 * 1000 * 1000 * 1000;
     const int64_t day_us = (int64_t)86400 * 1000 * 1000, most_us = 3650 * day_us;
-    const struct yaml_value *history = fields[TABLE_HISTORY].value;
-    out->rows = 1000 * 1000;
-    out->history_us = 30 * day_us;
-    TRY(field_number(fields[TABLE_ROWS].value, 1, rows_most, &out->rows));
-    TRY(field_duration(history, &out->history_us));
-    if (out->history_us <= 0 || out->history_us > most_us)
+    *count = 1000 * 1000;
+    *history_us = 30 * day_us;
+    TRY(field_number(rows, 1, rows_most, count));
+    TRY(field_duration(history, history_us));
+    if (*history_us <= 0 || *history_us > most_us)
         return yaml_error(history, "%s is not a time up to ten years", history->text);
     return status_ok();
 }
@@ -62,7 +61,8 @@ static status read_table(const struct yaml_value *value, struct arena *arena,
     out->key.line = fields[TABLE_KEY].line;
     out->columns_line = fields[TABLE_COLUMNS].line;
     out->accesses_line = fields[TABLE_ACCESS].line;
-    TRY(read_amount(fields, out));
+    TRY(read_amount(fields[TABLE_ROWS].value, fields[TABLE_HISTORY].value, &out->rows,
+                    &out->history_us));
     TRY(read_columns(fields[TABLE_COLUMNS].value, arena, out));
     return read_accesses(fields[TABLE_ACCESS].value, arena, out);
 }
@@ -77,13 +77,10 @@ static status check_names(const struct yaml_value *tables, const struct design *
     return status_ok();
 }
 
-status design_read(bytes text, struct arena *arena, struct design *out)
+static status read_tables(const struct yaml_value *tables, struct arena *arena, struct design *out)
 {
-    const struct yaml_value *root;
-    struct field fields[] = {{.name = "tables", .is_required = true}};
-    TRY(yaml_tree_read(text, arena, &root));
-    TRY(fields_take(root, "a description", fields, 1));
-    const struct yaml_value *tables = fields[0].value;
+    if (tables == NULL)
+        return status_ok();
     TRY(field_is_list(tables, 1));
     if (tables->count > DESIGN_TABLES_MOST)
         return yaml_error(tables, "more than %d tables", DESIGN_TABLES_MOST);
@@ -94,4 +91,17 @@ status design_read(bytes text, struct arena *arena, struct design *out)
     for (size_t i = 0; i < out->count; i++)
         TRY(read_table(tables->items[i], arena, &out->tables[i]));
     return check_names(tables, out);
+}
+
+status design_read(bytes text, struct arena *arena, struct design *out)
+{
+    const struct yaml_value *root;
+    struct field fields[] = {{.name = "tables"}, {.name = "kinds"}};
+    *out = (struct design){.count = 0};
+    TRY(yaml_tree_read(text, arena, &root));
+    TRY(fields_take(root, "a description", fields, sizeof fields / sizeof *fields));
+    if (fields[0].value == NULL && fields[1].value == NULL)
+        return yaml_error(root, "a description needs the field tables, or kinds");
+    TRY(read_tables(fields[0].value, arena, out));
+    return read_kinds(fields[1].value, arena, out);
 }

@@ -1,9 +1,10 @@
 /* Tables that are not there yet, as somebody describes them: keys, columns, and what will be asked
- * for. docs/reference/advise-schema.md has the description in YAML.
+ * for. (Kinds of Datastore are in kind.h.) docs/reference/advise-schema.md has the description in
+ * YAML.
  *
  * What always holds of one that was read
- *  1. There is a table at least, no two have the same name, and each has a family and a part of its
- *     key at least.
+ *  1. There is a table or a kind at least, no two tables have the same name, and each has a family
+ *     and a part of its key at least.
  *  2. Of a part, `of` is another part of the same key that is not made of a third.
  *  3. All of it is the arena's, and so it may be looked at as long as that lives. */
 #ifndef TRESTLE_DESIGN_DESIGN_H
@@ -131,9 +132,13 @@ struct design_table {
     size_t accesses_line; /* 0: none are described */
 };
 
+struct design_kind;
+
 struct design {
     struct design_table *tables;
     size_t count;
+    struct design_kind *kinds; /* of Datastore: design/kind.h */
+    size_t kind_count;
 };
 
 /* INVALID_ARGUMENT in words that begin with line and column. */

@@ -205,9 +205,12 @@ static void mistakes_are_told_with_their_place(void **state)
 
 static void a_description_has_tables(void **state)
 {
-    expect_error(*state, "a: 1\n", "1:1: a is not a field of a description; there are tables");
+    expect_error(*state, "a: 1\n",
+                 "1:1: a is not a field of a description; there are tables, kinds");
     expect_error(*state, "[a]\n", "1:1: a description has fields: NAME: VALUE");
     expect_error(*state, "tables: []\n", "1:9: the list is empty");
+    expect_error(*state, "kinds: []\n", "1:8: the list is empty");
+    expect_error(*state, "{}\n", "1:1: a description needs the field tables, or kinds");
     expect_error(*state,
                  "tables:\n- &t {name: t, families: {f: }, key: {parts: [a]}, columns: [{name: "
                  "q}]}\n- *t\n",

@@ -40,10 +40,10 @@ static double time_of(const struct stream *stream, size_t event)
     return (double)LOAD_MINUTES * ((double)event + 0.5) / (double)stream->events;
 }
 
-static double share_at(const struct design_access *access, double minute)
+double load_share_at(int64_t ramp_us, double minute)
 {
-    double rises = (double)access->ramp_us / (double)US_PER_MINUTE;
-    if (access->ramp_us < 0)
+    double rises = (double)ramp_us / (double)US_PER_MINUTE;
+    if (ramp_us < 0)
         return 1;
     if (minute < RAMP_BEGINS)
         return 0;
@@ -55,7 +55,7 @@ static struct load_event event_of(const struct stream *stream, size_t event)
     double minute = time_of(stream, event);
     return (struct load_event){.minute = (size_t)minute,
                                .weight = stream->all / (double)stream->events *
-                                         share_at(stream->access, minute),
+                                         load_share_at(stream->access->ramp_us, minute),
                                .is_write = stream->access->kind == ACCESS_WRITE_NEW ||
                                            stream->access->kind == ACCESS_WRITE_EXISTING};
 }
@@ -287,7 +287,8 @@ static status find_minutes(struct playing *playing)
             if (!is_single || access->ramp_us < 0)
                 continue;
             playing->load->tablet.count = LOAD_MINUTES;
-            minutes[i].requests += access->rate * 60 * share_at(access, (double)i + 0.5);
+            minutes[i].requests +=
+                access->rate * 60 * load_share_at(access->ramp_us, (double)i + 0.5);
         }
     }
     playing->load->tablet.minutes = minutes;

@@ -41,6 +41,10 @@ struct load {
     struct advice_usage usage; /* of the LOAD_USAGE_HOURS that a server knows of */
 };
 
+/* How much of its rate a load has come to in that minute of the hour, 0 to 1; `ramp_us` as of a
+ * design_access. */
+double load_share_at(int64_t ramp_us, double minute);
+
 /* Everything in `*out` is the table's arena's. */
 status load_play(const struct made_table *made, struct load *out);
 

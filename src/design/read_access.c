@@ -23,7 +23,7 @@ static status read_hot_rows(const struct yaml_value *value, struct design_hot *o
     return field_number(value, 1, INT64_MAX, &out->rows);
 }
 
-static status read_hot(const struct yaml_value *value, struct design_hot *out)
+status read_hot(const struct yaml_value *value, struct design_hot *out)
 {
     static const char *const places[] = {"scattered", "newest", "neighbours", NULL};
     struct field fields[] = {{.name = "share", .is_required = true},

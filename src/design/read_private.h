@@ -1,4 +1,5 @@
-/* Shared by the files that read a description: design.c, read_key.c, read_columns.c, read_access.c.
+/* Shared by the files that read a description: design.c, read_key.c, read_columns.c, read_access.c,
+ * read_kind.c.
  */
 #ifndef TRESTLE_DESIGN_READ_PRIVATE_H
 #define TRESTLE_DESIGN_READ_PRIVATE_H
@@ -17,6 +18,15 @@ status read_families(const struct yaml_value *value, struct arena *arena, struct
 
 /* Needs the families. */
 status read_columns(const struct yaml_value *value, struct arena *arena, struct design_table *out);
+
+/* How many rows there are, or entities, and since when. */
+status read_amount(const struct yaml_value *rows, const struct yaml_value *history, uint64_t *count,
+                   int64_t *history_us);
+
+/* Rows that are asked for more than others; nothing without a value. */
+status read_hot(const struct yaml_value *value, struct design_hot *out);
+
+status read_kinds(const struct yaml_value *value, struct arena *arena, struct design *out);
 
 /* Needs the key and the columns, and does nothing without a value. */
 status read_accesses(const struct yaml_value *value, struct arena *arena, struct design_table *out);

@@ -241,3 +241,38 @@ void show_json(const struct design_table *table, const struct load *load, struct
     append_numbers(load, "rowsReadPerSecond", offsetof(struct load_range, read), out);
     buffer_append_byte(out, '}');
 }
+
+/* --- kinds of Datastore --- */
+
+static const char *name_of_call(enum design_access_kind kind)
+{
+    static const char *const names[] = {
+        [ACCESS_WRITE_NEW] = "write new",  [ACCESS_WRITE_EXISTING] = "write existing",
+        [ACCESS_READ_ROW] = "read entity", [ACCESS_READ_RANGE] = "read query",
+        [ACCESS_READ_TABLE] = "read kind",
+    };
+    return names[kind];
+}
+
+void show_kind_text(const struct design_kind *kind, struct buffer *out)
+{
+    if (kind->call_count == 0)
+        return;
+    buffer_append_bytes(out, bytes_of("\nWhat will be asked for:\n"));
+    for (size_t i = 0; i < kind->call_count; i++)
+        buffer_append_format(out, "  line %zu: %s, %s\n", kind->calls[i].line,
+                             name_of_call(kind->calls[i].kind), kind->calls[i].rate_text);
+}
+
+void show_kind_json(const struct design_kind *kind, struct buffer *out)
+{
+    if (kind->call_count == 0)
+        return;
+    buffer_append_bytes(out, bytes_of(",\n  \"accesses\": ["));
+    for (size_t i = 0; i < kind->call_count; i++)
+        buffer_append_format(
+            out, "%s\n    {\"line\": %zu, \"kind\": \"%s\", \"requestsPerSecond\": %.6g}",
+            i == 0 ? "" : ",", kind->calls[i].line, name_of_call(kind->calls[i].kind),
+            kind->calls[i].rate);
+    buffer_append_byte(out, ']');
+}

@@ -10,6 +10,7 @@ from harness.server import run_trestle
 EXAMPLES = os.path.join(os.path.dirname(__file__), "../../examples/schema")
 SENSORS = os.path.join(EXAMPLES, "sensors.yaml")
 ACCOUNTS = os.path.join(EXAMPLES, "accounts.yaml")
+SHOP = os.path.join(EXAMPLES, "shop.yaml")
 
 
 def run(path, *options):
@@ -32,6 +33,29 @@ def test_the_examples_say_what_they_are_for():
     assert of_stations["findings"] == []
     done = run(ACCOUNTS)
     assert done.returncode == 0 and done.stdout.count("\nnothing was found\n") == 2
+
+
+def test_kinds_of_datastore():
+    """The example's first kind breaks what its second keeps; each has a report of its own."""
+    done = run(SHOP, "--format", "json")
+    assert done.returncode == 1
+    order, purchase = json.loads(done.stdout)
+    rules = {finding["rule"]: finding for finding in order["findings"]}
+    assert set(rules) == {
+        "entity-keys", "index-rising", "index-rows", "index-unused", "group-writes", "query-offsets"
+    }  # fmt: skip
+    assert rules["entity-keys"]["line"] == line_of(SHOP, "key:")
+    assert rules["group-writes"]["line"] == line_of(SHOP, "access:")
+    assert (order["table"], order["sample"]["rows"]) == ("Order", 1000)
+    assert {each["kind"] for each in order["accesses"]} == {
+        "write new", "read entity", "read query"
+    }  # fmt: skip
+    assert (purchase["table"], purchase["findings"]) == ("Purchase", [])
+    text = run(SHOP).stdout
+    assert text.startswith("Order: 1000 entities sampled at 100 places, made of the description\n")
+    assert "\nnothing was found\n" in text and "line 20: read entity, 200/s\n" in text
+    results = json.loads(run(SHOP, "--format", "sarif").stdout)["runs"][0]["results"]
+    assert {result["ruleId"] for result in results} == set(rules)
 
 
 def test_the_map():
