@@ -16,8 +16,11 @@ Fails if more was taken than the bound says, if the server ended, or if a step d
 """
 
 import argparse
+import collections
 import concurrent.futures
 import contextlib
+import functools
+import itertools
 import json
 import os
 import random
@@ -31,22 +34,27 @@ import raw_calls
 from servers import TRESTLE, Server, trestle_command
 
 LOOK_SECONDS = 0.05
-MB = 1 << 20
+MB, GB = 1 << 20, 1 << 30
 SIZES = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 ROWS, LARGE_ROWS, QUERIES = 100_000, 400, 1_000
 SMALL = "load,overwrite,batch,write,read,query,scan,sift,limit,reverse,mixed,rmw,add,hot,hotread"
+SMALL_MIXED = "batch,mixed,scan,query,rmw"
 LARGE = "load,batch,write,read,scan,mixed"  # 64 messages of 20 MB at a time
+ENTITIES = "entities,put,batchput,update,get,ancestor,find,up,down,merge,transaction"
 SHAPES = {
     "rows of 100 bytes": ["--rows", str(ROWS), "--workloads", SMALL],
     "rows of 1 MB": ["--rows", str(LARGE_ROWS), "--value-size", "1MB", "--batch", "20",
                      "--overwrites", "1", "--scan-rows", "20", "--workloads", LARGE],
     "a wide row": ["--workloads", "wide"],
+    "entities": ["--rows", "20000", "--workloads", ENTITIES],
 }  # fmt: skip
 LARGEST_CELL, OVERHEAD = 100 * MB, 4 * MB  # what a cell may have, and what a request has beside it
 LARGE_CELLS, LARGE_WRITES, LARGE_WRITERS = 6, 24, 2
+LARGEST_ROW, OLD_WRITES = 255 * MB, 16
+MIXED_TIMES = 6  # so often the seconds of a workload
 STOPPED, READ_ON = 8, 4
+PATIENCE_SECONDS = 120
 INSTANCE = "projects/p/instances/i"
-LARGE_TABLE = f"{INSTANCE}/tables/large"
 QUERY_SHAPES = [
     "SELECT _key, cf FROM bench WHERE _key >= b'{key}' LIMIT {length}",
     "SELECT COUNT(*) AS n FROM bench WHERE STARTS_WITH(_key, b'{prefix}')",
@@ -82,17 +90,22 @@ def taken(pid):
 
 
 class Watch:
-    """Looks at a process until the end of a `with` statement."""
+    """Looks at a server's process until the end of a `with` statement."""
 
-    def __init__(self, pid):
-        self.pid, self.peak, self.looks = pid, 0, 0
+    def __init__(self, server):
+        self.server, self.peak, self.looks = server, 0, 0
         self.is_over = threading.Event()
         self.thread = threading.Thread(target=self.run)
 
     def run(self):
         while not self.is_over.wait(LOOK_SECONDS):
-            self.peak = max(self.peak, taken(self.pid))
+            self.peak = max(self.peak, taken(self.server.pid))
             self.looks += 1
+
+    def take_peak(self):
+        """Since it was asked the last time."""
+        peak, self.peak = self.peak, taken(self.server.pid)
+        return peak
 
     def __enter__(self):
         self.thread.start()
@@ -175,6 +188,14 @@ def bench(server, arguments, seconds):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def name_of(table):
+    return f"{INSTANCE}/tables/{table}"
+
+
+def create_table(server, table):
+    raw_calls.ask(server.endpoint, raw_calls.create_table(INSTANCE, table, "cf"))
+
+
 def queries(count):
     chance = random.Random(1)
     for i in range(count):
@@ -195,28 +216,26 @@ def ask(server, statements):
         return [said.strip() for said in pool.map(run_one, statements) if said is not None]
 
 
-def write_large_cells(server, size):
-    """So many as there are writes, of fewer rows: what they replace is compacted away."""
+def write_cells(server, table, size, writes):
+    """So many, of fewer rows: what they replace is compacted away. Returns how many went well."""
     chance = random.Random(2)
     values = [chance.randbytes(size) for _ in range(LARGE_WRITERS)]
 
     def write(i):
         key = f"row{i % LARGE_CELLS}"
-        request = raw_calls.set_cell(LARGE_TABLE, key, "cf", values[i % LARGE_WRITERS])
+        request = raw_calls.set_cell(name_of(table), key, "cf", values[i % LARGE_WRITERS])
         return raw_calls.ask(server.endpoint, request) > 0
 
-    raw_calls.ask(server.endpoint, raw_calls.create_table(INSTANCE, "large", "cf"))
+    create_table(server, table)
     with concurrent.futures.ThreadPoolExecutor(LARGE_WRITERS) as pool:
-        done = list(pool.map(write, range(LARGE_WRITES)))
-    server.await_rest()
-    return done.count(True)
+        return list(pool.map(write, range(writes))).count(True)
 
 
-def read_large_cells(server, size):
+def read_large_cells(server, table, size):
     """Returns how many were read whole, by those that read on and by those that had stopped."""
 
     def read(i):
-        request = raw_calls.read_row(LARGE_TABLE, f"row{i % LARGE_CELLS}")
+        request = raw_calls.read_row(name_of(table), f"row{i % LARGE_CELLS}")
         return raw_calls.Call(server.endpoint, request)
 
     with contextlib.ExitStack() as open_calls:
@@ -237,23 +256,8 @@ def query_large_cells(server, table, what):
     return f"{what}: {len(statements)}, {len(told)} refused {told[:1]}"
 
 
-def run_large_cells(server, bound):
-    size = min(bound // 8 - OVERHEAD, LARGEST_CELL)
-    written = write_large_cells(server, size)
-    what = f"cells of {size // MB} MB"
-    if written == 0:
-        sys.exit(f"{what}: none was written")
-    yield f"{what}: {written} written, {LARGE_WRITES - written} refused; flushed, compacted"
-    on, finished = read_large_cells(server, size)
-    if on < READ_ON:
-        sys.exit(f"{what}: {on} of {READ_ON} were read beside clients that stop")
-    yield f"{what}: {STOPPED} clients stop within one, {on} read on, {finished} go on"
-    yield query_large_cells(server, "large", f"queries of {what}")
-    raw_calls.ask(server.endpoint, raw_calls.create_table(INSTANCE, "less", "cf"))
-    table, value = f"{INSTANCE}/tables/less", random.Random(3).randbytes(size // 3)
-    for i in range(LARGE_CELLS):
-        raw_calls.ask(server.endpoint, raw_calls.set_cell(table, f"row{i}", "cf", value))
-    yield query_large_cells(server, "less", f"queries of cells of {size // 3 // MB} MB")
+def largest_cell(bound):
+    return min(bound // (8 if bound >= GB else 12) - OVERHEAD, LARGEST_CELL)
 
 
 def in_words(result):
@@ -262,38 +266,187 @@ def in_words(result):
     return f"{what}, {result['errors']} refused"
 
 
-def run(server, seconds, bound):
-    """Does all of it; yields what was done."""
-    for shape, arguments in SHAPES.items():
-        for result in bench(server, arguments, seconds):
-            if result["requests"] == 0:
-                sys.exit(f"{shape}: nothing was done: {result}")
-            yield f"{shape}: {in_words(result)}"
-        if shape == "rows of 100 bytes":
-            told = ask(server, list(queries(QUERIES)))
-            yield f"{QUERIES} SQL queries: {len(told)} refused {told[:1]}"
-    yield from run_large_cells(server, bound)
+def run_bench(server, shape, seconds):
+    for result in bench(server, SHAPES[shape], seconds):
+        if result["requests"] == 0:
+            sys.exit(f"{shape}: nothing was done: {result}")
+        yield f"{shape}: {in_words(result)}"
 
 
-def measure(size, seconds):
+# --- the scenarios: each yields what was done ---
+
+
+def run_small(server, seconds, bound):
+    yield from run_bench(server, "rows of 100 bytes", seconds)
+    told = ask(server, list(queries(QUERIES)))
+    yield f"{QUERIES} SQL queries: {len(told)} refused {told[:1]}"
+
+
+def run_rows(server, seconds, bound):
+    yield from run_bench(server, "rows of 1 MB", seconds)
+    yield from run_bench(server, "a wide row", seconds)
+
+
+def run_datastore(server, seconds, bound):
+    yield from run_bench(server, "entities", seconds)
+
+
+def run_cells(server, seconds, bound):
+    size = largest_cell(bound)
+    written = write_cells(server, "large", size, LARGE_WRITES)
+    server.await_rest()
+    what = f"cells of {size // MB} MB"
+    if written == 0:
+        sys.exit(f"{what}: none was written")
+    yield f"{what}: {written} written, {LARGE_WRITES - written} refused; flushed, compacted"
+    on, finished = read_large_cells(server, "large", size)
+    if on < READ_ON:
+        sys.exit(f"{what}: {on} of {READ_ON} were read beside clients that stop")
+    yield f"{what}: {STOPPED} clients stop within one, {on} read on, {finished} go on"
+    yield query_large_cells(server, "large", f"queries of {what}")
+    create_table(server, "less")
+    table, value = name_of("less"), random.Random(3).randbytes(size // 3)
+    for i in range(LARGE_CELLS):
+        raw_calls.ask(server.endpoint, raw_calls.set_cell(table, f"row{i}", "cf", value))
+    yield query_large_cells(server, "less", f"queries of cells of {size // 3 // MB} MB")
+
+
+def run_row_of_cells(server, seconds, bound):
+    """The largest row, of the largest cells: filters and updates look at all of it, four at once.
+    """
+    size, table = largest_cell(bound), name_of("row")
+    create_table(server, "row")
+    value = b"0" + random.Random(4).randbytes(size - 1)
+    count = LARGEST_ROW // size
+    for i in range(count):
+        raw_calls.ask(server.endpoint, raw_calls.set_cell(table, "row", "cf", value, f"q{i}"))
+    for kind, request in raw_calls.looks_at_values(table, "row", "cf").items():
+        with concurrent.futures.ThreadPoolExecutor(READ_ON) as pool:
+            ask_it = functools.partial(raw_calls.ask, server.endpoint)
+            done = list(pool.map(ask_it, READ_ON * [request]))
+        went_well = sum(got > 0 for got in done)
+        row = f"a row of {count} cells of {size // MB} MB"
+        yield f"{row}, {kind}: {went_well} of {READ_ON} went well"
+
+
+def run_old_cells(server, seconds, bound):
+    """Cells written with no bound, in write buffers and in many files at level 0; the server is
+    killed, and starts with the bound. Larger ones than a request may have keep it from that."""
+    size, bounded = largest_cell(bound), server.command
+    for is_fine in [True] + [False] * (size < LARGEST_CELL):
+        size = size if is_fine else LARGEST_CELL
+        what, table = f"cells of {size // MB} MB written without --memory", f"old{size // MB}"
+        server.kill()
+        server.start(trestle_command())
+        server.await_start()
+        write_cells(server, table, size, OLD_WRITES)
+        server.kill()
+        server.start(bounded)
+        yield None
+        if is_fine:
+            server.await_start(PATIENCE_SECONDS)
+            server.await_rest()
+            yield f"{what}: a start with it"
+            on, finished = read_large_cells(server, table, size)
+            yield f"{what}: {STOPPED} clients stop within one, {on} read on, {finished} go on"
+        else:
+            yield f"{what}: no start with it: {server.process.wait(PATIENCE_SECONDS)}"
+            server.data.rename(server.data.with_name("too-large"))
+            server.start(bounded)
+            server.await_start()
+
+
+def run_mixed(server, seconds, bound):
+    """All at once, for so long as six workloads take."""
+    size, counts = largest_cell(bound), collections.Counter()
+
+    def again(name, work, until):
+        while time.monotonic() < until and server.process.poll() is None:
+            with contextlib.suppress(ConnectionError):
+                work()
+                counts[name] += 1
+
+    def read_stopping():
+        request = raw_calls.read_row(name_of("mixed"), f"row{random.randrange(LARGE_CELLS)}")
+        with raw_calls.Call(server.endpoint, request) as call:
+            call.stop_after(1)
+            time.sleep(seconds / 4)
+            call.finish()
+
+    def of_bench(workloads, *arguments):
+        command = [TRESTLE, "bench", "--json", "--endpoint", server.endpoint, "--workloads"]
+        command += [workloads, *arguments, "--duration", f"{round(seconds * 1000)}ms"]
+        return lambda: subprocess.run(command, capture_output=True)
+
+    statements = itertools.cycle(list(queries(QUERIES)))
+    large_rows = ("--rows", str(LARGE_ROWS), "--table", name_of("bench-large"))
+    large_rows += ("--value-size", "1MB")
+    works = {
+        "small": of_bench(SMALL_MIXED, "--rows", str(ROWS)),
+        "rows of 1 MB": of_bench("batch,scan", *large_rows, "--batch", "20", "--scan-rows", "20"),
+        "entities": of_bench(ENTITIES, "--rows", "20000"),
+        "SQL queries": lambda: ask(server, list(itertools.islice(statements, 8))),
+        "queries of large cells": lambda: query_large_cells(server, "mixed", ""),
+        "large cells written": lambda: write_cells(server, "mixed", size, LARGE_CELLS),
+        "large cells read": read_stopping,
+    }  # fmt: skip
+    of_bench("load", "--rows", str(ROWS))()
+    of_bench("load", *large_rows, "--batch", "20")()
+    of_bench("entities", "--rows", "20000")()
+    write_cells(server, "mixed", size, LARGE_CELLS)
+    until = time.monotonic() + MIXED_TIMES * seconds
+    threads = [threading.Thread(target=again, args=(*item, until)) for item in works.items()]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    yield f"all at once: {dict(counts)}"
+
+
+SCENARIOS = {
+    "small": run_small,
+    "rows": run_rows,
+    "datastore": run_datastore,
+    "cells": run_cells,
+    "row": run_row_of_cells,
+    "mixed": run_mixed,
+    "old": run_old_cells,
+}
+
+
+def run(server, seconds, bound, names):
+    """Until a connection breaks, which it does when the server ends."""
+    for name in names:
+        try:
+            for done in SCENARIOS[name](server, seconds, bound):
+                yield name, done
+        except OSError as error:
+            yield name, f"BROKEN: {error}"
+            return
+
+
+def measure(size, seconds, names):
     """Whether the bound holds."""
     bound = bytes_of(size)
     with control_group(bound) as group:
         command = enter(group, trestle_command("--memory", size))
-        killed = None
-        with Server(command) as server, Watch(server.pid) as watch:
+        killed, peaks = None, {}
+        with Server(command) as server, Watch(server) as watch:
             how = "in a control group" if group else "no control group can be made"
             print(f"\n--memory {size}, {how}")
-            for done in run(server, seconds, bound):
-                print(f"    {watch.peak >> 20:5} MB so far; {done}", flush=True)
+            for name, done in run(server, seconds, bound, names):
+                peak = watch.take_peak()
+                if done is None:
+                    continue
+                peaks[name] = max(peak, peaks.get(name, 0))
+                print(f"    {peak >> 20:5} MB; {done}", flush=True)
             is_alive = server.process.poll() is None
-            told = server.metric("memory_peak_bytes") if is_alive else 0
             killed = killed_in(group) if group else None
     end = "" if is_alive else "; IT HAS ENDED"
-    most = f"{watch.peak / MB:.0f} MB at most in {watch.looks} looks"
+    most = ", ".join(f"{name} {peak / MB:.0f} MB" for name, peak in peaks.items())
     group_told = "" if killed is None else f"; killed in the group: {killed}"
-    print(f"{most}, {told / MB:.0f} by its own{end}{group_told}")
-    return is_alive and watch.peak <= bound and not killed
+    print(f"at most, in {watch.looks} looks: {most}{end}{group_told}")
+    return is_alive and max(peaks.values()) <= bound and not killed
 
 
 def main():
@@ -302,9 +455,12 @@ def main():
     )
     parser.add_argument("--memory", action="append", metavar="SIZE", help="512MB and 1GB")
     parser.add_argument("--seconds", type=float, default=10, help="for each workload")
+    parser.add_argument("--only", action="append", choices=SCENARIOS, help="all of them")
     options = parser.parse_args()
     began = time.monotonic()
-    holds = [measure(size, options.seconds) for size in options.memory or ["512MB", "1GB"]]
+    names = options.only or list(SCENARIOS)
+    sizes = options.memory or ["512MB", "1GB"]
+    holds = [measure(size, options.seconds, names) for size in sizes]
     print(f"{time.monotonic() - began:.0f} s")
     return 0 if all(holds) else 1
 

@@ -39,8 +39,8 @@ def create_table(instance, table, family):
     return "/google.bigtable.admin.v2.BigtableTableAdmin/CreateTable", body
 
 
-def set_cell(table, key, family, value):
-    cell = field(1, family) + field(2, "q") + varint(3 << 3) + varint(1000) + field(4, value)
+def set_cell(table, key, family, value, qualifier="q"):
+    cell = field(1, family) + field(2, qualifier) + varint(3 << 3) + varint(1000) + field(4, value)
     body = field(1, table) + field(2, key) + field(3, field(1, cell))
     return "/google.bigtable.v2.Bigtable/MutateRow", body
 
@@ -48,6 +48,21 @@ def set_cell(table, key, family, value):
 def read_row(table, key, row_filter=b""):
     body = field(1, table) + field(2, field(1, key))
     return "/google.bigtable.v2.Bigtable/ReadRows", body + row_filter
+
+
+def looks_at_values(table, key, family):
+    """{what: request} of all values of a row. All begin with "0"."""
+    all_of_it, none = (field(15, field(1, low) + field(4, high)) for low, high in ("01", "12"))
+    mutation = field(1, field(1, family) + field(2, "looked") + field(4, "1"))
+    append = field(1, family) + field(2, "q0") + field(3, "1")
+    row, service = field(1, table) + field(2, key), "/google.bigtable.v2.Bigtable"
+    check = row + field(6, none) + field(5, mutation)
+    return {
+        "read by value": read_row(table, key, field(3, all_of_it)),
+        "sifted by value": read_row(table, key, field(3, none)),
+        "checked by value": (f"{service}/CheckAndMutateRow", check),
+        "appended to": (f"{service}/ReadModifyWriteRow", row + field(3, append)),
+    }
 
 
 # --- a call ---

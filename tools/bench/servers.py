@@ -37,15 +37,25 @@ class Server:
     def __enter__(self):
         self.directory = tempfile.TemporaryDirectory(prefix="trestle-bench-", dir=ROOT / "build")
         self.data = Path(self.directory.name) / "data"
+        self.start(self.command)
+        self.await_start()
+        return self
+
+    def start(self, command):
         port = free_port()
         self.endpoint = f"127.0.0.1:{port}"
         names = {"endpoint": self.endpoint, "port": port, "data": self.data}
-        with open(Path(self.directory.name) / "log", "wb") as log:
-            command = [part.format(**names) for part in self.command]
+        with open(Path(self.directory.name) / "log", "ab") as log:
+            command = [part.format(**names) for part in command]
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
         self.pid = self.process.pid
-        wait_for(self.endpoint, self.process)
-        return self
+
+    def await_start(self, seconds=START_SECONDS):
+        wait_for(self.endpoint, self.process, seconds)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
 
     def __exit__(self, *_):
         self.process.terminate()
@@ -106,9 +116,9 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def wait_for(endpoint, process):
+def wait_for(endpoint, process, seconds=START_SECONDS):
     host, port = endpoint.split(":")
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and process.poll() is None:
         with socket.socket() as probe:
             if probe.connect_ex((host, int(port))) == 0:
