@@ -7,10 +7,13 @@
  *     write buffers   M/16   twice: the next is filled while one is flushed
  *     connections     M/16   40 KB each, idle, with TLS
  *     messages        M/8    three times: as it came, packed, and in the commit queue; and half of
- *                            it for short ones, parts of those that wait, bodies of HTTP/1.1
+ *                            it for short ones, parts of those that wait, bodies of HTTP/1.1. Under
+ *                            1 GB M/12
+ *     large work             five times the largest cell that a message may have, less what
+ *                            messages and values give up for it; from 4 GB on it waits for none
  *     queries         M/32   each of --query-threads
  *     transactions    M/16
- *     cache           the rest: a sixteenth of 512 MB, three fifths of 8 GB; of it M/32, a third
+ *     cache           the rest: a ninth of 512 MB, three fifths of 8 GB; of it M/32, a third
  *                     at most, for values that are sent
  *
  * Without M nothing is derived: the presets are those of settings.def. */
@@ -27,9 +30,29 @@ enum {
     A_CONNECTION = 40 << 10,
     WRITE_BUFFERS = 2, /* in memory at a time */
     MESSAGES = 3,      /* times that a message is */
+    CELLS = 5,         /* times that a cell is while tables of it are merged: store/large_work.cc */
+    GB = 1 << 30,
 };
 
 /* --- what there is --- */
+
+static uint64_t messages_of(const struct settings *settings)
+{
+    return MESSAGES * settings->max_message + settings->max_message / 2;
+}
+
+uint64_t sizing_large_work(const struct settings *settings)
+{
+    uint64_t largest = settings->max_message;
+    return CELLS * (largest < LIMIT_CELL_BYTES ? largest : LIMIT_CELL_BYTES);
+}
+
+static uint64_t large_work_of(const struct settings *settings)
+{
+    uint64_t takes = sizing_large_work(settings);
+    uint64_t given_up = messages_of(settings) + settings->memory / 32;
+    return sizing_lacks_large_work(settings) && takes > given_up ? takes - given_up : 0;
+}
 
 struct sizing sizing_of(const struct settings *settings)
 {
@@ -39,7 +62,8 @@ struct sizing sizing_of(const struct settings *settings)
         .cache = settings->cache,
         .write_buffers = WRITE_BUFFERS * settings->write_buffer,
         .connections = A_CONNECTION * settings->max_connections,
-        .messages = MESSAGES * settings->max_message + settings->max_message / 2,
+        .messages = messages_of(settings),
+        .large_work = large_work_of(settings),
         .queries = settings->query_threads * settings->query_memory,
         .transactions = settings->datastore_transaction_memory,
     };
@@ -48,7 +72,8 @@ struct sizing sizing_of(const struct settings *settings)
 uint64_t sizing_sum(const struct sizing *sizing)
 {
     return sizing->base + sizing->allocator + sizing->cache + sizing->write_buffers +
-           sizing->connections + sizing->messages + sizing->queries + sizing->transactions;
+           sizing->connections + sizing->messages + sizing->large_work + sizing->queries +
+           sizing->transactions;
 }
 
 uint64_t sizing_commit_queue(const struct settings *settings)
@@ -84,6 +109,18 @@ bool sizing_lacks_large_work(const struct settings *settings)
            settings->memory / 5 < (uint64_t)SIZING_LARGE_COPIES * LIMIT_CELL_BYTES;
 }
 
+/* Of a gigabyte 640 MB: a row of 256 MB, twice; or a cell of 100 MB, six times. */
+uint64_t sizing_values_alone(const struct settings *settings)
+{
+    return settings->memory > 0 ? settings->memory / 8 * 5 : SIZE_MAX;
+}
+
+uint64_t sizing_largest_cell(const struct settings *settings)
+{
+    bool is_bound = sizing_lacks_large_work(settings) && settings->max_message < LIMIT_CELL_BYTES;
+    return is_bound ? settings->max_message : 0;
+}
+
 bool sizing_reserve_is_short(const struct settings *settings)
 {
     return settings->disk_reserve > 0 && settings->disk_reserve < settings->write_buffer;
@@ -113,7 +150,7 @@ static void lower_all(struct settings *settings)
     uint64_t memory = settings->memory;
     LOWER(settings, write_buffer, memory / 16);
     LOWER(settings, max_connections, memory / 16 / A_CONNECTION);
-    LOWER(settings, max_message, memory / 8);
+    LOWER(settings, max_message, memory / (memory < GB ? 12 : 8));
     LOWER(settings, query_memory, memory / 32);
     LOWER(settings, datastore_transaction_memory, memory / 16);
 }
@@ -122,12 +159,13 @@ static status refuse_parts(const struct settings *settings, const struct sizing 
 {
     return settings_refuse(
         settings, "memory",
-        "%llu MB are not enough: write buffers take %llu, connections %llu, messages %llu, queries "
-        "%llu, transactions %llu, the rest %llu, the cache %llu",
+        "%llu MB are not enough: write buffers take %llu, connections %llu, messages %llu, large "
+        "cells %llu, queries %llu, transactions %llu, the rest %llu, the cache %llu",
         (unsigned long long)(settings->memory / MB),
         (unsigned long long)(parts->write_buffers / MB),
         (unsigned long long)(parts->connections / MB), (unsigned long long)(parts->messages / MB),
-        (unsigned long long)(parts->queries / MB), (unsigned long long)(parts->transactions / MB),
+        (unsigned long long)(parts->large_work / MB), (unsigned long long)(parts->queries / MB),
+        (unsigned long long)(parts->transactions / MB),
         (unsigned long long)((parts->base + parts->allocator) / MB),
         (unsigned long long)(parts->cache / MB));
 }

@@ -14,6 +14,8 @@ struct sizing {
     uint64_t write_buffers; /* those that are filled, and those that are flushed meanwhile */
     uint64_t connections;   /* that are idle */
     uint64_t messages;      /* requests, packed, and waiting to be committed */
+    uint64_t large_work;    /* flushes and compactions of the largest cells, beyond what these and
+                             * values give up for them */
     uint64_t queries;
     uint64_t transactions;
 };
@@ -39,10 +41,20 @@ uint64_t sizing_requests(const struct settings *settings);
 uint64_t sizing_values(const struct settings *settings);
 uint64_t sizing_blocks(const struct settings *settings);
 
+/* The most that one call may take of room for values, bytes: all values of a row that an update
+ * looks at, with their copies. */
+uint64_t sizing_values_alone(const struct settings *settings);
+
 /* Whether a flush or a compaction of the largest cells, which takes SIZING_LARGE_COPIES of one, has
  * no room beside all else. */
 enum { SIZING_LARGE_COPIES = 8 };
 bool sizing_lacks_large_work(const struct settings *settings);
+
+/* What one such job takes at most, bytes. */
+uint64_t sizing_large_work(const struct settings *settings);
+
+/* The largest cell that there is memory for, bytes: as large as a request may be. 0: any. */
+uint64_t sizing_largest_cell(const struct settings *settings);
 
 /* The same of all bodies of HTTP/1.1. */
 uint64_t sizing_http1_bodies(const struct settings *settings);

@@ -39,6 +39,7 @@ static void without_it_nothing_follows(void **state)
     assert_int_equal(sizing_commit_queue(&settings), LIMIT_COMMIT_QUEUE_BYTES);
     assert_true(sizing_requests(&settings) == SIZE_MAX);
     assert_true(sizing_values(&settings) == SIZE_MAX);
+    assert_true(sizing_values_alone(&settings) == SIZE_MAX);
     assert_int_equal(sizing_blocks(&settings), settings.cache);
     settings_free(&settings);
 }
@@ -67,20 +68,23 @@ static void shares_of_half_and_one_gigabyte(void **state)
     struct settings settings;
     (void)state;
     read_fine(&settings, LIST("--memory", "512MB"));
-    assert_int_equal(settings.cache / MB, 32);
+    assert_int_equal(settings.cache / MB, 58);
     assert_int_equal(settings.write_buffer, 32 * MB);
-    assert_int_equal(settings.max_message, 64 * MB);
+    assert_int_equal(settings.max_message, 512 * MB / 12);
     assert_int_equal(settings.query_memory, 16 * MB);
     assert_int_equal(settings.datastore_transaction_memory, 32 * MB);
     assert_int_equal(settings.max_connections, 819);
-    assert_int_equal(sizing_commit_queue(&settings), 128 * MB);
-    assert_int_equal(sizing_requests(&settings), 64 * MB);
-    assert_int_equal(sizing_values(&settings) / MB, 10);
+    assert_int_equal(sizing_commit_queue(&settings), 2 * (512 * MB / 12));
+    assert_int_equal(sizing_requests(&settings), 512 * MB / 12);
+    assert_int_equal(sizing_values(&settings), 16 * MB);
+    assert_int_equal(sizing_values_alone(&settings), 320 * MB);
     assert_true(sizing_lacks_large_work(&settings));
     settings_free(&settings);
     read_fine(&settings, LIST("--memory", "1GB"));
     assert_true(settings.max_message > LIMIT_CELL_BYTES + MB);
-    assert_int_equal(sizing_values(&settings), 32 * MB);
+    assert_int_equal(sizing_values(&settings) / MB, 25);
+    assert_true(sizing_values_alone(&settings) >= 2ull * LIMIT_ROW_BYTES);
+    assert_true(sizing_values_alone(&settings) >= 6ull * LIMIT_CELL_BYTES);
     assert_true(sizing_http1_bodies(&settings) >= LIMIT_HTTP_BODY_BYTES);
     settings_free(&settings);
 }
@@ -93,6 +97,23 @@ static void large_work_has_room_from_four_gigabytes_on(void **state)
     assert_false(sizing_lacks_large_work(&none));
     assert_true(sizing_lacks_large_work(&three));
     assert_false(sizing_lacks_large_work(&four));
+}
+
+/* Five times the largest cell, out of its own share and of what is closed for it. */
+static void tables_of_the_largest_cells_are_merged(void **state)
+{
+    static const char *const sizes[] = {"512MB", "768MB", "1GB", "1536MB", "2GB", "3GB"};
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct settings settings;
+        read_fine(&settings, LIST("--memory", sizes[i]));
+        struct sizing parts = sizing_of(&settings);
+        uint64_t largest = settings.max_message < LIMIT_CELL_BYTES ? settings.max_message
+                                                                   : (uint64_t)LIMIT_CELL_BYTES;
+        assert_true(parts.large_work + parts.messages + settings.memory / 32 >= 5 * largest);
+        assert_true(sizing_largest_cell(&settings) == (largest < LIMIT_CELL_BYTES ? largest : 0));
+        settings_free(&settings);
+    }
 }
 
 static void what_is_given_stays(void **state)
@@ -114,10 +135,12 @@ static void what_cannot_hold_is_refused(void **state)
     assert_refused(LIST("--memory", "256MB"), "--memory: is less than 512 MB");
     assert_refused(LIST("--memory", "1GB", "--cache", "512MB"),
                    "--memory: 1024 MB are not enough: write buffers take 128, connections 63, "
-                   "messages 448, queries 128, transactions 64, the rest 96, the cache 512");
+                   "messages 448, large cells 20, queries 128, transactions 64, the rest 96, the "
+                   "cache 512");
     assert_refused(LIST("--memory", "1GB", "--max-message", "256MB"),
                    "--memory: 1024 MB are not enough: write buffers take 128, connections 63, "
-                   "messages 896, queries 128, transactions 64, the rest 96, the cache 8");
+                   "messages 896, large cells 0, queries 128, transactions 64, the rest 96, the "
+                   "cache 8");
 }
 
 static void a_reserve_holds_the_write_buffer(void **state)
@@ -161,6 +184,7 @@ int main(void)
         cmocka_unit_test(all_parts_hold),
         cmocka_unit_test(shares_of_half_and_one_gigabyte),
         cmocka_unit_test(large_work_has_room_from_four_gigabytes_on),
+        cmocka_unit_test(tables_of_the_largest_cells_are_merged),
         cmocka_unit_test(what_is_given_stays),
         cmocka_unit_test(what_cannot_hold_is_refused),
         cmocka_unit_test(a_reserve_holds_the_write_buffer),

@@ -411,6 +411,7 @@ void fake_call(grpc_handler *method, const ProtobufCMessage *request)
     call->messages = call->headers = 0;
     call->cookie = NULL;
     bigtable.values = fake.values;
+    bigtable.largest_cell = fake.largest_cell;
     proto_encode(request, &wire);
     bytes copy = arena_copy(fake.call.arena, buffer_bytes(&wire));
     assert_non_null(copy.data);

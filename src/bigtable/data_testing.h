@@ -46,6 +46,7 @@ struct fake_server {
     struct timer *timer; /* the one that is set; NULL: none */
     bool timers_fail;
     struct request_room *values; /* the server's; NULL: no bound */
+    size_t largest_cell;
     int64_t now_us;
     int64_t tick_us; /* that each look at the clock takes */
     int tables_held;

@@ -202,7 +202,7 @@ status query_memory_tell(const struct query_memory *memory, status s)
 
 void query_room_init(struct query_room *room, const struct query_room_options *options)
 {
-    size_t cells = 3 * (size_t)LIMIT_CELL_BYTES, messages = options->max_message / 2 * 5;
+    size_t cells = 3 * (size_t)LIMIT_CELL_BYTES, messages = 3 * options->max_message;
     *room = (struct query_room){.most = options->threads * options->query_memory,
                                 .large_most =
                                     options->query_memory + (cells < messages ? cells : messages),

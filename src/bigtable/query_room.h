@@ -1,10 +1,10 @@
 /* Room in memory for the values that SQL queries compute, all of them together.
  *
  *     of all queries         `most`: what --query-threads of them may keep
- *     of one, beyond that    `large_most`, one query at a time: the largest cell, as the store
- *                            reads it and as the row has it, or two and a half messages. It has the
- *                            room of ReadRows's large values meanwhile, so it waits for those, and
- *                            for compactions of large cells, as they do for it
+ *     of one, beyond that    `large_most`, one query at a time: the largest cell that a message may
+ *                            have, as the store reads it and as the row has it. It has the room of
+ *                            ReadRows's large values meanwhile, so it waits for those, and for
+ *                            compactions of large cells, as they do for it
  *
  * The large one is so until what it holds fits among the others': mostly when the row has been
  * computed, and waits for its client alone, who has LIMIT_STALL_SECONDS.

@@ -14,6 +14,7 @@
 #include "bigtable/update_room.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 #include "row/row_key.h"
+#include "wire/proto_call.h"
 
 enum { INTEGER_SIZE = 8 };
 
@@ -126,12 +127,25 @@ static status apply_rules(const struct rule *rules, size_t count, const struct c
     return value->failed ? status_out_of_memory() : status_ok();
 }
 
+/* What no request could write, with so little memory. */
+static status check_memory(const struct bigtable *bigtable, size_t size)
+{
+    if (bigtable->values == NULL || size <= bigtable->largest_cell)
+        return status_ok();
+    return status_make(STATUS_RESOURCE_EXHAUSTED,
+                       "Cell value would be over %zu bytes long, for which there is not enough "
+                       "memory (--memory)",
+                       bigtable->largest_cell);
+}
+
 static status set_result(struct read_modify_write *self, const struct rule *rules, size_t count,
                          const struct cell *cell, int64_t now_us)
 {
     struct buffer value = {0};
     status s = apply_rules(rules, count, cell, &value);
     bytes copy = bytes_make(NULL, 0);
+    if (status_is_ok(s))
+        s = check_memory(self->data.bigtable, value.size);
     if (status_is_ok(s)) {
         copy = arena_copy(self->data.arena, buffer_bytes(&value));
         if (copy.data == NULL)
@@ -268,6 +282,29 @@ static status make_answer(const struct read_modify_write *self, Bt__Row *row)
     return status_ok();
 }
 
+static void end(struct read_modify_write *self, status s)
+{
+    update_room_end(&self->room);
+    data_call_finish(&self->data, s);
+}
+
+static void answer_is_taken(void *context)
+{
+    end(context, status_ok());
+}
+
+/* What the values take is the call's until its client has taken the answer, or has gone. */
+static void respond(struct read_modify_write *self, const ProtobufCMessage *response)
+{
+    struct grpc_call *call = self->data.call;
+    data_call_add_headers(&self->data);
+    grpc_call_send_proto(call, response);
+    if (self->room.turn.held > 0 && grpc_call_is_congested(call))
+        grpc_call_set_callbacks(call, self, answer_is_taken, answer_is_taken);
+    else
+        end(self, status_ok());
+}
+
 static void finish(struct row_update *update, status result)
 {
     struct read_modify_write *self = LIST_ENTRY(update, struct read_modify_write, room.update);
@@ -276,15 +313,14 @@ static void finish(struct row_update *update, status result)
     response.row = &row;
     if (status_is_ok(result))
         result = make_answer(self, &row);
-    update_room_end(&self->room);
     data_call_tell_commit(&self->data, update->locked_us, &update->commit.times);
     grpc_call_count(self->data.call, status_is_ok(result), 1);
     if (status_is_ok(result))
         request_usage_update(&self->data, self->request);
     if (status_is_ok(result))
-        data_call_respond(&self->data, &response.base);
+        respond(self, &response.base);
     else
-        data_call_finish(&self->data, result);
+        end(self, result);
 }
 
 /* --- the request --- */
@@ -402,7 +438,7 @@ static status start(struct read_modify_write *self, bytes wire)
     };
     TRY(prepare_rules(self));
     TRY(set_scope(self));
-    self->room.times = 2; /* the result, and what is to be committed of it */
+    self->room.times = 3; /* the result, and what is committed of it, or the answer */
     update_room_begin(&self->room, data);
     return status_ok();
 }

@@ -80,6 +80,7 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
                                             .threads = options->query_threads,
                                             .max_message = options->max_message,
                                             .values = options->values};
+    bigtable->largest_cell = options->max_message;
     query_room_init(&bigtable->query_room, &room);
     TRY(make_timings(bigtable));
     TRY(backup_failures_create(options->metrics, &bigtable->backup_failures));

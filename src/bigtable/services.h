@@ -29,6 +29,7 @@ struct bigtable {
     uint64_t query_memory;             /* bytes that one query may keep */
     _Atomic size_t paused_query_bytes; /* of queries that wait for their turn */
     struct request_room *values;       /* that ReadRows gets one by one; NULL: no bound */
+    size_t largest_cell;               /* bytes, that there is memory for; with `values` */
     struct query_room query_room;      /* without `values` nobody has it */
     struct operation_kind kinds[BIGTABLE_KINDS + MORE_KINDS_MOST];
     struct backup_care *backup_care;

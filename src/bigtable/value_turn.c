@@ -73,6 +73,11 @@ status value_turn_ask(struct value_turn *turn, size_t size, bool *has)
 {
     *has = false;
     value_turn_shrink(turn, 0);
+    if (!request_room_could_hold(turn->room, size * VALUE_TURN_COPIES))
+        return status_make(STATUS_RESOURCE_EXHAUSTED,
+                           "The row's values would take %zu MB of memory, which is more than there "
+                           "is for one call (--memory)",
+                           size * VALUE_TURN_COPIES >> 20);
     turn->waiter =
         (struct request_waiter){.size = size * VALUE_TURN_COPIES, .granted = post_granted};
     turn->granted.run = run_granted;

@@ -519,6 +519,7 @@ static int setup_room(void **state)
     setup(state);
     request_room_init(&room, 8 * MIB);
     fake.values = &room;
+    fake.largest_cell = 8 * MIB;
     rows.values_size = 3 * MIB;
     rows.cell_count = 1;
     return 0;
@@ -740,6 +741,66 @@ static void an_append_to_a_large_value_waits_for_room(void **state)
     assert_int_equal(fake.call.code, STATUS_OK);
 }
 
+static void begin_large_append(void)
+{
+    Bt__ReadModifyWriteRule *rules[] = {append("f", "a", "y")};
+    rows.cell_count = 0;
+    rows.values_size = MIB;
+    fake.call.congests_after = 1;
+    begin_read_modify_write(rules, 1);
+    assert_int_equal(fake.call.messages, 1);
+    assert_false(fake.call.is_finished);
+    assert_true(room.held.long_bytes >= 3 * MIB); /* the value, what came of it, the answer */
+}
+
+/* Those of calls before it, which nobody has read yet, stood beside what the next one took. */
+static void an_append_has_room_until_its_answer_is_taken(void **state)
+{
+    (void)state;
+    begin_large_append();
+    fake.call.on_writable(fake.call.context);
+    assert_true(fake.call.is_finished);
+    assert_int_equal(fake.call.code, STATUS_OK);
+}
+
+static void an_append_has_room_until_its_client_goes(void **state)
+{
+    (void)state;
+    begin_large_append();
+    fake.call.on_cancel(fake.call.context);
+    assert_true(fake.call.is_finished);
+}
+
+/* No request could have written it. */
+static void an_append_makes_no_cell_larger_than_there_is_memory_for(void **state)
+{
+    (void)state;
+    Bt__ReadModifyWriteRule *rules[] = {append("f", "a", "four")};
+    rows.cell_count = 0;
+    rows.values_size = 0;
+    has(0, "a", 0, bytes_of("four"));
+    fake.largest_cell = 7;
+    assert_null(read_modify_write(rules, 1));
+    assert_int_equal(fake.call.code, STATUS_RESOURCE_EXHAUSTED);
+    fake.largest_cell = 8;
+    assert_non_null(read_modify_write(rules, 1));
+    assert_int_equal(fake.call.code, STATUS_OK);
+}
+
+/* It has room when nobody else does, but more than there is it has not. */
+static void an_update_that_could_never_have_room_is_refused(void **state)
+{
+    (void)state;
+    request_room_bound(&room, 5 * MIB);
+    check_and_mutate(make_set("f", 0), make_set("g", 0));
+    fake_run();
+    assert_true(fake.call.is_finished);
+    assert_int_equal(fake.call.code, STATUS_RESOURCE_EXHAUSTED);
+    request_room_bound(&room, 6 * MIB);
+    check_and_mutate(make_set("f", 0), make_set("g", 0));
+    assert_true(predicate_matched());
+}
+
 #define ROOM_TEST(function) cmocka_unit_test_setup_teardown(function, setup_room, teardown_room)
 
 int main(void)
@@ -766,6 +827,10 @@ int main(void)
         ROOM_TEST(no_update_waits_for_room_for_ever),
         ROOM_TEST(without_memory_for_a_timer_no_update_waits_for_room),
         ROOM_TEST(an_append_to_a_large_value_waits_for_room),
+        ROOM_TEST(an_append_has_room_until_its_answer_is_taken),
+        ROOM_TEST(an_append_has_room_until_its_client_goes),
+        ROOM_TEST(an_append_makes_no_cell_larger_than_there_is_memory_for),
+        ROOM_TEST(an_update_that_could_never_have_room_is_refused),
         TEST(rules_find_their_cells),
         TEST(results_are_never_older_than_the_cell),
         TEST(the_integer_may_come_of_an_append),

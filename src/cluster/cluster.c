@@ -311,6 +311,7 @@ static status open_store(struct cluster *cluster)
                                           .fine_keyspace = CATALOG_KEYSPACE_ID,
                                           .metrics = options->metrics,
                                           .on_large_work = options->on_large_work,
+                                          .large_value_bytes = options->large_value_bytes,
                                           .large_work_context = options->large_work_context};
     TRY(store_open(&store_options, &cluster->store));
     if (store_old_data(cluster->store) != NULL)
@@ -397,7 +398,7 @@ static status open_parts(struct cluster *cluster)
     TRY(salvage_catalog(cluster));
     TRY(load_catalog(cluster));
     damages_close(cluster->damages);
-    store_begin_compactions(cluster->store);
+    TRY(store_begin_compactions(cluster->store));
     salvage_tell(cluster);
     TRY(event_log_look(cluster));
     TRY(drop_orphans(cluster));

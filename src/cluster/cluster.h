@@ -50,7 +50,8 @@ struct cluster_options {
     int64_t undelete_window_us; /* how long a deleted table is kept; 0: not at all */
     bool maintenance_by_hand;   /* none by itself: a test says when (maintenance_run_once) */
     int64_t scrub_period_us;    /* between two looks at each table file; 0: none is taken */
-    void (*on_large_work)(void *context, bool begins); /* as in store_options */
+    void (*on_large_work)(void *context, enum store_large_work what); /* as in store_options, */
+    uint64_t large_value_bytes;                                       /* and this */
     void *large_work_context;
     uint64_t tombstones_from;                /* as in row_rules (row/fold.h), for all tables */
     const struct commit_observer *observers; /* besides our own; outlive the cluster */

@@ -4,24 +4,38 @@
  * The first two have rooms (wire/request_room.h). The last take several times a value, for which a
  * small memory has no share of its own (sizing_lacks_large_work): so while such work runs, or waits
  * for other such work, both rooms are closed. Before it begins it waits for those that have room,
- * but no longer than for seconds: one may come from a client that is slow, or itself wait for a
- * flush. */
+ * three seconds for requests, which may come from a client that is slow, or themselves wait for a
+ * flush, and twenty for values: with three, calls were still at work when compactions began, on a
+ * busy machine.
+ *
+ * Then it waits, twenty seconds at most, until there is as much memory as it takes. Calls for data
+ * are refused meanwhile (cmd/memory_guard.h), if there is less: those that are at work end soon. */
 #ifndef TRESTLE_CMD_LARGE_WORK_H
 #define TRESTLE_CMD_LARGE_WORK_H
 
 #include "base/settings.h"
+#include "store/store.h"
 #include "wire/request_room.h"
+
+#include <stdatomic.h>
 
 struct large_rooms {
     struct request_room requests;
     struct request_room values;
-    bool close; /* for the store's work */
+    bool close; /* for the store's work; this and the next three are fixed */
+    uint64_t memory;
+    uint64_t takes;             /* bytes: by such work, of the largest cells */
+    uint64_t (*resident)(void); /* what the process has; changed by tests alone */
+    atomic_uint waiting;        /* jobs, for memory */
 };
 
 void large_rooms_init(struct large_rooms *rooms, const struct settings *settings);
 void large_rooms_destroy(struct large_rooms *rooms);
 
+/* Memory that such work waits for, bytes. Any thread. */
+uint64_t large_rooms_want(struct large_rooms *rooms);
+
 /* For store_options.on_large_work, of the rooms. Blocking. */
-void large_work_changes(void *rooms, bool begins);
+void large_work_changes(void *rooms, enum store_large_work what);
 
 #endif

@@ -29,7 +29,7 @@ static void tell(struct memory_guard *guard, uint64_t bytes)
              LOG_INT("used", bytes), LOG_INT("memory", guard->limit_bytes));
 }
 
-void memory_guard_judge(struct memory_guard *guard, uint64_t bytes)
+void memory_guard_judge(struct memory_guard *guard, uint64_t bytes, uint64_t wanted)
 {
     uint64_t limit = guard->limit_bytes;
     if (bytes > guard->peak_bytes)
@@ -37,7 +37,8 @@ void memory_guard_judge(struct memory_guard *guard, uint64_t bytes)
     if (limit == 0)
         return;
     bool was_short = atomic_load(&guard->is_short);
-    bool is_short = bytes >= limit - (was_short ? limit / 8 : limit / 16);
+    bool is_short = bytes >= limit - (was_short ? limit / 8 : limit / 16) ||
+                    (wanted > 0 && bytes + wanted > limit);
     if (is_short && !was_short)
         tell(guard, bytes);
     atomic_store(&guard->is_short, is_short);
@@ -46,9 +47,9 @@ void memory_guard_judge(struct memory_guard *guard, uint64_t bytes)
         press(guard, bytes);
 }
 
-void memory_guard_look(struct memory_guard *guard)
+void memory_guard_look(struct memory_guard *guard, uint64_t wanted)
 {
-    memory_guard_judge(guard, allocator_resident());
+    memory_guard_judge(guard, allocator_resident(), wanted);
     metrics_set(guard->metrics, METRIC_memory_peak_bytes, (int64_t)guard->peak_bytes);
     metrics_set(guard->metrics, METRIC_memory_limit_bytes, (int64_t)guard->limit_bytes);
 }

@@ -3,7 +3,8 @@
  * known when it is done.
  *
  *     from 7/8 of it on    what the allocator keeps is given back, without waiting for its turn
- *     from 15/16 on        calls for data are refused, until it is under 7/8 again
+ *     from 15/16 on        calls for data are refused, until it is under 7/8 again; and as long as
+ *                          the store waits for more than there is (cmd/large_work.h)
  *
  * Of one thread, but for `is_short`, which any may read. */
 #ifndef TRESTLE_CMD_MEMORY_GUARD_H
@@ -28,11 +29,12 @@ struct memory_guard {
     uint64_t peak_bytes;
 };
 
-/* Looks at what the process takes: ten times a second if there is a limit, else once. */
-void memory_guard_look(struct memory_guard *guard);
+/* Looks at what the process takes: ten times a second if there is a limit, else once. `wanted`:
+ * bytes that the store waits for. */
+void memory_guard_look(struct memory_guard *guard, uint64_t wanted);
 
 /* The same, of so many bytes. */
-void memory_guard_judge(struct memory_guard *guard, uint64_t bytes);
+void memory_guard_judge(struct memory_guard *guard, uint64_t bytes, uint64_t wanted);
 
 /* Gives back what has come free unasked: about once a second. */
 void memory_guard_tend(struct memory_guard *guard);

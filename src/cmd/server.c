@@ -145,7 +145,7 @@ bool server_memory_is_bounded(const struct server *server)
 
 void server_look_at_memory(struct server *server)
 {
-    memory_guard_look(&server->memory);
+    memory_guard_look(&server->memory, large_rooms_want(&server->rooms));
 }
 
 /* --- stop --- */

@@ -132,6 +132,7 @@ status server_open_cluster(struct server *server)
                     .look_for = whole_look_for},
         .scrub_period_us = settings->scrub_period,
         .on_large_work = settings->memory > 0 ? large_work_changes : NULL,
+        .large_value_bytes = sizing_largest_cell(settings),
         .large_work_context = &server->rooms,
     };
     say_starting(server->log);

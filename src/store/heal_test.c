@@ -365,7 +365,7 @@ static void what_is_not_read_at_a_start_is_not_lost(void **state)
     reopen(f);
     struct store_damage damage = as_damage(&range);
     assert_ok(keyspace_close_range(f->keyspace, &damage));
-    store_begin_compactions(f->store);
+    assert_ok(store_begin_compactions(f->store));
     fill_and_compact(f);
     assert_true(is_file(f, range.file, ""));
     open_again(f, &range);

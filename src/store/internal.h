@@ -441,10 +441,13 @@ struct store_counters {
 
 class large_work {
   public:
-    explicit large_work(const store_options *options);
+    large_work(struct store *store, const store_options *options);
 
     bool is_bounded() const { return listener != nullptr; }
     void expect(const std::string &keyspace);
+
+    /* Before there are compactions: level 0 of each keyspace, table by table. large_start.cc. */
+    status settle();
 
     /* On the thread that does the job; may wait. */
     void flush_begins(const std::string &keyspace);
@@ -456,16 +459,24 @@ class large_work {
 
   private:
     bool expects(const std::string &keyspace);
-    void begin();
+    void begin(const std::string &flushed);
+    void await_turn(const std::string &flushed);
+    bool is_crowded(const std::string &keyspace);
 
-    void (*const listener)(void *, bool);
+    struct store *const store;
+    void (*const listener)(void *, enum store_large_work);
     void *const context;
-    std::mutex mutex;                  /* of the next three */
+    const uint64_t most;               /* bytes of a value */
+    std::mutex mutex;                  /* of the next four */
     std::set<std::thread::id> running; /* whose jobs do; RocksDB's threads outlive a store */
+    uint64_t ended = 0;                /* jobs, so far */
     bool is_closing = false;
     std::set<std::string> expected; /* keyspaces */
     std::condition_variable over;
 };
+
+/* Whether a table has values of STORE_LARGE_VALUE and more: as it says, or as its blocks do. */
+bool has_large_values(const rocksdb::TableProperties &table);
 
 std::shared_ptr<rocksdb::EventListener> make_listener(struct store *store);
 std::shared_ptr<rocksdb::Logger> make_logger(const struct log *log);
@@ -504,6 +515,9 @@ struct table_section {
 
 /* As a table's properties say; none of a table from before they did. */
 std::vector<table_section> sections_of(const std::map<std::string, std::string> &properties);
+
+/* The size of the largest value. False, and 0, of a table from before they said it. */
+bool largest_told(const std::map<std::string, std::string> &properties, uint64_t *size);
 
 /* The block has no keys but the sections'. */
 void clip_to_sections(const std::vector<table_section> &sections, bad_block *block);

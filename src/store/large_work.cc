@@ -1,17 +1,22 @@
 /* Flushes and compactions of large values, where memory is bounded (store_options.on_large_work).
  *
  * RocksDB holds a large value several times while it writes a table: in the block that it was read
- * from, one for each table of level 0 and each level beside; as an operand that is to be folded; in
- * the block that is built, twice while that is finished; compressed. With cells of 60 MB a
- * compaction of five tables takes 540 MB so, and a flush beside it 180.
+ * from, one for each table of level 0 and each level beside; as an operand that is to be folded,
+ * and folded (a value that is put is neither, so tablet/commit_batch.c puts large ones); in the
+ * block that is built, twice while that is finished; compressed. With operands of 60 MB a
+ * compaction of five tables takes 600 MB so, and one of a table of level 0 and the level below 420,
+ * or 300 with values that were put; a flush beside it 180.
  *
  *  1. Such work comes one job after the other. A job waits for the one before it before it reads or
- *     copies anything, at most PATIENCE: a flush that never came would stop all writes.
+ *     copies anything, as long as others end, and for PATIENCE: a flush that never came would stop
+ *     all writes.
  *  2. Who bounds memory hears of each, before it waits and after it, on the job's thread, and may
  *     hold it up. Each that begins ends for them, at the latest when the store is closed: RocksDB
  *     does not tell of all.
- *  3. A keyspace that gets large values is compacted from one table of level 0 on, not four: each
- *     table that is merged holds one more value.
+ *  3. A keyspace that gets large values is compacted from one table of level 0 on, not four, and
+ *     not flushed before level 0 is empty: each table that is merged holds one more value.
+ *  4. What a start finds at level 0 is compacted table by table, before anything else
+ *     (large_start.cc).
  *
  * Which jobs are large is known of keyspaces that large values were written to since the start, and
  * of compactions by what their tables say of themselves. */
@@ -21,22 +26,33 @@
 
 namespace {
 
+/* Without any job's end; they may be many, on a disk that is slow. */
 constexpr auto PATIENCE = std::chrono::seconds(60);
+constexpr auto LOOK = std::chrono::milliseconds(50);
 
 /* What a block has beside the value that fills it: more than options.cc has for it. */
 constexpr uint64_t SMALL_BLOCK = 64 << 10;
 
-/* A block ends with the first entry that fills it; what blocks have beyond that lies in few. */
-bool has_large_values(const rocksdb::TableProperties &table)
+uint64_t size_of(const rocksdb::TableProperties &table)
 {
-    uint64_t size = table.raw_key_size + table.raw_value_size;
-    return size >= table.num_data_blocks * SMALL_BLOCK + STORE_LARGE_VALUE / 2;
+    return table.raw_key_size + table.raw_value_size;
 }
 
 } // namespace
 
-large_work::large_work(const store_options *options)
-    : listener(options->on_large_work), context(options->large_work_context)
+/* Of a table that does not say it: a block ends with the first entry that fills it; what blocks
+ * have beyond that lies in few. */
+bool has_large_values(const rocksdb::TableProperties &table)
+{
+    uint64_t largest;
+    if (largest_told(table.user_collected_properties, &largest))
+        return largest >= STORE_LARGE_VALUE;
+    return size_of(table) >= table.num_data_blocks * SMALL_BLOCK + STORE_LARGE_VALUE / 2;
+}
+
+large_work::large_work(struct store *store_, const store_options *options)
+    : store(store_), listener(options->on_large_work), context(options->large_work_context),
+      most(options->large_value_bytes)
 {
 }
 
@@ -52,14 +68,44 @@ void large_work::expect(const std::string &keyspace)
     expected.insert(keyspace);
 }
 
-void large_work::begin()
+/* Whether a compaction of what is at level 0 is still to come, which would have one table more. */
+bool large_work::is_crowded(const std::string &name)
 {
-    listener(context, true); /* so that no more comes while it waits */
-    {
+    uint64_t id;
+    std::string count;
+    std::shared_lock<std::shared_mutex> lock(store->mutex);
+    auto found = parse_keyspace_id(name, &id) ? store->by_id.find(id) : store->by_id.end();
+    if (found == store->by_id.end() || found->second->is_left || store->no_compactions)
+        return false;
+    return store->db->GetProperty(found->second->handle,
+                                  rocksdb::DB::Properties::kNumFilesAtLevelPrefix + "0", &count) &&
+           count != "0";
+}
+
+void large_work::await_turn(const std::string &flushed)
+{
+    listener(context, STORE_LARGE_WAITS); /* so that no more comes while it waits */
+    auto until = std::chrono::steady_clock::now() + PATIENCE;
+    for (uint64_t seen = 0;;) {
+        bool is_crowding = !flushed.empty() && is_crowded(flushed);
         std::unique_lock<std::mutex> lock(mutex);
-        over.wait_for(lock, PATIENCE, [this] { return running.empty() || is_closing; });
-        running.insert(std::this_thread::get_id());
+        auto now = std::chrono::steady_clock::now();
+        if (is_closing || now >= until || (running.empty() && !is_crowding)) {
+            running.insert(std::this_thread::get_id());
+            return;
+        }
+        over.wait_for(lock, LOOK);
+        if (ended != seen)
+            until = now + PATIENCE;
+        seen = ended;
     }
+}
+
+/* `flushed`: the keyspace that a flush is of, or empty. */
+void large_work::begin(const std::string &flushed)
+{
+    await_turn(flushed);
+    listener(context, STORE_LARGE_BEGINS);
 }
 
 void large_work::end()
@@ -68,9 +114,10 @@ void large_work::end()
         std::lock_guard<std::mutex> lock(mutex);
         if (running.erase(std::this_thread::get_id()) == 0)
             return;
+        ended++;
     }
     over.notify_all();
-    listener(context, false);
+    listener(context, STORE_LARGE_ENDS);
 }
 
 /* The end of one that was given up may not have been told. */
@@ -80,7 +127,7 @@ void large_work::flush_begins(const std::string &keyspace)
         return;
     end();
     if (expects(keyspace))
-        begin();
+        begin(keyspace);
 }
 
 void large_work::compaction_begins(const rocksdb::CompactionJobInfo &job)
@@ -92,7 +139,7 @@ void large_work::compaction_begins(const rocksdb::CompactionJobInfo &job)
     for (const auto &table : job.table_properties)
         is_large = is_large || has_large_values(*table.second);
     if (is_large)
-        begin();
+        begin("");
 }
 
 void large_work::close()
@@ -106,7 +153,7 @@ void large_work::closed()
 {
     std::lock_guard<std::mutex> lock(mutex);
     for (size_t left = running.size(); left > 0; left--)
-        listener(context, false);
+        listener(context, STORE_LARGE_ENDS);
     running.clear();
 }
 

@@ -20,9 +20,12 @@ static bool comes_to(atomic_int *count, int least)
     return atomic_load(count) >= least;
 }
 
-static void note(void *context, bool begins)
+static void note(void *context, enum store_large_work what)
 {
     struct watch *seen = context;
+    bool begins = what == STORE_LARGE_WAITS;
+    if (what == STORE_LARGE_BEGINS)
+        return;
     bool is_first = atomic_fetch_add(begins ? &seen->begun : &seen->ended, 1) == 0;
     atomic_fetch_add(&seen->waiting, begins ? 1 : -1);
     if (begins && is_first && seen->is_overtaken)
@@ -181,11 +184,16 @@ static void a_flush_that_another_commits_has_ended(void **state)
     assert_true(watch.is_overtaken);
 }
 
+/* Nor is that of many values of half a megabyte: each fills a block, so that by their blocks alone
+ * tables of them would pass for such with a large one. */
 static void small_work_is_told_to_nobody(void **state)
 {
+    enum { HALF = 1 << 19, HALVES = 20 };
     struct fixture *f = *state;
     for (int round = 0; round < 2; round++) {
         write_value(f, f->keyspaces[0], "small", SMALL);
+        for (int i = 0; i < HALVES; i++)
+            write_value(f, f->keyspaces[0], (const char[]){'h', (char)('a' + i), 0}, HALF);
         assert_ok(keyspace_flush(f->keyspaces[0]));
         assert_ok(keyspace_compact(f->keyspaces[0], bytes_of(""), bytes_of("")));
     }
@@ -229,6 +237,107 @@ static void large_values_are_compacted_soon(void **state)
     assert_int_equal(tables_at_level0(f), 0);
 }
 
+/* Beside so many small ones that its blocks, by their number and sizes, do not give it away. */
+static void a_large_value_among_small_ones_is_known(void **state)
+{
+    enum { SMALL_ONES = 1000, OF = 16 << 10 };
+    struct fixture *f = *state;
+    write_value(f, f->keyspaces[0], "large", STORE_LARGE_VALUE);
+    for (int i = 0; i < SMALL_ONES; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "small%04d", i);
+        write_value(f, f->keyspaces[0], key, OF);
+    }
+    assert_ok(keyspace_flush(f->keyspaces[0]));
+    assert_ok(keyspace_compact(f->keyspaces[0], bytes_of(""), bytes_of("")));
+    store_close(f->store);
+    watch = (struct watch){0};
+    open_store(f);
+    assert_ok(keyspace_compact(f->keyspaces[0], bytes_of(""), bytes_of("")));
+    assert_in_range(watch.begun, 1, INT32_MAX);
+}
+
+/* Of the keyspace, so many at level 0, as a server without a bound leaves them. */
+static void fill_level0(struct fixture *f, int count)
+{
+    store_close(f->store);
+    f->options.on_large_work = NULL;
+    f->options.no_compactions = true;
+    open_store(f);
+    for (int i = 0; i < count; i++) {
+        write_value(f, f->keyspaces[0], "large", STORE_LARGE_VALUE);
+        assert_ok(keyspace_flush(f->keyspaces[0]));
+    }
+    assert_int_equal(tables_at_level0(f), count);
+    store_close(f->store);
+    f->options.on_large_work = note;
+    f->options.no_compactions = false;
+    f->options.holds_compactions = true;
+    open_store(f);
+}
+
+/* No reader waits for a table of the start that nobody tells as listed. */
+static void assert_readable(struct keyspace *keyspace)
+{
+    struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    struct store_cursor *cursor;
+    assert_ok(store_cursor_create(keyspace, &options, &cursor));
+    store_cursor_first(cursor);
+    assert_true(store_cursor_valid(cursor));
+    store_cursor_destroy(cursor);
+}
+
+/* All at once they would be one job, which holds one value of each. */
+static void tables_at_level0_are_merged_one_by_one(void **state)
+{
+    enum { TABLES = 5 };
+    struct fixture *f = *state;
+    fill_level0(f, TABLES);
+    assert_ok(store_begin_compactions(f->store));
+    assert_int_equal(tables_at_level0(f), 0);
+    assert_readable(f->keyspaces[0]);
+    assert_in_range(watch.begun, TABLES, 2 * TABLES); /* RocksDB 9 may tell of each, too */
+    assert_int_equal(watch.ended, watch.begun);
+}
+
+/* Their compaction would take more than there is, now or later. */
+static void values_that_are_too_large_are_refused(void **state)
+{
+    enum { TABLES = 5 };
+    struct fixture *f = *state;
+    f->options.large_value_bytes = STORE_LARGE_VALUE - 1;
+    fill_level0(f, TABLES);
+    assert_status(store_begin_compactions(f->store), STATUS_FAILED_PRECONDITION);
+    assert_int_equal(tables_at_level0(f), TABLES);
+    assert_int_equal(watch.begun, 0);
+    store_close(f->store);
+    f->options.large_value_bytes = STORE_LARGE_VALUE;
+    open_store(f);
+    assert_ok(store_begin_compactions(f->store));
+    assert_int_equal(tables_at_level0(f), 0);
+}
+
+/* A compaction would have both tables' values. */
+static void a_flush_waits_until_level0_is_empty(void **state)
+{
+    enum { FEW_LOOKS = 30 };
+    struct fixture *f = *state;
+    pthread_t thread;
+    fill_level0(f, 0);
+    write_value(f, f->keyspaces[0], "first", STORE_LARGE_VALUE);
+    assert_ok(keyspace_flush(f->keyspaces[0]));
+    write_value(f, f->keyspaces[0], "second", STORE_LARGE_VALUE);
+    assert_int_equal(pthread_create(&thread, NULL, flush, f->keyspaces[0]), 0);
+    assert_true(comes_to(&watch.begun, 2));
+    for (int looks = 0; looks < FEW_LOOKS; looks++) { /* compactions are held */
+        assert_int_equal(tables_at_level0(f), 1);
+        poll(NULL, 0, LOOK_MS);
+    }
+    assert_ok(store_begin_compactions(f->store));
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_in_range(watch.begun, 3, INT32_MAX);
+}
+
 /* RocksDB, which tells of no end then, has the next store's jobs done by the same threads. */
 static void a_job_ends_with_its_store(void **state)
 {
@@ -254,6 +363,10 @@ int main(void)
         TEST(small_work_is_told_to_nobody),
         TEST(tables_of_a_former_start_are_known),
         TEST(large_values_are_compacted_soon),
+        TEST(a_large_value_among_small_ones_is_known),
+        TEST(tables_at_level0_are_merged_one_by_one),
+        TEST(values_that_are_too_large_are_refused),
+        TEST(a_flush_waits_until_level0_is_empty),
         TEST(a_job_ends_with_its_store),
     };
     return cmocka_run_group_tests_name("store_large_work", tests, NULL, NULL);

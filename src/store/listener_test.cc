@@ -21,10 +21,11 @@ struct watch {
     int begun = 0, ended = 0;
 };
 
-void note(void *context, bool begins)
+void note(void *context, enum store_large_work what)
 {
     auto *seen = static_cast<watch *>(context);
-    (begins ? seen->begun : seen->ended)++;
+    seen->begun += what == STORE_LARGE_BEGINS;
+    seen->ended += what == STORE_LARGE_ENDS;
 }
 
 struct log silent_log()

@@ -131,7 +131,10 @@ rocksdb::ColumnFamilyOptions make_keyspace_options(const store *store,
     o.arena_block_size = WRITE_BUFFER_BLOCK;
     o.write_buffer_size =
         std::min<uint64_t>(store->write_buffers->buffer_size() / 2, WRITE_BUFFER_MAX);
-    o.max_write_buffer_number = 4;
+    /* Each is full, or as large as one batch, and four of a keyspace that wait for a slow disk
+     * would be several times what all keyspaces' together may have. Who bounds memory has one that
+     * is filled, and two that wait; then writes wait, too. */
+    o.max_write_buffer_number = store->large.is_bounded() ? 2 : 4;
 
     o.compression = CompressionType::kLZ4Compression;
     o.compaction_style = rocksdb::CompactionStyle::kCompactionStyleLevel;

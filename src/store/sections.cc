@@ -9,6 +9,9 @@
  *    the index does not, its keys are cut off where blocks can still be told apart, and the one
  *    behind a section's last block may be nothing but the next section's byte.
  *
+ * And it says how large its largest value is: what a compaction of the table takes
+ * (large_work.cc).
+ *
  * RocksDB calls both while it writes a table, for each key; no exception may leave them. */
 #include "store/internal.h"
 
@@ -21,7 +24,7 @@ using rocksdb::Slice;
 
 namespace {
 
-constexpr char PROPERTY[] = "trestle.sections";
+constexpr char PROPERTY[] = "trestle.sections", LARGEST[] = "trestle.largest";
 enum : size_t { SEQUENCE_SIZE = 8 }; /* behind a key, where it is one of a table */
 enum : int { NO_SECTION = -1 };
 
@@ -93,9 +96,10 @@ bool take_key(Slice *in, std::string *out)
 class section_collector : public rocksdb::TablePropertiesCollector {
   public:
     /* Without memory the table says nothing. */
-    rocksdb::Status AddUserKey(const Slice &key, const Slice &, rocksdb::EntryType type,
+    rocksdb::Status AddUserKey(const Slice &key, const Slice &value, rocksdb::EntryType type,
                                rocksdb::SequenceNumber, uint64_t) override
     {
+        largest = std::max<uint64_t>(largest, value.size());
         if (type == rocksdb::kEntryRangeDeletion || has_failed)
             return rocksdb::Status::OK();
         try {
@@ -112,6 +116,7 @@ class section_collector : public rocksdb::TablePropertiesCollector {
             end_section();
             if (!has_failed && !text.empty())
                 (*properties)[PROPERTY] = text;
+            (*properties)[LARGEST] = std::to_string(largest);
         } catch (const std::bad_alloc &) {
             properties->erase(PROPERTY);
         }
@@ -142,6 +147,7 @@ class section_collector : public rocksdb::TablePropertiesCollector {
 
     std::string text; /* of each section the first key and the last, in order */
     std::string last;
+    uint64_t largest = 0; /* bytes of a value */
     int current = NO_SECTION;
     bool has_failed = false;
 };
@@ -180,6 +186,13 @@ std::vector<table_section> sections_of(const std::map<std::string, std::string> 
         out.push_back(std::move(one));
     }
     return out;
+}
+
+bool largest_told(const std::map<std::string, std::string> &properties, uint64_t *size)
+{
+    auto found = properties.find(LARGEST);
+    *size = found == properties.end() ? 0 : strtoull(found->second.c_str(), nullptr, 10);
+    return found != properties.end();
 }
 
 /* The key in its place that stands for the block's last must be out of service, too. */

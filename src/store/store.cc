@@ -18,7 +18,7 @@ using rocksdb::DB;
 store::store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> base,
              uint64_t sleep_us)
     : directory(options->directory), fold(options->fold), read_only(options->read_only),
-      no_compactions(options->no_compactions), trouble(options), large(options),
+      no_compactions(options->no_compactions), trouble(options), large(this, options),
       damage(this, options), logs(std::make_shared<log_tracker>(options->log)),
       room(std::make_shared<log_room>(logs, options->metrics)),
       stand_ins(std::make_shared<class stand_ins>()), base_files(std::move(base)),
@@ -430,10 +430,12 @@ status store_open(const store_options *options, store **out)
     return store_open_on(options, rocksdb::FileSystem::Default(), UINT64_MAX, out);
 }
 
-void store_begin_compactions(store *store)
+status store_begin_compactions(store *store)
 {
     CHECK_MAGIC(store, STORE_MAGIC);
+    TRY(store->large.settle());
     store->env->begin_compactions();
+    return status_ok();
 }
 
 /* --- close --- */
@@ -445,6 +447,9 @@ static void close_database(store *store)
     /* What was written without a sync is durable after an orderly end. */
     if (!store->read_only && !store->trouble.is_fenced() && !store->trouble.is_sealed())
         store->db->SyncWAL().PermitUncheckedError();
+    /* Compactions that are still held (a start that failed) are waited for: they end at once. */
+    rocksdb::CancelAllBackgroundWork(store->db, false);
+    store->env->begin_compactions();
     rocksdb::CancelAllBackgroundWork(store->db, true);
     for (const auto &k : store->keyspaces) {
         k->level0->let_go();

@@ -95,6 +95,8 @@ struct store_damage {
 
 /* --- open and close --- */
 
+enum store_large_work { STORE_LARGE_WAITS, STORE_LARGE_BEGINS, STORE_LARGE_ENDS };
+
 struct store_options {
     const char *directory; /* made if missing */
     const struct store_fold *fold;
@@ -132,11 +134,13 @@ struct store_options {
      * takes fewer. 0: none. */
     uint64_t fine_keyspace;
     struct metrics *metrics; /* how long syncs of the log take; may be NULL */
-    /* Where memory is bounded: told before each flush and each compaction of large values, and
-     * after it, on its thread, which it may hold up for seconds. There is one at a time then.
-     * NULL: they come as they come, and nobody is told. */
-    void (*on_large_work)(void *context, bool begins);
+    /* Where memory is bounded: told of each flush and each compaction of large values, on its
+     * thread: that it waits for its turn, since there is one at a time; that it is to begin, which
+     * may be held up for seconds; and that it has ended. NULL: they come as they come, and nobody
+     * is told. */
+    void (*on_large_work)(void *context, enum store_large_work what);
     void *large_work_context;
+    uint64_t large_value_bytes; /* the largest value that there is memory for; 0: any */
 };
 
 /* FAILED_PRECONDITION if another process has the directory, or if it was written by a newer format
@@ -145,8 +149,11 @@ struct store_options {
  * format becomes one of the present, unless it is opened for reading only. */
 status store_open(const struct store_options *options, struct store **out);
 
-/* After an opening with `holds_compactions`. */
-void store_begin_compactions(struct store *store);
+/* After an opening with `holds_compactions`. With on_large_work it first compacts tables of large
+ * values that are at level 0, one after the other, which takes as long as to copy them: all at once
+ * could take more than there is. FAILED_PRECONDITION if a table has a value that is larger than
+ * `large_value_bytes`: compactions stay held then. */
+status store_begin_compactions(struct store *store);
 
 /* Whether store_open would take the directory for a store, or make one of it, by its name and the
  * file FORMAT: with its errors, and nothing changed. `salvage`: as in the options. `*is_new`: there

@@ -69,6 +69,8 @@ status keyspace_flush(keyspace *keyspace)
     TRY(check_unfenced(keyspace->store));
     return guarded([&] {
         rocksdb::FlushOptions options;
+        /* Where few write buffers may wait, it would wait for one before it until it is flushed. */
+        options.allow_write_stall = keyspace->store->large.is_bounded();
         return status_from(keyspace->db->Flush(options, keyspace->handle));
     });
 }

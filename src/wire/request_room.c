@@ -4,19 +4,30 @@
 #include "base/limits.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <time.h>
 
 enum { PART = LIMIT_STREAM_WINDOW_BYTES };
 
 void request_room_init(struct request_room *room, size_t most)
 {
-    *room = (struct request_room){.most = most};
+    *room = (struct request_room){.most = most, .alone = SIZE_MAX};
     pthread_mutex_init(&room->lock, NULL); /* a default mutex cannot fail, */
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&room->emptied, &monotonic); /* nor what waits by a clock there is */
     pthread_condattr_destroy(&monotonic);
+}
+
+void request_room_bound(struct request_room *room, size_t alone)
+{
+    room->alone = alone;
+}
+
+bool request_room_could_hold(const struct request_room *room, size_t size)
+{
+    return size <= room->alone;
 }
 
 void request_room_destroy(struct request_room *room)

@@ -32,7 +32,8 @@ struct request_share {
 
 struct request_room {
     pthread_mutex_t lock;
-    size_t most; /* fixed */
+    size_t most;  /* fixed, */
+    size_t alone; /* and this: what one message may take that has room for itself; no bound */
     struct request_share held;
     size_t parts; /* bytes */
     struct list waiting;
@@ -51,6 +52,10 @@ struct request_waiter {
 
 /* It takes `most` and half of that at most, but for what is taken anyway. */
 void request_room_init(struct request_room *room, size_t most);
+void request_room_bound(struct request_room *room, size_t alone); /* before it is used */
+
+/* Whether it can ever have so much. */
+bool request_room_could_hold(const struct request_room *room, size_t size);
 void request_room_destroy(struct request_room *room); /* nobody waits */
 
 /* All of these on any thread. */
