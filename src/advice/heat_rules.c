@@ -76,14 +76,15 @@ static bool is_hot(const struct range *range, double all)
            range->sum * 100 >= all * HOT_SHARE_PERCENT;
 }
 
-/* NULL, too, where a new table was filled in the order of its keys, and that is over: it says how
- * it was loaded, and not how it is used. */
+/* NULL, too, where rising keys are all over the table: there is a front for each device, say, so
+ * that the load is spread; or a new table was filled in the order of its keys, and that is over:
+ * it says how it was loaded, and not how it is used. */
 static const struct advice_sign *find_frontier(const struct advice_observations *seen)
 {
     const struct advice_sign *frontier = find_sign(seen, ADVICE_WRITE_FRONTIER, HOT_REQUESTS);
-    bool is_load = frontier != NULL && seen->is_young && frontier->part * 100 >= LOADED_PERCENT;
-    bool is_past = seen->now_us - seen->risen_until_us >= MINUTE_US;
-    return is_load && is_past ? NULL : frontier;
+    bool is_all_over = frontier != NULL && frontier->part * 100 >= RISING_PART_PERCENT;
+    bool may_be_one = seen->is_young && seen->now_us - seen->risen_until_us < MINUTE_US;
+    return is_all_over && !may_be_one ? NULL : frontier;
 }
 
 /* Where keys rise, the rules about how they begin say it, and so does hot_key of a row. */

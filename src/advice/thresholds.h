@@ -62,10 +62,10 @@ enum {
     HOT_PERCENT = 10,
     HOT_TIMES = 2,
     HOT_SHARE_PERCENT = 50,
-    LOADED_PERCENT = 50,     /* of the data, in which three in four of a load's rising keys are */
-    HOT_REQUESTS = 5000,     /* that were counted, for what they show to count */
-    HOT_ROW_PERCENT = 50,    /* of the requests for single rows */
-    HOT_ROW_REQUESTS = 2000, /* that were counted, if its tablet had in some minute: */
+    RISING_PART_PERCENT = 50, /* of the data: rising keys all over it are of no one front */
+    HOT_REQUESTS = 5000,      /* that were counted, for what they show to count */
+    HOT_ROW_PERCENT = 50,     /* of the requests for single rows */
+    HOT_ROW_REQUESTS = 2000,  /* that were counted, if its tablet had in some minute: */
     HOT_ROW_MINUTE = 1000,
     RAMP_PERCENT = 40,
     RAMP_TIMES = 2,
