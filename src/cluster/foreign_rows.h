@@ -7,7 +7,7 @@
 #include "row/fragment.h"
 
 /* Writes the change, of that version, and waits until it is durable. Versions from now on are
- * greater. Adds count as often as they are written: that one comes once is its caller's to know.
+ * greater. Written twice it counts once, but for adds below row_rules.tombstones_from.
  * The change stays the caller's. Blocks, also for the row's lock: on threads that nobody who holds
  * one waits for. */
 status foreign_row_write(struct table *table, bytes row_key, struct packed_change *change,

@@ -5,10 +5,11 @@
  *
  *     foreign_rows_test [HISTORIES] [CHANGES] [SEED]      default 3 histories of 240 changes
  *
- * That this can fail: the same histories, applied as if versions rose with arrival, come out wrong.
+ * Adds come late and twice as well, and so do tombstones over them: each counts once, unless a
+ * newer tombstone covers it, whichever came first.
  *
- * Of aggregates the model has what is promised (foreign_change.h): adds come late, tombstones over
- * them are our own, and so newer than all that was added before. */
+ * That this can fail: the same histories, applied as if versions rose with arrival, come out wrong.
+ */
 #include "cluster/foreign_rows.h"
 
 #include "cluster/care.h"
@@ -21,6 +22,7 @@ enum {
     QUALIFIERS = 4,
     TIMES = 3,
     SUMS = 2,
+    MOST_ADDS = 1000,     /* to a sum */
     CLUSTERS = 4,         /* besides ours, 1 to 4 */
     LATE_BY = 30,         /* changes, at most */
     MOST_VERSIONS = 4000, /* of a history */
@@ -29,7 +31,16 @@ enum {
 
 /* --- changes --- */
 
-enum action { SET, ADD, DELETE_COLUMN, DELETE_TIMES, DELETE_FAMILY, DELETE_ROW };
+enum action {
+    SET,
+    ADD,
+    DELETE_SUM,
+    DELETE_SUMS,
+    DELETE_COLUMN,
+    DELETE_TIMES,
+    DELETE_FAMILY,
+    DELETE_ROW
+};
 
 struct change {
     enum action action;
@@ -45,16 +56,17 @@ static uint32_t next_random(uint64_t *random)
 
 static struct change draw(uint64_t *random, bool is_ours)
 {
-    static const enum action deck[] = {SET, SET, SET,           SET,          ADD,
-                                       ADD, SET, DELETE_COLUMN, DELETE_TIMES, DELETE_FAMILY};
+    static const enum action deck[] = {SET,           SET,          SET,           SET,       SET,
+                                       ADD,           ADD,          ADD,           ADD,       ADD,
+                                       DELETE_COLUMN, DELETE_TIMES, DELETE_FAMILY, DELETE_SUM};
     struct change change = {.action = deck[next_random(random) % (sizeof deck / sizeof *deck)],
                             .row = next_random(random) % ROWS,
                             .family = next_random(random) % FAMILIES,
                             .qualifier = next_random(random) % QUALIFIERS,
                             .time = next_random(random) % TIMES,
                             .value = 1 + next_random(random) % 1000000};
-    if (is_ours && next_random(random) % 8 == 0)
-        change.action = DELETE_ROW;
+    if (next_random(random) % (is_ours ? 8 : 64) == 0)
+        change.action = next_random(random) % 2 == 0 ? DELETE_ROW : DELETE_SUMS;
     return change;
 }
 
@@ -65,11 +77,16 @@ struct model_cell {
     uint32_t value;
 };
 
+struct model_sum {
+    struct model_cell adds[MOST_ADDS];
+    size_t count;
+    uint64_t deleted;
+};
+
 struct model_row {
     struct model_cell cells[FAMILIES][QUALIFIERS][TIMES];
     uint64_t deleted[FAMILIES][QUALIFIERS][TIMES]; /* the newest tombstone over it */
-    uint64_t sums[SUMS];
-    uint64_t row_deleted;
+    struct model_sum sums[SUMS];
 };
 
 static void delete_cell(struct model_row *row, uint32_t f, uint32_t q, uint32_t t, uint64_t version)
@@ -91,19 +108,37 @@ static void delete_cells(struct model_row *row, const struct change *c)
             }
 }
 
+static void delete_sums(struct model_row *row, const struct change *c)
+{
+    for (uint32_t i = 0; i < SUMS; i++)
+        if ((c->action != DELETE_SUM || i == c->qualifier % SUMS) &&
+            row->sums[i].deleted < c->version)
+            row->sums[i].deleted = c->version;
+}
+
 static void apply(struct model_row *row, const struct change *c)
 {
     struct model_cell *cell = &row->cells[c->family][c->qualifier][c->time];
+    struct model_sum *sum = &row->sums[c->qualifier % SUMS];
     if (c->action == SET && cell->version < c->version)
         *cell = (struct model_cell){c->version, c->value};
-    else if (c->action == ADD && c->version >= row->row_deleted)
-        row->sums[c->qualifier % SUMS] += c->value;
-    else if (c->action > ADD)
-        delete_cells(row, c);
-    if (c->action == DELETE_ROW) {
-        memset(row->sums, 0, sizeof row->sums);
-        row->row_deleted = c->version;
+    if (c->action == ADD) {
+        assert_true(sum->count < MOST_ADDS);
+        sum->adds[sum->count++] = (struct model_cell){c->version, c->value};
     }
+    if (c->action >= DELETE_COLUMN)
+        delete_cells(row, c);
+    if (c->action == DELETE_SUM || c->action == DELETE_SUMS || c->action == DELETE_ROW)
+        delete_sums(row, c);
+}
+
+static uint64_t sum_of(const struct model_sum *sum)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < sum->count; i++)
+        if (sum->adds[i].version > sum->deleted)
+            total += sum->adds[i].value;
+    return total;
 }
 
 /* What a reader sees; 0: no cell. */
@@ -120,7 +155,8 @@ static struct seen_row seen_of(const struct model_row *row)
             for (uint32_t t = 0; t < TIMES; t++)
                 if (row->cells[f][q][t].version > row->deleted[f][q][t])
                     seen.cells[f][q][t] = row->cells[f][q][t].value;
-    memcpy(seen.sums, row->sums, sizeof seen.sums);
+    for (uint32_t i = 0; i < SUMS; i++)
+        seen.sums[i] = sum_of(&row->sums[i]);
     return seen;
 }
 
@@ -155,7 +191,8 @@ static struct row_change *change_of(struct cluster_fixture *f, const struct chan
     uint8_t *state = arena_alloc(f->arena, 8);
     assert_true(change != NULL && bytes_of_name != NULL && state != NULL);
     bytes_of_name[0] = 'q';
-    bytes_of_name[1] = (uint8_t)('0' + (c->action == ADD ? c->qualifier % SUMS : c->qualifier));
+    bool is_of_sum = c->action == ADD || c->action == DELETE_SUM;
+    bytes_of_name[1] = (uint8_t)('0' + (is_of_sum ? c->qualifier % SUMS : c->qualifier));
     const bytes qualifier = bytes_make(bytes_of_name, 2);
     const uint32_t family = FAMILY_F + c->family;
     for (size_t i = 0; i < 8; i++)
@@ -164,12 +201,12 @@ static struct row_change *change_of(struct cluster_fixture *f, const struct chan
         row_change_set(change, family, qualifier, time_us(c->time), value_text(c->value, text));
     else if (c->action == ADD)
         row_change_add(change, ENTRY_SUM, FAMILY_SUM, qualifier, 0, bytes_make(state, 8));
-    else if (c->action == DELETE_COLUMN)
-        row_change_delete_column(change, family, qualifier, 0, INT64_MAX);
+    else if (c->action == DELETE_COLUMN || c->action == DELETE_SUM)
+        row_change_delete_column(change, is_of_sum ? FAMILY_SUM : family, qualifier, 0, INT64_MAX);
     else if (c->action == DELETE_TIMES)
         row_change_delete_column(change, family, qualifier, time_us(1), time_us(TIMES));
-    else if (c->action == DELETE_FAMILY)
-        row_change_delete_family(change, family);
+    else if (c->action == DELETE_FAMILY || c->action == DELETE_SUMS)
+        row_change_delete_family(change, c->action == DELETE_SUMS ? FAMILY_SUM : family);
     else
         row_change_delete_row(change);
     return change;
@@ -288,8 +325,7 @@ static uint64_t late_version(struct history *h)
     return version;
 }
 
-/* The next of one of the clusters; now and then a plain change that has arrived before comes once
- * more. (Adds are counted by whoever takes them: a mark of how far a cluster was applied.) */
+/* The next of one of the clusters; now and then one that has arrived before comes once more. */
 static void let_arrive(struct history *h, size_t cluster)
 {
     struct change *next = &h->from[cluster].changes[h->from[cluster].arrived];
@@ -300,8 +336,7 @@ static void let_arrive(struct history *h, size_t cluster)
         return;
     const struct change *again =
         &h->from[cluster].changes[next_random(&h->random) % h->from[cluster].arrived];
-    if (again->action != ADD)
-        arrive(h, again);
+    arrive(h, again);
 }
 
 static void write_our_own(struct history *h)

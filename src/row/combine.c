@@ -2,6 +2,7 @@
 #include "row/combine.h"
 
 #include <endian.h>
+#include <stdlib.h>
 
 void combiner_start(struct combiner *combiner,
                     bool (*emit)(void *context, const struct entry *entry), void *context)
@@ -12,6 +13,7 @@ void combiner_start(struct combiner *combiner,
 void combiner_free(struct combiner *combiner)
 {
     cover_free(&combiner->cover);
+    free(combiner->apart);
     hll_sketch_free(&combiner->sketch);
     buffer_free(&combiner->state);
 }
@@ -58,13 +60,29 @@ static bool write_sketch(struct combiner *combiner)
     return true;
 }
 
+static bool emit_compound(struct combiner *combiner)
+{
+    size_t count = combiner->apart_count;
+    bool lacks_older = combiner->lacks_older;
+    combiner->is_compound = combiner->lacks_older = false; /* for the next place */
+    combiner->apart_count = 0;
+    while (count > 0)
+        if (!combiner->emit(combiner->context, &combiner->apart[--count]))
+            return false;
+    if (lacks_older)
+        return true;
+    if (combiner->is_sketching && !write_sketch(combiner))
+        return false;
+    return combiner->emit(combiner->context, &combiner->pending);
+}
+
 /* Emits what belongs to places before that of the entry to come. */
 static inline bool settle(struct combiner *combiner)
 {
     if (combiner->has_pending) {
         combiner->has_pending = false;
-        if (combiner->is_sketching && !write_sketch(combiner))
-            return false;
+        if (combiner->is_compound)
+            return emit_compound(combiner);
         return combiner->emit(combiner->context, &combiner->pending);
     }
     return !combiner->is_gathering || emit_cover(combiner);
@@ -164,7 +182,7 @@ static bool unite_sketches(struct combiner *combiner, const struct entry *entry)
     struct entry *pending = &combiner->pending;
     if (!combiner->is_sketching) {
         hll_sketch_clear(&combiner->sketch);
-        combiner->is_sketching = true;
+        combiner->is_sketching = combiner->is_compound = true;
         if (!merge_state(combiner, pending->value))
             return false;
     }
@@ -187,6 +205,55 @@ static void replace_pending(struct combiner *combiner, const struct entry *entry
 {
     combiner->pending = *entry;
     combiner->is_sketching = false;
+    combiner->is_compound = combiner->apart_count > 0;
+}
+
+static bool grow_apart(struct combiner *combiner)
+{
+    enum { FIRST_CAPACITY = 16 };
+    size_t capacity = combiner->apart_capacity == 0 ? FIRST_CAPACITY : 2 * combiner->apart_capacity;
+    struct entry *apart = realloc(combiner->apart, capacity * sizeof *apart);
+    if (apart == NULL)
+        return out_of_memory(combiner);
+    combiner->apart = apart;
+    combiner->apart_capacity = capacity;
+    return true;
+}
+
+/* They mostly come in the order of their versions. One of a version that is there was delivered
+ * twice. */
+static bool insert_apart(struct combiner *combiner, const struct entry *entry)
+{
+    size_t at = combiner->apart_count;
+    if (at == combiner->apart_capacity && !grow_apart(combiner))
+        return false;
+    struct entry *apart = combiner->apart;
+    while (at > 0 && apart[at - 1].version > entry->version)
+        at--;
+    if (at > 0 && apart[at - 1].version == entry->version)
+        return true;
+    memmove(apart + at + 1, apart + at, (combiner->apart_count - at) * sizeof *apart);
+    apart[at] = *entry;
+    combiner->apart_count++;
+    return true;
+}
+
+static bool keep_apart(struct combiner *combiner, const struct entry *entry, bool is_same_place)
+{
+    if (!is_same_place) {
+        combiner->pending = *entry;
+        combiner->has_pending = combiner->lacks_older = true;
+    }
+    combiner->is_compound = true;
+    return insert_apart(combiner, entry);
+}
+
+/* The place has adds that are apart, and now an older one, which others may join. */
+static bool begin_older(struct combiner *combiner, const struct entry *entry)
+{
+    combiner->pending = *entry;
+    combiner->lacks_older = false;
+    return true;
 }
 
 /* Two entries at one place become one. */
@@ -195,6 +262,8 @@ static bool unite(struct combiner *combiner, const struct entry *entry)
     struct entry *pending = &combiner->pending;
     if (entry->kind == ENTRY_SPILL_MARK)
         unite_marks(pending, entry);
+    else if (combiner->lacks_older)
+        return begin_older(combiner, entry);
     else if (entry->kind == pending->kind && entry->kind == ENTRY_HLL)
         return unite_sketches(combiner, entry);
     else if (entry->kind == pending->kind && entry->kind > ENTRY_CELL)
@@ -220,13 +289,17 @@ static bool gather(struct combiner *combiner, const struct entry *entry)
            out_of_memory(combiner);
 }
 
+static inline bool is_at_pending(const struct combiner *combiner, const struct entry *entry)
+{
+    return combiner->has_pending && combiner->pending.timestamp_us == entry->timestamp_us &&
+           entry_compare(&combiner->pending, entry) == 0;
+}
+
 bool combiner_add(struct combiner *combiner, const struct entry *entry)
 {
     if (entry->kind == ENTRY_COLUMN_TOMBSTONE)
         return gather(combiner, entry);
-    bool is_same_place = combiner->has_pending &&
-                         combiner->pending.timestamp_us == entry->timestamp_us &&
-                         entry_compare(&combiner->pending, entry) == 0;
+    bool is_same_place = is_at_pending(combiner, entry);
     if (!is_same_place) {
         if (!settle(combiner))
             return false;
@@ -237,9 +310,22 @@ bool combiner_add(struct combiner *combiner, const struct entry *entry)
     note(combiner, entry);
     if (is_same_place)
         return unite(combiner, entry);
-    replace_pending(combiner, entry);
+    combiner->pending = *entry;
     combiner->has_pending = true;
     return true;
+}
+
+bool combiner_add_apart(struct combiner *combiner, const struct entry *entry, uint64_t from)
+{
+    if (entry->kind <= ENTRY_CELL || entry->kind > ENTRY_HLL || entry->version < from)
+        return combiner_add(combiner, entry);
+    bool is_same_place = is_at_pending(combiner, entry);
+    if (!is_same_place) {
+        if (!settle(combiner))
+            return false;
+        move_to(combiner, entry);
+    }
+    return is_ignored(combiner, entry) || keep_apart(combiner, entry, is_same_place);
 }
 
 bool combiner_finish(struct combiner *combiner)

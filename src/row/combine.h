@@ -2,10 +2,12 @@
  * do to each other (fragment.h, "Meaning"). Folds, changes and reads are this with different ends.
  *
  * Entries go in in fragment order, any number of them at one place, in any order among themselves;
- * what counts comes out in fragment order, one entry a place:
+ * what counts comes out in fragment order, one entry a place, but for adds that are kept apart:
  *  1. Cells that a tombstone covers, or that the mark says have moved, do not come out.
  *  2. Tombstones that a wider one of the same or a greater version makes needless do not either;
  *     column tombstones come out disjoint.
+ *  3. Adds that went in to be kept apart come out each by itself, the newest first and each version
+ *     once, however often it went in; those that are older become one, behind them.
  * Nothing is collected here: whether tombstones may be dropped is the caller's business. */
 #ifndef TRESTLE_ROW_COMBINE_H
 #define TRESTLE_ROW_COMBINE_H
@@ -31,7 +33,12 @@ struct combiner {
     bool has_pending;
     struct entry pending; /* the last place's, not emitted yet */
     uint8_t number[8];    /* the pending aggregate's value */
+    bool is_compound;     /* it is more than `pending`: a sketch, or adds apart, or both */
     bool is_sketching;    /* the pending aggregate's value is what `sketch` comes to */
+    bool lacks_older;     /* `pending` is but a place: all its adds are apart */
+    struct entry *apart;  /* the pending place's adds that are kept apart, the oldest first */
+    size_t apart_count;
+    size_t apart_capacity;
     struct hll_sketch sketch;
     struct buffer state; /* the last sketch, written */
 };
@@ -42,6 +49,9 @@ void combiner_start(struct combiner *combiner,
 /* False if `emit` said so, if memory ran out, or if an aggregate's value is malformed. An entry's
  * slices must stay good until it has been emitted: at the next place's entry or the finish. */
 bool combiner_add(struct combiner *combiner, const struct entry *entry);
+
+/* The same, but adds of this version and later are kept apart. `from` is the same in all calls. */
+bool combiner_add_apart(struct combiner *combiner, const struct entry *entry, uint64_t from);
 
 /* Emits what is left; `false` as above. */
 bool combiner_finish(struct combiner *combiner);

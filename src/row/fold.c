@@ -29,11 +29,14 @@ static bool is_first(const void *a, const void *b)
     return entry_compare(&left->entry, &right->entry) < 0;
 }
 
-static bool merge_heads(void **heap, size_t count, struct combiner *combiner)
+/* `apart_from` 0: no adds are kept apart. */
+static inline bool merge_by(void **heap, size_t count, struct combiner *combiner,
+                            uint64_t apart_from)
 {
     while (count > 0) {
         struct head *head = heap[0];
-        if (!combiner_add(combiner, &head->entry))
+        if (!(apart_from == 0 ? combiner_add(combiner, &head->entry)
+                              : combiner_add_apart(combiner, &head->entry, apart_from)))
             return false;
         if (fragment_reader_next(&head->reader, &head->entry))
             heap_fix_first(heap, count, is_first);
@@ -43,6 +46,13 @@ static bool merge_heads(void **heap, size_t count, struct combiner *combiner)
             heap_pop(heap, &count, is_first);
     }
     return combiner_finish(combiner);
+}
+
+/* Two loops, so that where none are kept apart nothing is asked for each entry. */
+static bool merge_heads(void **heap, size_t count, struct combiner *combiner, uint64_t apart_from)
+{
+    return apart_from == 0 ? merge_by(heap, count, combiner, 0)
+                           : merge_by(heap, count, combiner, apart_from);
 }
 
 static bool open_heads(const bytes *fragments, size_t count, struct head *heads, void **heap,
@@ -60,7 +70,7 @@ static bool open_heads(const bytes *fragments, size_t count, struct head *heads,
     return true;
 }
 
-static bool merge(const bytes *fragments, size_t count,
+static bool merge(const bytes *fragments, size_t count, uint64_t apart_from,
                   bool (*emit)(void *context, const struct entry *entry), void *context)
 {
     struct head *heads = malloc(count * (sizeof *heads + sizeof(void *)));
@@ -70,8 +80,8 @@ static bool merge(const bytes *fragments, size_t count,
     size_t open;
     struct combiner combiner;
     combiner_start(&combiner, emit, context);
-    bool ok =
-        open_heads(fragments, count, heads, heap, &open) && merge_heads(heap, open, &combiner);
+    bool ok = open_heads(fragments, count, heads, heap, &open) &&
+              merge_heads(heap, open, &combiner, apart_from);
     combiner_free(&combiner);
     free(heads);
     return ok;
@@ -81,6 +91,7 @@ static bool merge(const bytes *fragments, size_t count,
 
 struct collector {
     struct fragment_writer writer;
+    uint64_t apart_from; /* 0: no adds are kept apart */
     bool is_whole;
     /* of whole folds */
     const struct schema *schema; /* NULL: collect nothing */
@@ -96,7 +107,9 @@ struct collector {
     const struct gc_rule *gc;
     bool family_was_dropped;
     bytes qualifier;
-    int32_t newer; /* cells of the column before this one */
+    int32_t newer;     /* cells of the column before this one */
+    struct entry last; /* cell, if adds are kept apart; all zeroes: none */
+    bool kept_last;
 };
 
 static void enter_family(struct collector *collector, uint32_t family)
@@ -150,6 +163,25 @@ static bool collect(void *context, const struct entry *entry)
     return true;
 }
 
+/* The adds of one place, which are kept apart, go together, and count as one cell. */
+static bool keeps_add(struct collector *collector, const struct entry *cell)
+{
+    if (collector->last.kind != cell->kind || entry_compare(&collector->last, cell) != 0)
+        collector->kept_last = !collects(collector, cell);
+    collector->last = *cell;
+    return collector->kept_last;
+}
+
+/* The same as collect, where adds are kept apart. */
+static bool collect_apart(void *context, const struct entry *entry)
+{
+    struct collector *collector = context;
+    bool is_add = collector->is_whole && entry->kind > ENTRY_CELL && entry->kind <= ENTRY_HLL;
+    if (is_add ? keeps_add(collector, entry) : keeps(collector, entry))
+        fragment_writer_add(&collector->writer, entry);
+    return true;
+}
+
 static bool start_whole(struct collector *collector, const struct row_rules *rules, bytes key)
 {
     *collector = (struct collector){.is_whole = true};
@@ -159,8 +191,10 @@ static bool start_whole(struct collector *collector, const struct row_rules *rul
             collector->now_us = clock_wall_us(rules->clock);
     }
     collector->is_spilled_cell = key.size > 0 && key.data[0] == SPILL_SPACE;
-    if (rules != NULL && !collector->is_spilled_cell)
-        collector->tombstones_from = rules->tombstones_from;
+    if (rules != NULL)
+        collector->apart_from = rules->tombstones_from;
+    if (!collector->is_spilled_cell)
+        collector->tombstones_from = collector->apart_from;
     return !collector->is_spilled_cell ||
            spill_key_tail(key, &collector->key_family, &collector->key_timestamp_us);
 }
@@ -178,7 +212,8 @@ static bool fold(const bytes *fragments, size_t count, struct collector *collect
     if (!fragment_reader_start(&newest, fragments[count - 1]) || buffer_reserve(out, size) == NULL)
         return false;
     fragment_writer_start(&collector->writer, out, newest.base_version);
-    bool ok = merge(fragments, count, collect, collector);
+    bool ok = merge(fragments, count, collector->apart_from,
+                    collector->apart_from == 0 ? collect : collect_apart, collector);
     fragment_writer_finish(&collector->writer);
     return ok && !out->failed;
 }
@@ -222,7 +257,7 @@ static bool fold_all(const struct store_history *history, struct collector *coll
     inputs.taken = inputs.count = 0;
     take_some(&inputs);
     while (ok && inputs.taken < input_count(history)) {
-        struct collector plain = {0};
+        struct collector plain = {.apart_from = collector->apart_from};
         buffer_clear(&latter);
         ok = fold(inputs.some, inputs.count, &plain, &latter);
         struct buffer done = latter;
@@ -245,8 +280,7 @@ static bool is_settled(bytes fragment, struct collector *collector)
 {
     const struct schema *schema = collector->schema;
     struct fragment_reader reader;
-    if (!fragment_reader_start(&reader, fragment) || fragment_has_mark(fragment) ||
-        fragment_has_tombstones(fragment))
+    if (!fragment_reader_start(&reader, fragment) || !fragment_is_simple(fragment))
         return false;
     bool may_condemn =
         schema != NULL && (schema->has_age_rules || schema->has_lost_families ||
@@ -263,8 +297,8 @@ static bool is_plain_cell(bytes fragment, uint64_t *version)
 {
     struct fragment_reader reader;
     struct entry cell, more;
-    if (!fragment_reader_start(&reader, fragment) || fragment_has_mark(fragment) ||
-        fragment_has_tombstones(fragment) || !fragment_reader_next(&reader, &cell))
+    if (!fragment_reader_start(&reader, fragment) || !fragment_is_simple(fragment) ||
+        !fragment_reader_next(&reader, &cell))
         return false;
     *version = cell.version;
     return cell.kind == ENTRY_CELL && !fragment_reader_next(&reader, &more) && !reader.is_bad;
@@ -304,8 +338,8 @@ static bool fold_whole(const void *rules, const struct store_history *history, s
 
 static bool fold_part(const void *rules, const struct store_history *history, struct buffer *out)
 {
-    (void)rules;
-    struct collector collector = {0};
+    const struct row_rules *of = rules;
+    struct collector collector = {.apart_from = of == NULL ? 0 : of->tombstones_from};
     return fold_all(history, &collector, out);
 }
 

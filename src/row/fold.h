@@ -9,8 +9,9 @@
  * While a row has spilled cells, folds count no versions, in either key space: a cell that was
  * dropped here because there are enough newer ones could uncover an older value of itself there.
  *
- * Aggregates want neighbouring operands in the order of their versions, as the commit queue writes
- * them: a tombstone cannot take back what was already added up across it. */
+ * A tombstone cannot take back what was already added up across it. So adds become one only as far
+ * as no tombstone can come between them any more: below rules.tombstones_from. From there on they
+ * are kept apart, in either key space, and each version counts once, however often it comes. */
 #ifndef TRESTLE_ROW_FOLD_H
 #define TRESTLE_ROW_FOLD_H
 
@@ -22,8 +23,10 @@
 struct row_rules {
     const struct schema *schema; /* NULL: nothing is collected */
     struct clock *clock;         /* NULL without a schema */
-    /* Whole folds keep tombstones from this version on in rows' records, whatever they have left to
-     * cover: cells that are older may still come, from another cluster. 0: none do. */
+    /* Changes from this version on may still come, from another cluster: whole folds keep such
+     * tombstones in rows' records, whatever they have left to cover, and all folds keep such adds
+     * apart. (Adds that are one already stay so: where it is turned on, it is above all versions
+     * that there are.) 0: none do. */
     uint64_t tombstones_from;
 };
 

@@ -195,6 +195,16 @@ bool fragment_reader_next(struct fragment_reader *reader, struct entry *entry)
     return true;
 }
 
+bool fragment_reader_next_place(struct fragment_reader *reader, struct entry *cell)
+{
+    const struct entry before = *cell;
+    bool is_add = before.kind > ENTRY_CELL;
+    while (fragment_reader_next(reader, cell))
+        if (entry_is_cell(cell->kind) && (!is_add || entry_compare(&before, cell) != 0))
+            return true;
+    return false;
+}
+
 /* Whether the next entry belongs to a family of at least this number. */
 static bool at_family(const struct fragment_reader *reader, uint32_t family)
 {
@@ -245,6 +255,24 @@ bool fragment_has_versions(bytes fragment)
     return has_flag(fragment, HAS_VERSIONS);
 }
 
+bool fragment_has_apart(bytes fragment)
+{
+    return has_flag(fragment, HAS_APART);
+}
+
+bool fragment_is_simple(bytes fragment)
+{
+    return !has_flag(fragment, HAS_MARK | HAS_TOMBSTONES | HAS_APART);
+}
+
+static bool is_in_order(bytes fragment, const struct entry *before, const struct entry *entry)
+{
+    int order = entry_compare(before, entry);
+    bool is_apart = order == 0 && entry->kind > ENTRY_CELL && entry->kind == before->kind &&
+                    entry->version < before->version && fragment_has_apart(fragment);
+    return order < 0 || is_apart;
+}
+
 status fragment_check(bytes fragment)
 {
     struct fragment_reader reader;
@@ -252,7 +280,7 @@ status fragment_check(bytes fragment)
     if (!fragment_reader_start(&reader, fragment))
         return status_make(STATUS_DATA_LOSS, "not a fragment: bad head");
     for (size_t count = 0; fragment_reader_next(&reader, &entry); count++) {
-        if (count > 0 && entry_compare(&before, &entry) >= 0)
+        if (count > 0 && !is_in_order(fragment, &before, &entry))
             return status_make(STATUS_DATA_LOSS, "entry %zu of the fragment is out of order",
                                count);
         before = entry;
@@ -369,7 +397,8 @@ static inline uint8_t *write_entry(struct fragment_writer *writer, uint8_t *tag,
                                       : (uint64_t)entry->end_us - (uint64_t)entry->timestamp_us);
         return at;
     }
-    writer->flags |= writer->has_cell ? HAS_VERSIONS : 0;
+    if (writer->has_cell)
+        writer->flags |= (*tag & SAME_TIMESTAMP) != 0 ? HAS_VERSIONS | HAS_APART : HAS_VERSIONS;
     writer->has_cell = true;
     return write_bytes(at, entry->value);
 }

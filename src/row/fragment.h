@@ -7,6 +7,8 @@
  *
  * Order of entries: the spill mark; the row tombstone; then by family id: the family tombstone,
  * then by qualifier: the column tombstones by rising start, then the cells, newest timestamp first.
+ * At one place there is one entry, but for adds that are kept apart (fold.h): several cells of one
+ * aggregate, the newest version first.
  *
  * Meaning
  *  1. A tombstone with version v covers the cells (of its row, family, or column and timestamp
@@ -83,6 +85,10 @@ bool fragment_reader_start(struct fragment_reader *reader, bytes fragment);
 /* The next entry, its slices pointing into the fragment; false at the end or when it is bad. */
 bool fragment_reader_next(struct fragment_reader *reader, struct entry *entry);
 
+/* The next cell at another place than `cell`, which is that of the call before, or all zeroes.
+ * Marks and tombstones are passed over; of adds that are kept apart the newest stands for all. */
+bool fragment_reader_next_place(struct fragment_reader *reader, struct entry *cell);
+
 /* Skips to the first entry of a family with an id >= `family`. */
 void fragment_reader_seek_family(struct fragment_reader *reader, uint32_t family);
 
@@ -96,6 +102,9 @@ bool fragment_has_spilled(bytes fragment);
 bool fragment_has_mark(bytes fragment);
 bool fragment_has_tombstones(bytes fragment);
 bool fragment_has_versions(bytes fragment); /* several cells in one column */
+bool fragment_has_apart(bytes fragment);    /* several adds at one place */
+/* None of it but perhaps versions: cells alone, each at a place of its own. */
+bool fragment_is_simple(bytes fragment);
 
 /* OK if the whole fragment parses and its entries are in order, each place taken once; else
  * DATA_LOSS that says where. For checks of stored data. */

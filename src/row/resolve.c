@@ -431,8 +431,7 @@ static status resolve(const struct resolve_request *request, bool wants_any, str
                                 .first = out->count,
                                 .wants_any = wants_any};
     bytes record = request->record;
-    bool is_settled =
-        request->spilled == NULL && !fragment_has_mark(record) && !fragment_has_tombstones(record);
+    bool is_settled = request->spilled == NULL && fragment_is_simple(record);
     *too_large = false;
     if (record.size == 0 && request->spilled == NULL)
         return status_ok();

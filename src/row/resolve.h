@@ -37,7 +37,8 @@ struct spill_source {
     /* Moves to the first cell of the family at or after the qualifier. */
     status (*seek)(struct spill_source *source, uint32_t family, bytes qualifier);
     /* The next cell of the row (entry kinds as stored; family and qualifier filled in), or
-     * `*found` false at the row's end. Slices are valid until the next call. */
+     * `*found` false at the row's end. Adds that are kept apart come one after the other. Slices
+     * are valid until the next call. */
     status (*next)(struct spill_source *source, struct entry *entry, bool *found);
 };
 
@@ -67,8 +68,8 @@ status row_resolve(const struct resolve_request *request, struct cell_list *out,
 void spilled_cell_write(struct buffer *out, enum entry_kind kind, uint64_t version, uint64_t after,
                         bytes value);
 
-/* The cell of a spilled record: what a spill_source gives. `*found` false: it was collected.
- * False if the value does not parse. */
+/* The cell of a spilled record: what a spill_source gives. `*found` false: it was collected. Of
+ * adds that are kept apart it is the newest one. False if the value does not parse. */
 bool spilled_cell_read(const struct spill_key *key, bytes value, struct entry *cell, bool *found);
 
 /* Calls `visit` for each cell of the record that a spill moves (all of them), in order, with the

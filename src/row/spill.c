@@ -26,7 +26,7 @@ bool spilled_cell_read(const struct spill_key *key, bytes value, struct entry *c
     cell->family = key->family;
     cell->qualifier = key->qualifier;
     cell->timestamp_us = key->timestamp_us;
-    return entry_is_cell(cell->kind) && reader.at == reader.end;
+    return entry_is_cell(cell->kind) && (reader.at == reader.end || fragment_has_apart(value));
 }
 
 struct spiller {
@@ -65,12 +65,13 @@ static status bad_record(void)
     return status_make(STATUS_DATA_LOSS, "the row's record does not parse");
 }
 
-/* False when something failed; `visit` has left its word in `result`. */
+/* What is apart in the record stays so. False when something failed; `visit` has left its word in
+ * `result`. */
 static bool spill_all(struct spiller *spiller, struct fragment_reader *reader)
 {
     struct entry entry;
     while (fragment_reader_next(reader, &entry))
-        if (!combiner_add(&spiller->combiner, &entry))
+        if (!combiner_add_apart(&spiller->combiner, &entry, 0))
             return false;
     return !reader->is_bad && combiner_finish(&spiller->combiner);
 }
@@ -110,15 +111,13 @@ status row_spill_condemned(bytes record, const struct schema *schema, int64_t no
                            status (*visit)(void *context, const struct entry *range), void *context)
 {
     struct fragment_reader reader;
-    struct entry cell, column = {0};
+    struct entry cell = {0}, column = {0};
     const struct family *family = NULL;
     bool is_cut = false; /* the column's range was found */
     int32_t newer = 0;
     if (!fragment_reader_start(&reader, record))
         return bad_record();
-    while (fragment_reader_next(&reader, &cell)) {
-        if (!entry_is_cell(cell.kind))
-            continue;
+    while (fragment_reader_next_place(&reader, &cell)) {
         if (cell.family != column.family || !bytes_equal(cell.qualifier, column.qualifier)) {
             family = schema_family(schema, cell.family);
             column = cell;
@@ -142,15 +141,13 @@ status row_spill_condemned(bytes record, const struct schema *schema, int64_t no
 status row_find_condemned(bytes record, const struct schema *schema, int64_t now_us, bool *found)
 {
     struct fragment_reader reader;
-    struct entry cell, column = {0};
+    struct entry cell = {0}, column = {0};
     const struct family *family = NULL;
     int32_t newer = 0;
     *found = false;
     if (!fragment_reader_start(&reader, record))
         return bad_record();
-    while (!*found && fragment_reader_next(&reader, &cell)) {
-        if (!entry_is_cell(cell.kind))
-            continue;
+    while (!*found && fragment_reader_next_place(&reader, &cell)) {
         if (cell.family != column.family || !bytes_equal(cell.qualifier, column.qualifier)) {
             family = schema_family(schema, cell.family);
             column = cell;

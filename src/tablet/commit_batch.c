@@ -309,13 +309,14 @@ static bool collect_operands(struct commit_batch *batch, const struct commit *he
 /* One operand out of several; false if that fails, and then they go in one by one. */
 static bool merge_folded(struct commit_batch *batch, const struct commit *head)
 {
+    const struct row_rules rules = {.tombstones_from = batch->tombstones_from};
     struct store_history history = {0};
     if (!collect_operands(batch, head, &history.operand_count))
         return false;
     history.key = record_key(batch, head);
     history.operands = batch->operands;
     buffer_clear(&batch->value);
-    if (!row_fold.part(NULL, &history, &batch->value) || batch->value.failed)
+    if (!row_fold.part(&rules, &history, &batch->value) || batch->value.failed)
         return false;
     store_batch_merge(batch->store_batch, head->keyspace, history.key, buffer_bytes(&batch->value));
     return true;

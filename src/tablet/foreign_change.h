@@ -15,8 +15,9 @@
  *
  * What tombstones cover must be known as long as older cells may still come: folds drop tombstones
  * but for those that row_rules.tombstones_from tells them to keep. And what was added up in an
- * aggregate stays so: a tombstone that comes late takes back none of it, unless it is newer than
- * the last add. */
+ * aggregate stays so, so these keep adds from that version on apart: a tombstone that comes late
+ * covers those that are older, and a change that comes twice adds once. What is older than that
+ * must not come. */
 #ifndef TRESTLE_TABLET_FOREIGN_CHANGE_H
 #define TRESTLE_TABLET_FOREIGN_CHANGE_H
 
@@ -35,7 +36,7 @@ struct foreign_change {
  *
  * Works out what the change, which has its version (fragment_set_version), makes of the row: with
  * the row's lock held, all that was submitted under it applied, and until it is written nothing
- * else of the row's submitted. Applied twice it changes nothing, but for adds. Blocks. DATA_LOSS.
+ * else of the row's submitted. Applied twice it changes nothing. Blocks. DATA_LOSS.
  */
 status foreign_change_prepare(struct keyspace *keyspace, bytes row_key,
                               const struct packed_change *change, const struct row_rules *rules,

@@ -53,6 +53,7 @@ struct purge {
     struct buffer lower;  /* the range of one tombstone */
     struct buffer upper;
     struct buffer scratch;
+    struct buffer operand;
     struct spill_run run;
 };
 
@@ -62,6 +63,7 @@ static void free_purge(struct purge *purge)
     buffer_free(&purge->lower);
     buffer_free(&purge->upper);
     buffer_free(&purge->scratch);
+    buffer_free(&purge->operand);
     spill_run_free(&purge->run);
 }
 
@@ -80,6 +82,31 @@ static status is_covered(struct purge *purge, uint64_t version, bool *covered)
     return status_ok();
 }
 
+/* Adds that are kept apart may be on both sides of the version: the older ones go by an operand
+ * that has the tombstone alone. */
+static status cut_adds(struct purge *purge, uint64_t version)
+{
+    const struct entry tombstone = {.kind = ENTRY_ROW_TOMBSTONE, .version = version};
+    struct fragment_writer writer;
+    if (!fragment_has_apart(store_cursor_value(purge->cursor)))
+        return status_ok();
+    buffer_clear(&purge->operand);
+    fragment_writer_start(&writer, &purge->operand, version);
+    fragment_writer_add(&writer, &tombstone);
+    fragment_writer_finish(&writer);
+    if (!purge->operand.failed)
+        deferred_merge(purge->run.out, store_cursor_key(purge->cursor),
+                       buffer_bytes(&purge->operand));
+    bool failed = purge->operand.failed || purge->run.out->changes.failed;
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+static status keep_or_cut(struct purge *purge, uint64_t version)
+{
+    TRY(spill_run_end(&purge->run, bytes_make(NULL, 0)));
+    return cut_adds(purge, version);
+}
+
 /* Deletes what is older than `version` in the range [lower, upper). */
 static status purge_range(struct purge *purge, uint64_t version)
 {
@@ -95,7 +122,7 @@ static status purge_range(struct purge *purge, uint64_t version)
         if (covered)
             spill_run_extend(&purge->run, store_cursor_key(purge->cursor));
         else
-            TRY(spill_run_end(&purge->run, here));
+            TRY(keep_or_cut(purge, version));
         if (spill_run_is_long(&purge->run) && purge->newest_mark < version)
             return spill_run_end(&purge->run, upper);
         store_cursor_next(purge->cursor);

@@ -53,9 +53,7 @@ static bool is_in_column(const struct collection *c, const struct entry *cell)
 
 static void next_hot(struct collection *c)
 {
-    do
-        c->has_hot = fragment_reader_next(&c->reader, &c->hot);
-    while (c->has_hot && !entry_is_cell(c->hot.kind));
+    c->has_hot = fragment_reader_next_place(&c->reader, &c->hot);
 }
 
 /* The cell under the cursor; those that are folded to nothing already are passed over. */

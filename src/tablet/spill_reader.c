@@ -21,6 +21,7 @@ static status seek(struct spill_source *source, uint32_t family, bytes qualifier
     store_cursor_seek(reader->cursor, buffer_bytes(&reader->key));
     reader->is_positioned = true;
     reader->is_started = true;
+    reader->has_rest = false;
     return status_ok();
 }
 
@@ -34,15 +35,38 @@ static void step(struct spill_reader *reader)
     reader->is_positioned = false;
 }
 
+static status bad_cell(void)
+{
+    return status_make(STATUS_DATA_LOSS, "A spilled cell does not parse");
+}
+
+/* Of adds that are kept apart the newest; the others are in `rest`. */
 static status read_cell(struct spill_reader *reader, struct entry *entry, bool *found)
 {
-    struct spill_key key;
-    if (!spill_key_parse(store_cursor_key(reader->cursor), &reader->scratch, &key))
+    bytes value = store_cursor_value(reader->cursor);
+    if (!spill_key_parse(store_cursor_key(reader->cursor), &reader->scratch, &reader->at))
         return reader->scratch.failed
                    ? status_out_of_memory()
                    : status_make(STATUS_DATA_LOSS, "The key of a spilled cell does not parse");
-    if (!spilled_cell_read(&key, store_cursor_value(reader->cursor), entry, found))
-        return status_make(STATUS_DATA_LOSS, "A spilled cell does not parse");
+    if (!spilled_cell_read(&reader->at, value, entry, found))
+        return bad_cell();
+    reader->has_rest = fragment_has_apart(value);
+    struct entry first;
+    if (reader->has_rest && !(fragment_reader_start(&reader->rest, value) &&
+                              fragment_reader_next(&reader->rest, &first)))
+        return bad_cell();
+    return status_ok();
+}
+
+static status read_rest(struct spill_reader *reader, struct entry *entry, bool *found)
+{
+    *found = fragment_reader_next(&reader->rest, entry);
+    if (reader->rest.is_bad || (*found && !entry_is_cell(entry->kind)))
+        return bad_cell();
+    reader->has_rest = *found;
+    entry->family = reader->at.family;
+    entry->qualifier = reader->at.qualifier;
+    entry->timestamp_us = reader->at.timestamp_us;
     return status_ok();
 }
 
@@ -50,6 +74,8 @@ static status next(struct spill_source *source, struct entry *entry, bool *found
 {
     struct spill_reader *reader = (struct spill_reader *)source;
     *found = false;
+    if (reader->has_rest)
+        TRY(read_rest(reader, entry, found));
     while (!*found) {
         step(reader);
         if (!store_cursor_valid(reader->cursor))
@@ -73,6 +99,7 @@ static void move_to(struct spill_reader *reader, bytes key)
         store_cursor_seek(reader->cursor, key);
     reader->is_started = true;
     reader->is_positioned = false;
+    reader->has_rest = false;
 }
 
 status spill_reader_find(struct spill_reader *reader, uint32_t family, bytes qualifier,

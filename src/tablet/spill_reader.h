@@ -9,10 +9,13 @@ struct spill_reader {
     struct spill_source source; /* its functions fail with no words where `is_missed` is set */
     struct store_cursor *cursor;
     bytes row_key;
-    struct buffer key;     /* that is sought */
-    struct buffer scratch; /* of the key that was read */
-    bool is_positioned;    /* the cursor's entry has not been given yet */
+    struct buffer key;           /* that is sought */
+    struct buffer scratch;       /* of the key that was read */
+    struct spill_key at;         /* that key; its slices are the cursor's and of `scratch` */
+    struct fragment_reader rest; /* of its value: adds that are kept apart */
+    bool is_positioned;          /* the cursor's entry has not been given yet */
     bool is_started;
+    bool has_rest;
     bool is_missed; /* reach STORE_CACHED_ONLY: something was not in memory */
 };
 
