@@ -64,6 +64,7 @@ static bytes instance_prefix(const char *name)
 
 status cluster_check_is_new(struct cluster *cluster, const char *name)
 {
+    DCHECK(check_is_locked(&cluster->admin));
     struct table *standing = index_find(cluster, bytes_of(name));
     if (standing != NULL) {
         table_release(standing);

@@ -52,6 +52,14 @@ static void count(struct cluster *cluster, const struct table *table, int64_t am
         metrics_add(cluster->options.metrics, METRIC_tables, amount);
 }
 
+/* Names rise, and each is there once: for DCHECKs, of the entry there. */
+static bool is_in_place(const struct cluster *cluster, size_t at)
+{
+    struct table *const *tables = cluster->tables;
+    return (at == 0 || strcmp(tables[at - 1]->name, tables[at]->name) < 0) &&
+           (at + 1 == cluster->table_count || strcmp(tables[at]->name, tables[at + 1]->name) < 0);
+}
+
 void index_add(struct cluster *cluster, struct table *table)
 {
     CHECK(cluster->table_count < cluster->table_capacity);
@@ -61,6 +69,7 @@ void index_add(struct cluster *cluster, struct table *table)
     shift(place, place + 1, cluster->table_count - at);
     *place = table;
     cluster->table_count++;
+    DCHECK(is_in_place(cluster, at));
     pthread_rwlock_unlock(&cluster->index_lock);
     count(cluster, table, 1);
 }

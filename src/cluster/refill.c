@@ -12,6 +12,7 @@
  * every row lock held, under which drops are committed. */
 #include "cluster/refill.h"
 
+#include "base/check.h"
 #include "cluster/cluster_private.h"
 #include "row/row_key.h"
 #include "tablet/key_bounds.h"
@@ -322,6 +323,7 @@ void refill_note_drop(struct cluster *cluster, const struct keyspace *keyspace, 
                       bytes to)
 {
     const struct damage_record *record = cluster->refilling.record;
+    DCHECK(row_locks_are_all_held(cluster->locks));
     if (record == NULL || record->keyspace_id != keyspace_id(keyspace))
         return;
     bool begins_before = record->to.size == 0 || bytes_compare(from, record->to) < 0;

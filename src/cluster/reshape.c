@@ -40,6 +40,7 @@ static void swap(const struct catalog_change *change)
 static status commit_swap(struct table *table, enum commit_kind kind,
                           const struct catalog_change *change)
 {
+    DCHECK(check_is_locked(&table->cluster->admin));
     TRY(table_make_room(table));
     struct store_batch *batch = store_batch_create();
     if (batch == NULL)

@@ -4,6 +4,7 @@
  * thousand takes a tenth of a second, and making sixteen takes little more. A spare is named by a
  * record of its own until a table takes it, so that the next start can tell it from what a crash
  * left behind. */
+#include "base/check.h"
 #include "cluster/cluster_private.h"
 #include "cluster/salvage.h"
 
@@ -97,6 +98,7 @@ static bool is_fit(struct cluster *cluster, struct keyspace *keyspace)
 
 status cluster_take_spare(struct cluster *cluster, struct keyspace **out)
 {
+    DCHECK(check_is_locked(&cluster->admin));
     do {
         if (cluster->spare_count == 0)
             TRY(cluster_add_spares(cluster, spares_to_add(cluster)));

@@ -72,6 +72,7 @@ const struct description *table_description(const struct table *table)
 
 void table_publish(struct table *table, struct description *description)
 {
+    DCHECK(description->generation > newest(table)->generation);
     description->older = newest(table);
     atomic_store_explicit(&table->description, description, memory_order_release);
     pthread_mutex_lock(&table->map_lock);
@@ -304,6 +305,19 @@ size_t table_tablet_count(struct table *table)
     return count;
 }
 
+/* Without hole or overlap; for DCHECKs. */
+static bool covers_all_keys(const struct table *table)
+{
+    bytes end = bytes_make(NULL, 0);
+    for (size_t i = 0; i < table->tablet_count; i++) {
+        const struct tablet *tablet = table->tablets[i];
+        if (!bytes_equal(tablet->start, end) || (i > 0 && end.size == 0))
+            return false;
+        end = tablet->end;
+    }
+    return end.size == 0;
+}
+
 void table_swap_tablets(struct table *table, struct tablet *const *old, size_t old_count,
                         struct tablet *const *fresh, size_t count)
 {
@@ -320,6 +334,7 @@ void table_swap_tablets(struct table *table, struct tablet *const *old, size_t o
     memmove(place + count, place + old_count, behind * sizeof(*place));
     memcpy(place, fresh, count * sizeof(*place));
     table->tablet_count += count - old_count;
+    DCHECK(covers_all_keys(table));
     pthread_mutex_unlock(&table->map_lock);
     for (size_t i = 0; i < old_count; i++)
         tablet_release(old[i]);

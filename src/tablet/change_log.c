@@ -266,6 +266,7 @@ void change_log_append(struct change_log *log, struct store_batch *batch, uint64
                        bytes entry)
 {
     struct sequence_key key = key_of(first_sequence);
+    DCHECK(first_sequence > atomic_load(&log->newest));
     store_batch_put(batch, log->keyspace, key_bytes(&key), entry);
     log->added_bytes += sizeof key + entry.size;
 }

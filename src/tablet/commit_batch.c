@@ -6,6 +6,7 @@
 #include "row/resolve.h"
 #include "row/row_key.h"
 #include "tablet/foreign_change.h"
+#include "tablet/row_locks.h"
 #include "tablet/tablet.h"
 
 #include <stdlib.h>
@@ -202,10 +203,16 @@ static bool is_in_tablet(const struct commit *commit)
     return tablet == NULL || (!tablet->is_former && tablet_contains(tablet, commit->row_key));
 }
 
+static bool has_own_hash(const struct commit *commit)
+{
+    return commit->row_hash == row_lock_hash(keyspace_id(commit->keyspace), commit->row_key);
+}
+
 /* There is room for it. */
 static void gather(struct commit_batch *batch, struct commit *commit)
 {
     DCHECK(is_in_tablet(commit));
+    DCHECK(has_own_hash(commit));
     commit->next_of_row = NULL;
     commit->last_of_row = commit;
     commit->is_folded = commit->record.size > 0;

@@ -239,3 +239,8 @@ void row_locks_release_all(struct row_locks *locks, uint64_t sequence)
     }
     pthread_mutex_unlock(&locks->all_lock);
 }
+
+bool row_locks_are_all_held(struct row_locks *locks)
+{
+    return check_is_locked(&locks->all_lock);
+}
