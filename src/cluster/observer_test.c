@@ -3,7 +3,8 @@
  * deleted and comes back and another comes and ends, the server killed again and again.
  *
  *     observer_test [CYCLES] [CHANGES] [SEED]      default 4 cycles of 300 changes
- *     observer_test 200 5000                       the long form: a million
+ *     observer_test 50 20000                       the long form: a million; with TRESTLE_LONG=all
+ *                                                  the default
  *
  * The observer keeps a feed: for each commit a row of another table, in the commit's own batch. So
  * after a kill the feed must have
@@ -752,6 +753,11 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_change_is_seen_once_and_in_order),
     };
+    const char *is_long = getenv("TRESTLE_LONG");
+    if (is_long != NULL && strcmp(is_long, "all") == 0) {
+        run.cycles = 50;
+        run.changes = 20000;
+    }
     if (argc > 1)
         run.cycles = (unsigned)strtoul(argv[1], NULL, 10);
     if (argc > 2)
