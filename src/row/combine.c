@@ -205,7 +205,6 @@ static void replace_pending(struct combiner *combiner, const struct entry *entry
 {
     combiner->pending = *entry;
     combiner->is_sketching = false;
-    combiner->is_compound = combiner->apart_count > 0;
 }
 
 static bool grow_apart(struct combiner *combiner)

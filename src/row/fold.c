@@ -89,6 +89,12 @@ static bool merge(const bytes *fragments, size_t count, uint64_t apart_from,
 
 /* --- what a fold writes --- */
 
+struct place {
+    uint32_t family;
+    bytes qualifier;
+    int64_t timestamp_us;
+};
+
 struct collector {
     struct fragment_writer writer;
     uint64_t apart_from; /* 0: no adds are kept apart */
@@ -107,9 +113,11 @@ struct collector {
     const struct gc_rule *gc;
     bool family_was_dropped;
     bytes qualifier;
-    int32_t newer;     /* cells of the column before this one */
-    struct entry last; /* cell, if adds are kept apart; all zeroes: none */
+    int32_t newer; /* cells of the column before this one */
+    /* where adds are kept apart: the last one */
+    bool has_last;
     bool kept_last;
+    struct place last;
 };
 
 static void enter_family(struct collector *collector, uint32_t family)
@@ -163,12 +171,20 @@ static bool collect(void *context, const struct entry *entry)
     return true;
 }
 
+static bool is_at(const struct place *place, const struct entry *cell)
+{
+    return cell->family == place->family && cell->timestamp_us == place->timestamp_us &&
+           bytes_equal(cell->qualifier, place->qualifier);
+}
+
 /* The adds of one place, which are kept apart, go together, and count as one cell. */
 static bool keeps_add(struct collector *collector, const struct entry *cell)
 {
-    if (collector->last.kind != cell->kind || entry_compare(&collector->last, cell) != 0)
+    if (!collector->has_last || !is_at(&collector->last, cell))
         collector->kept_last = !collects(collector, cell);
-    collector->last = *cell;
+    collector->has_last = true;
+    collector->last = (struct place){
+        .family = cell->family, .qualifier = cell->qualifier, .timestamp_us = cell->timestamp_us};
     return collector->kept_last;
 }
 
