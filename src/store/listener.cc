@@ -57,7 +57,7 @@ class listener final : public rocksdb::EventListener {
     }
 
     /* Not OnFlushBegin: that is told, and no end of it, also of a flush for which another one has
-     * taken all that there was. */
+     * taken all that there was (listener_test.cc). */
     void OnTableFileCreationStarted(const rocksdb::TableFileCreationBriefInfo &info) override
     {
         if (info.reason == rocksdb::TableFileCreationReason::kFlush)
