@@ -464,6 +464,7 @@ class large_work {
     bool is_crowded(const std::string &keyspace);
 
     struct store *const store;
+    const struct log *const log;
     void (*const listener)(void *, enum store_large_work);
     void *const context;
     const uint64_t most;               /* bytes of a value */

@@ -28,6 +28,7 @@ class starting_keyspace {
     explicit starting_keyspace(keyspace *keyspace_) : at(keyspace_) { look(); }
 
     bool has_large_values() const { return is_level0_large; }
+    size_t left() const { return level0().size(); }
     uint64_t largest() const { return largest_seen; } /* bytes of a value, as tables say; or 0 */
 
     /* False if nothing is left to do, or if it could not be done. There are large values. */
@@ -104,6 +105,14 @@ class starting_keyspace {
     bool is_level0_large = false;
 };
 
+/* It may take minutes, before the server says that it serves. */
+void tell(const struct log *log, size_t left)
+{
+    const log_field fields[] = {{"left", log_field::LOG_FIELD_INT, {nullptr, 0}, (int64_t)left},
+                                {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0}};
+    log_write(log, LOG_INFO, "a table of large values is compacted before the start", fields);
+}
+
 status refuse(uint64_t size, uint64_t most)
 {
     return status_make(
@@ -127,6 +136,7 @@ status large_work::settle()
                 continue;
             keyspace_expect_large(each.get());
             for (bool is_more = true; is_more;) {
+                tell(log, start.left());
                 begin(""); /* RocksDB does not tell of what it was asked for so */
                 is_more = start.compact_oldest();
                 end();

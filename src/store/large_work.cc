@@ -51,8 +51,8 @@ bool has_large_values(const rocksdb::TableProperties &table)
 }
 
 large_work::large_work(struct store *store_, const store_options *options)
-    : store(store_), listener(options->on_large_work), context(options->large_work_context),
-      most(options->large_value_bytes)
+    : store(store_), log(options->log), listener(options->on_large_work),
+      context(options->large_work_context), most(options->large_value_bytes)
 {
 }
 
