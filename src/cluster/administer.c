@@ -269,14 +269,13 @@ static status make_schema(const struct table_info *now, const struct table_chang
 /* A changed table's commit. */
 struct revision {
     struct catalog_change change;
-    struct table *table;
     struct description *description;
 };
 
 static void publish(const struct catalog_change *change)
 {
     const struct revision *revision = (const struct revision *)(const void *)change;
-    table_publish(revision->table, revision->description);
+    table_publish(change->tables[0], revision->description);
 }
 
 static status commit_change(struct table *table, struct description *description,
@@ -286,7 +285,6 @@ static status commit_change(struct table *table, struct description *description
                                                  .tables = &table,
                                                  .table_count = 1,
                                                  .schema = description->schema},
-                                      .table = table,
                                       .description = description};
     return cluster_write_change(table->cluster, COMMIT_CHANGE_TABLE, batch, &revision.change);
 }
@@ -316,7 +314,8 @@ static status apply_change(struct table *table, const struct table_info *now,
                                   .schema = schema,
                                   .deletion_protection = change->deletion_protection,
                                   .extra = change->extra,
-                                  .records_deletions = table_description(table)->records_deletions};
+                                  .records_deletions =
+                                      table_description(table)->without_rules != NULL};
     struct description *description;
     TRY(description_create(cluster, &record, &description));
     status s = record_change(table, &record, description, change->also);

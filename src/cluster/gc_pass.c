@@ -215,7 +215,7 @@ static status plan_pass(struct table *table)
         gc->rows_written != gc->rows_written_before || gc->generation != gc->generation_before;
     bool has_rules = schema->has_count_rules || schema->has_lost_families;
     gc->compacts = schema->has_age_rules || (is_new && has_rules);
-    gc->records = gc->compacts && description->records_deletions;
+    gc->records = gc->compacts && description->without_rules != NULL;
     gc->tends_rows = gc->records || (gc->compacts && schema->has_count_rules);
     if (is_new && !gc->tends_rows)
         TRY(has_spilled_cells(table, &gc->tends_rows));

@@ -43,7 +43,6 @@ status description_create(struct cluster *cluster, const struct table_record *re
         .tombstones_from = cluster->options.tombstones_from};
     description->generation = record->generation;
     description->deletion_protection = record->deletion_protection;
-    description->records_deletions = record->records_deletions;
     description->extra = bytes_make(description + 1, record->extra.size);
     if (record->extra.size > 0)
         memcpy(description + 1, record->extra.data, record->extra.size);
@@ -98,7 +97,7 @@ struct table_record table_record_of(const struct table *table)
                                  .deletion_protection = description->deletion_protection,
                                  .extra = description->extra,
                                  .deleted_us = table->deleted_us,
-                                 .records_deletions = description->records_deletions};
+                                 .records_deletions = description->without_rules != NULL};
 }
 
 struct tablet_record tablet_record_of(const struct table *table, const struct tablet *tablet)

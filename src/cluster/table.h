@@ -31,13 +31,12 @@
 struct description {
     struct description *older;
     struct schema *schema;
-    struct schema *without_rules; /* NULL, unless `records_deletions` */
-    struct row_rules rules;       /* what the keyspaces' folds look at: by which they may collect */
+    /* Of a table whose deletions are recorded (docs/internals/deletions.md); else NULL. */
+    struct schema *without_rules;
+    struct row_rules rules; /* what the keyspaces' folds look at: by which they may collect */
     uint64_t generation;
     bool deletion_protection;
-    bool
-        records_deletions; /* what `schema` condemns goes by commits: docs/internals/deletions.md */
-    bytes extra;           /* behind the structure */
+    bytes extra; /* behind the structure */
 };
 
 /* Where the background pass of garbage collection is; only maintenance touches this. */

@@ -13,11 +13,11 @@ void show_place_findings(const struct design_table *table, const char *file, str
  * map has SHOW_ROWS rows of characters at most, and a column for each minute; the other are
  * members of an object that go on after others. */
 enum { SHOW_ROWS = 24 };
+void show_text(const struct design_table *table, const struct load *load, struct buffer *out);
+void show_json(const struct design_table *table, const struct load *load, struct buffer *out);
+
 /* What each kind of access to a kind of Datastore is; of it no map is shown. */
 void show_kind_text(const struct design_kind *kind, struct buffer *out);
 void show_kind_json(const struct design_kind *kind, struct buffer *out);
-
-void show_text(const struct design_table *table, const struct load *load, struct buffer *out);
-void show_json(const struct design_table *table, const struct load *load, struct buffer *out);
 
 #endif

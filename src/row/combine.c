@@ -265,7 +265,7 @@ static bool unite(struct combiner *combiner, const struct entry *entry)
         return begin_older(combiner, entry);
     else if (entry->kind == pending->kind && entry->kind == ENTRY_HLL)
         return unite_sketches(combiner, entry);
-    else if (entry->kind == pending->kind && entry->kind > ENTRY_CELL)
+    else if (entry->kind == pending->kind && entry_is_add(entry->kind))
         return unite_numbers(combiner, entry);
     else if (entry->version > pending->version)
         replace_pending(combiner, entry);
@@ -316,7 +316,7 @@ bool combiner_add(struct combiner *combiner, const struct entry *entry)
 
 bool combiner_add_apart(struct combiner *combiner, const struct entry *entry, uint64_t from)
 {
-    if (entry->kind <= ENTRY_CELL || entry->kind > ENTRY_HLL || entry->version < from)
+    if (!entry_is_add(entry->kind) || entry->version < from)
         return combiner_add(combiner, entry);
     bool is_same_place = is_at_pending(combiner, entry);
     if (!is_same_place) {

@@ -192,7 +192,7 @@ static bool keeps_add(struct collector *collector, const struct entry *cell)
 static bool collect_apart(void *context, const struct entry *entry)
 {
     struct collector *collector = context;
-    bool is_add = collector->is_whole && entry->kind > ENTRY_CELL && entry->kind <= ENTRY_HLL;
+    bool is_add = collector->is_whole && entry_is_add(entry->kind);
     if (is_add ? keeps_add(collector, entry) : keeps(collector, entry))
         fragment_writer_add(&collector->writer, entry);
     return true;

@@ -198,7 +198,7 @@ bool fragment_reader_next(struct fragment_reader *reader, struct entry *entry)
 bool fragment_reader_next_place(struct fragment_reader *reader, struct entry *cell)
 {
     const struct entry before = *cell;
-    bool is_add = before.kind > ENTRY_CELL;
+    bool is_add = entry_is_add(before.kind);
     while (fragment_reader_next(reader, cell))
         if (entry_is_cell(cell->kind) && (!is_add || entry_compare(&before, cell) != 0))
             return true;
@@ -268,7 +268,7 @@ bool fragment_is_simple(bytes fragment)
 static bool is_in_order(bytes fragment, const struct entry *before, const struct entry *entry)
 {
     int order = entry_compare(before, entry);
-    bool is_apart = order == 0 && entry->kind > ENTRY_CELL && entry->kind == before->kind &&
+    bool is_apart = order == 0 && entry_is_add(entry->kind) && entry->kind == before->kind &&
                     entry->version < before->version && fragment_has_apart(fragment);
     return order < 0 || is_apart;
 }

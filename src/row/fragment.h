@@ -48,6 +48,12 @@ static inline bool entry_is_cell(enum entry_kind kind)
     return kind >= ENTRY_CELL && kind <= ENTRY_HLL;
 }
 
+/* Whether it adds to what there is: one of an aggregate. */
+static inline bool entry_is_add(enum entry_kind kind)
+{
+    return kind > ENTRY_CELL && kind <= ENTRY_HLL;
+}
+
 struct entry {
     enum entry_kind kind;
     uint32_t family;      /* 0: mark, row tombstone */

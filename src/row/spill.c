@@ -107,25 +107,36 @@ static bool condemns_older(const struct gc_rule *gc, const struct entry *cell, i
            !gc_condemns(gc, cell->timestamp_us - 1, 0, now_us);
 }
 
+/* Where a walk over cells is: in which column, and how many of its cells it has passed. */
+struct place {
+    const struct family *family; /* NULL: of none that there is */
+    struct entry column;
+    int32_t newer;
+};
+
+/* Whether the cell is the first of another column, which the walk is in then. */
+static bool enter_column(struct place *at, const struct schema *schema, const struct entry *cell)
+{
+    if (cell->family == at->column.family && bytes_equal(cell->qualifier, at->column.qualifier))
+        return false;
+    *at = (struct place){.family = schema_family(schema, cell->family), .column = *cell};
+    return true;
+}
+
 status row_spill_condemned(bytes record, const struct schema *schema, int64_t now_us,
                            status (*visit)(void *context, const struct entry *range), void *context)
 {
     struct fragment_reader reader;
-    struct entry cell = {0}, column = {0};
-    const struct family *family = NULL;
+    struct entry cell = {0};
+    struct place at = {0};
     bool is_cut = false; /* the column's range was found */
-    int32_t newer = 0;
     if (!fragment_reader_start(&reader, record))
         return bad_record();
     while (fragment_reader_next_place(&reader, &cell)) {
-        if (cell.family != column.family || !bytes_equal(cell.qualifier, column.qualifier)) {
-            family = schema_family(schema, cell.family);
-            column = cell;
+        if (enter_column(&at, schema, &cell))
             is_cut = false;
-            newer = 0;
-        }
-        newer++;
-        if (is_cut || family == NULL || !condemns_older(family->gc, &cell, newer, now_us))
+        at.newer++;
+        if (is_cut || at.family == NULL || !condemns_older(at.family->gc, &cell, at.newer, now_us))
             continue;
         is_cut = true;
         struct entry range = {.kind = ENTRY_COLUMN_TOMBSTONE,
@@ -141,19 +152,15 @@ status row_spill_condemned(bytes record, const struct schema *schema, int64_t no
 status row_find_condemned(bytes record, const struct schema *schema, int64_t now_us, bool *found)
 {
     struct fragment_reader reader;
-    struct entry cell = {0}, column = {0};
-    const struct family *family = NULL;
-    int32_t newer = 0;
+    struct entry cell = {0};
+    struct place at = {0};
     *found = false;
     if (!fragment_reader_start(&reader, record))
         return bad_record();
     while (!*found && fragment_reader_next_place(&reader, &cell)) {
-        if (cell.family != column.family || !bytes_equal(cell.qualifier, column.qualifier)) {
-            family = schema_family(schema, cell.family);
-            column = cell;
-            newer = 0;
-        }
-        *found = family != NULL && gc_condemns(family->gc, cell.timestamp_us, newer++, now_us);
+        (void)enter_column(&at, schema, &cell);
+        *found =
+            at.family != NULL && gc_condemns(at.family->gc, cell.timestamp_us, at.newer++, now_us);
     }
     return reader.is_bad ? bad_record() : status_ok();
 }

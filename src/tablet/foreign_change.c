@@ -29,23 +29,6 @@ static status bad_change(void)
     return status_make(STATUS_DATA_LOSS, "a row's record, or a change of it, does not parse");
 }
 
-static status write_tombstones(bytes fragment, struct buffer *out)
-{
-    struct fragment_reader reader;
-    struct fragment_writer writer;
-    struct entry entry;
-    if (!fragment_reader_start(&reader, fragment))
-        return bad_change();
-    fragment_writer_start(&writer, out, reader.base_version);
-    while (fragment_reader_next(&reader, &entry))
-        if (entry.kind != ENTRY_SPILL_MARK && !entry_is_cell(entry.kind))
-            fragment_writer_add(&writer, &entry);
-    fragment_writer_finish(&writer);
-    if (reader.is_bad)
-        return bad_change();
-    return out->failed ? status_out_of_memory() : status_ok();
-}
-
 /* Whether the record has the add, which was delivered before. */
 static bool has_add(bytes record, const struct entry *add)
 {
@@ -60,9 +43,21 @@ static bool has_add(bytes record, const struct entry *add)
     return false;
 }
 
-/* The change's cells, but for adds that the record has: as overflowed ones they would count once
- * more. */
-static status write_cells(bytes record, bytes fragment, struct buffer *out)
+static bool is_tombstone(bytes record, const struct entry *entry)
+{
+    (void)record;
+    return entry->kind != ENTRY_SPILL_MARK && !entry_is_cell(entry->kind);
+}
+
+/* A cell, but for adds that the record has: as overflowed ones they would count once more. */
+static bool is_new_cell(bytes record, const struct entry *entry)
+{
+    return entry_is_cell(entry->kind) && !(entry_is_add(entry->kind) && has_add(record, entry));
+}
+
+/* Those of the fragment's entries that are wanted. */
+static status write_part(bytes fragment, bool (*wants)(bytes record, const struct entry *entry),
+                         bytes record, struct buffer *out)
 {
     struct fragment_reader reader;
     struct fragment_writer writer;
@@ -71,7 +66,7 @@ static status write_cells(bytes record, bytes fragment, struct buffer *out)
         return bad_change();
     fragment_writer_start(&writer, out, reader.base_version);
     while (fragment_reader_next(&reader, &entry))
-        if (entry.kind == ENTRY_CELL || (entry_is_cell(entry.kind) && !has_add(record, &entry)))
+        if (wants(record, &entry))
             fragment_writer_add(&writer, &entry);
     fragment_writer_finish(&writer);
     if (reader.is_bad)
@@ -170,11 +165,11 @@ static status take_apart(bytes record, const struct packed_change *change, uint6
 {
     bytes fragment = buffer_bytes(&change->fragment);
     if (record.size > 0)
-        TRY(write_tombstones(record, &o->above));
+        TRY(write_part(record, is_tombstone, record, &o->above));
     else
         write_nothing(&o->above);
-    TRY(write_cells(record, fragment, &o->cells));
-    TRY(write_tombstones(fragment, &o->tombstones));
+    TRY(write_part(fragment, is_new_cell, record, &o->cells));
+    TRY(write_part(fragment, is_tombstone, record, &o->tombstones));
     write_big_cells(change, version, &o->big);
     write_mark(record, version, &o->mark);
     bool failed = o->above.failed || o->big.failed || o->mark.failed;
