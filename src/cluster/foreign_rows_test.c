@@ -409,11 +409,7 @@ static void run_history(struct history *h, size_t count)
         free(h->from[i].changes);
 }
 
-static struct {
-    unsigned histories;
-    unsigned changes;
-    uint64_t seed;
-} run = {.histories = 3, .changes = 240, .seed = 1};
+static struct test_run run = {.rounds = 3, .changes = 240, .seed = 1};
 
 static struct history new_history(unsigned number, bool assumes_rising)
 {
@@ -432,7 +428,7 @@ static void late_and_doubled_changes_come_to_what_their_versions_say(void **stat
 {
     size_t evaluations = 0;
     (void)state;
-    for (unsigned i = 0; i < run.histories; i++) {
+    for (unsigned i = 0; i < run.rounds; i++) {
         struct history h = new_history(i, false);
         run_history(&h, run.changes / CLUSTERS);
         evaluations += h.evaluations;
@@ -441,7 +437,7 @@ static void late_and_doubled_changes_come_to_what_their_versions_say(void **stat
             compare(&h, row);
         cluster_fixture_destroy(h.f);
     }
-    print_message("# %u histories, %zu evaluations, seed %llu\n", run.histories, evaluations,
+    print_message("# %u histories, %zu evaluations, seed %llu\n", run.rounds, evaluations,
                   (unsigned long long)run.seed);
 }
 
@@ -462,11 +458,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(late_and_doubled_changes_come_to_what_their_versions_say),
         cmocka_unit_test(assuming_that_versions_rise_comes_out_wrong),
     };
-    if (argc > 1)
-        run.histories = (unsigned)strtoul(argv[1], NULL, 10);
-    if (argc > 2)
-        run.changes = (unsigned)strtoul(argv[2], NULL, 10);
-    if (argc > 3)
-        run.seed = strtoull(argv[3], NULL, 10);
+    take_test_run(&run, argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

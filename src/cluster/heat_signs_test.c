@@ -2,38 +2,14 @@
  * up. Each load is held against the sentence, the matrix and the hot tablets. */
 #include "cluster/heat_signs.h"
 
-#include "base/testing_clock.h"
 #include "cluster/heat_matrix.h"
-#include "cluster/testing.h"
+#include "cluster/heat_testing.h"
 
-static struct turned_clock hands = {.clock = TURNED_CLOCK};
-
-#define MINUTE_US (INT64_C(60) * 1000000)
-#define BEGIN_US  (INT64_C(1763800000) * 1000000) /* in November 2025 */
+#define SIGNS_BEGIN_US (INT64_C(1763800000) * 1000000) /* in November 2025 */
 
 static int setup(void **state)
 {
-    struct cluster_fixture *f = cluster_fixture_create(NULL);
-    hands.now_us = BEGIN_US;
-    f->options.clock = &hands.clock;
-    f->options.heat_window_us = MINUTE_US;
-    f->options.maintenance_by_hand = true;
-    f->options.balance = false;
-    reopen_test_cluster(f);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    cluster_fixture_destroy(*state);
-    return 0;
-}
-
-static void pass(struct cluster_fixture *f, int64_t us)
-{
-    hands.now_us += us;
-    maintenance_run_once(f->cluster->maintenance);
+    return setup_windows_at(state, SIGNS_BEGIN_US);
 }
 
 static void write_row(struct cluster_fixture *f, const char *format, unsigned number)
@@ -137,7 +113,7 @@ static void assert_hot_tablet(struct cluster_fixture *f, int64_t from_us, const 
 static int setup_short_minute(void **state)
 {
     struct cluster_fixture *f = cluster_fixture_create(NULL);
-    hands.now_us = BEGIN_US;
+    hands.now_us = SIGNS_BEGIN_US;
     f->options.clock = &hands.clock;
     f->options.heat_window_us = 10;
     f->options.maintenance_by_hand = true;
@@ -313,7 +289,7 @@ static struct signs signs_of(struct cluster_fixture *f, struct heat_entry *entri
 {
     bytes borders[] = {bytes_of("b"), bytes_of("c"), bytes_of("d")};
     struct heat_record heat = {
-        .until_us = BEGIN_US, .cpu_percent = cpu_percent, .count = count, .entries = entries};
+        .until_us = SIGNS_BEGIN_US, .cpu_percent = cpu_percent, .count = count, .entries = entries};
     struct heat_ranges *data;
     struct signs signs;
     assert_ok(heat_ranges_create(borders, 3, &data));
@@ -359,7 +335,7 @@ static void too_few_ranges_are_told(void **state)
     for (unsigned i = 0; i < 2600; i++)
         write_row(f, "order/%05u", i % 20);
     hands.now_us += MINUTE_US / 2; /* and nobody chooses ranges */
-    const struct signs signs = signs_since(f, BEGIN_US);
+    const struct signs signs = signs_since(f, SIGNS_BEGIN_US);
     assert_int_equal(only_of(&signs, HEAT_SIGN_FEW_RANGES)->start.size, 0);
     pass(f, MINUTE_US);
     const int64_t from_us = hands.now_us;
@@ -373,19 +349,21 @@ static void too_few_ranges_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_hot_prefix_is_named, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_sequence_is_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_hot_prefix_is_named, setup, teardown_windows),
+        cmocka_unit_test_setup_teardown(a_sequence_is_named, setup, teardown_windows),
         cmocka_unit_test_setup_teardown(a_load_in_the_order_of_keys_is_most_of_the_data, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(keys_that_begin_with_a_time_are_named, setup, teardown),
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(keys_that_begin_with_a_time_are_named, setup,
+                                        teardown_windows),
         cmocka_unit_test_setup_teardown(the_hot_tablet_is_where_the_load_is, setup_short_minute,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(an_even_load_is_no_sign, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_hot_row_is_named, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_few_requests_are_no_sign, setup, teardown),
-        cmocka_unit_test_setup_teardown(reads_that_take_the_machine_are_named, setup, teardown),
-        cmocka_unit_test_setup_teardown(large_rows_are_named, setup, teardown),
-        cmocka_unit_test_setup_teardown(too_few_ranges_are_told, setup, teardown),
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(an_even_load_is_no_sign, setup, teardown_windows),
+        cmocka_unit_test_setup_teardown(a_hot_row_is_named, setup, teardown_windows),
+        cmocka_unit_test_setup_teardown(a_few_requests_are_no_sign, setup, teardown_windows),
+        cmocka_unit_test_setup_teardown(reads_that_take_the_machine_are_named, setup,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(large_rows_are_named, setup, teardown_windows),
+        cmocka_unit_test_setup_teardown(too_few_ranges_are_told, setup, teardown_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

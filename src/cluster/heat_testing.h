@@ -12,10 +12,10 @@ static struct turned_clock hands = {.clock = TURNED_CLOCK};
 #define DAY_US    (24 * HOUR_US)
 #define BEGIN_US  (50 * 365 * DAY_US) /* at a full hour */
 
-static inline int setup_windows(void **state)
+static inline int setup_windows_at(void **state, int64_t now_us)
 {
     struct cluster_fixture *f = cluster_fixture_create(NULL);
-    hands.now_us = BEGIN_US;
+    hands.now_us = now_us;
     f->options.clock = &hands.clock;
     f->options.heat_window_us = MINUTE_US;
     f->options.maintenance_by_hand = true;
@@ -24,6 +24,11 @@ static inline int setup_windows(void **state)
     maintenance_run_once(f->cluster->maintenance);
     *state = f;
     return 0;
+}
+
+static inline int setup_windows(void **state)
+{
+    return setup_windows_at(state, BEGIN_US);
 }
 
 static inline int teardown_windows(void **state)

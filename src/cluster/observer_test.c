@@ -683,11 +683,7 @@ static void run_child(const char *directory, struct shared *shared, unsigned cyc
 
 /* --- the parent --- */
 
-static struct {
-    unsigned cycles;
-    unsigned changes; /* of a cycle, at most */
-    uint64_t seed;
-} run = {.cycles = 4, .changes = 300, .seed = 1};
+static struct test_run run = {.rounds = 4, .changes = 300, .seed = 1};
 
 static uint64_t count_acks(int acks, uint64_t limit)
 {
@@ -737,12 +733,12 @@ static void every_change_is_seen_once_and_in_order(void **state)
     uint64_t random = run.seed, changes = 0;
     for (unsigned i = 0; i < WRITERS; i++)
         shared->writers[i].random = run.seed * WRITERS + i;
-    for (unsigned cycle = 0; cycle < run.cycles; cycle++)
+    for (unsigned cycle = 0; cycle < run.rounds; cycle++)
         run_cycle(directory, shared, cycle, run.changes / 2 + next_random(&random) % run.changes);
-    run_cycle(directory, shared, run.cycles, 1); /* the last check */
+    run_cycle(directory, shared, run.rounds, 1); /* the last check */
     for (unsigned i = 0; i < WRITERS; i++)
         changes += atomic_load(&shared->writers[i].acknowledged);
-    print_message("# %u kills, %llu changes, seed %llu\n", run.cycles + 1,
+    print_message("# %u kills, %llu changes, seed %llu\n", run.rounds + 1,
                   (unsigned long long)changes, (unsigned long long)run.seed);
     munmap(shared, sizeof *shared);
     remove_test_directory(directory);
@@ -755,14 +751,9 @@ int main(int argc, char **argv)
     };
     const char *is_long = getenv("TRESTLE_LONG");
     if (is_long != NULL && strcmp(is_long, "all") == 0) {
-        run.cycles = 50;
+        run.rounds = 50;
         run.changes = 20000;
     }
-    if (argc > 1)
-        run.cycles = (unsigned)strtoul(argv[1], NULL, 10);
-    if (argc > 2)
-        run.changes = (unsigned)strtoul(argv[2], NULL, 10);
-    if (argc > 3)
-        run.seed = strtoull(argv[3], NULL, 10);
+    take_test_run(&run, argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

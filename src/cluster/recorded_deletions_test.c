@@ -493,17 +493,13 @@ static void assert_nothing_condemned_is_left(struct history *h)
 
 static const struct gc_rule *const rules[] = {&age, &two_versions, &either, &both};
 
-static struct {
-    unsigned histories;
-    unsigned changes;
-    uint64_t seed;
-} run = {.histories = 4, .changes = 200, .seed = 1};
+static struct test_run run = {.rounds = 4, .changes = 200, .seed = 1};
 
 static void observed_commits_come_to_what_is_read(void **state)
 {
     size_t evaluations = 0, collected = 0;
     (void)state;
-    for (unsigned i = 0; i < run.histories; i++) {
+    for (unsigned i = 0; i < run.rounds; i++) {
         struct history h;
         begin(&h, rules[i % 4], true, run.seed * 1000 + i);
         run_history(&h, run.changes);
@@ -515,7 +511,7 @@ static void observed_commits_come_to_what_is_read(void **state)
     }
     assert_true(collected > 0);
     print_message("# %u histories, %zu evaluations, %zu commits that collect, seed %llu\n",
-                  run.histories, evaluations, collected, (unsigned long long)run.seed);
+                  run.rounds, evaluations, collected, (unsigned long long)run.seed);
 }
 
 static void unrecorded_deletions_are_not_observed(void **state)
@@ -597,11 +593,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_commit_names_the_oldest_cells_of_a_column),
         cmocka_unit_test(it_stays_so_when_the_table_is_changed),
     };
-    if (argc > 1)
-        run.histories = (unsigned)strtoul(argv[1], NULL, 10);
-    if (argc > 2)
-        run.changes = (unsigned)strtoul(argv[2], NULL, 10);
-    if (argc > 3)
-        run.seed = strtoull(argv[3], NULL, 10);
+    take_test_run(&run, argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

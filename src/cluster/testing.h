@@ -11,6 +11,7 @@
 
 #include <ftw.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { FAMILY_F = 1, FAMILY_G = 2, FAMILY_SUM = 3 };
@@ -307,6 +308,23 @@ static inline void merge_at(struct cluster_fixture *f, const char *key)
     assert_ok(reshape_merge(f->table, left, right));
     tablet_release(left);
     tablet_release(right);
+}
+
+/* How much a test of random histories does: as its command line has it, in this order. */
+struct test_run {
+    unsigned rounds;  /* histories, or lives of a server */
+    unsigned changes; /* of each, about */
+    uint64_t seed;
+};
+
+static inline void take_test_run(struct test_run *run, int argc, char **argv)
+{
+    if (argc > 1)
+        run->rounds = (unsigned)strtoul(argv[1], NULL, 10);
+    if (argc > 2)
+        run->changes = (unsigned)strtoul(argv[2], NULL, 10);
+    if (argc > 3)
+        run->seed = strtoull(argv[3], NULL, 10);
 }
 
 #endif
