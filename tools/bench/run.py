@@ -40,6 +40,7 @@ def default_page(options):
     yield "## In short"
     yield ""
     yield from page.goals_met(goals)
+    yield from small_rows.machine(collected)
     yield ""
     yield from small_rows.headline(collected)
     yield ""

@@ -142,6 +142,22 @@ def explanation(options):
     )
 
 
+# Of the emulator, point reads of one cell per CPU second, on the machine of the goals: the page of
+# 2026-11-21.
+EMULATOR_WHERE_GOALS_WERE_SET = 34_917
+
+
+def machine(collected):
+    """How fast the processors were beside those of the goals, which are rates."""
+    if collected.of("emulator", 1, "read"):
+        yield ""
+        yield (
+            "Goals in rows per second were set on a machine where the emulator answered "
+            f"{number(EMULATOR_WHERE_GOALS_WERE_SET)} point reads of one cell for each second of "
+            f"its CPU. On this machine it answered {number(collected.rate('emulator', 1, 'read'))}."
+        )
+
+
 def headline(collected):
     """Rates on fresh rows, and how many times the emulator's they are."""
     cells = collected.options.cells
