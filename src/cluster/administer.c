@@ -120,17 +120,17 @@ static status commit_new_table(struct table *table, const struct taken_files *fi
     return cluster_write_change(table->cluster, COMMIT_CREATE_TABLE, batch, &creation.change);
 }
 
-static status adopt_damage(struct cluster *cluster, const struct table *table,
+static status adopt_damage(struct cluster *cluster, struct keyspace *keyspace,
                            const struct taken_files *files, struct store_batch *batch)
 {
     if (files == NULL || files->damage_count == 0)
         return status_ok();
-    return damages_adopt(cluster->damages, table->tablets[0]->keyspace, files->damages,
-                         files->damage_count, batch);
+    return damages_adopt(cluster->damages, keyspace, files->damages, files->damage_count, batch);
 }
 
 static status record_new_table(struct cluster *cluster, struct table *table,
-                               struct taken_files *files, struct store_batch *batch)
+                               struct keyspace *keyspace, struct taken_files *files,
+                               struct store_batch *batch)
 {
     struct table_record record = table_record_of(table);
     TRY(catalog_put_table(batch, cluster->catalog, &record));
@@ -138,8 +138,8 @@ static status record_new_table(struct cluster *cluster, struct table *table,
         struct tablet_record tablet = tablet_record_of(table, table->tablets[i]);
         TRY(catalog_put_tablet(batch, cluster->catalog, &tablet));
     }
-    TRY(adopt_damage(cluster, table, files, batch));
-    catalog_delete_spare(batch, cluster->catalog, keyspace_id(table->tablets[0]->keyspace));
+    TRY(adopt_damage(cluster, keyspace, files, batch));
+    catalog_delete_spare(batch, cluster->catalog, keyspace_id(keyspace));
     TRY(catalog_put_next_id(batch, cluster->catalog, cluster->next_id));
     return commit_new_table(table, files, batch);
 }
@@ -152,7 +152,7 @@ static status fill_new_table(struct cluster *cluster, const struct table_spec *s
     struct store_batch *batch = cluster_batch_with(spec->also);
     if (batch == NULL)
         return status_out_of_memory();
-    status s = record_new_table(cluster, table, files, batch);
+    status s = record_new_table(cluster, table, keyspace, files, batch);
     cluster_batch_done(batch, spec->also);
     return s;
 }

@@ -1,9 +1,11 @@
 /* Making a backup of a table: see backup.h.
  *
- * The cursor pins what it will read: tables that compactions replace meanwhile stay on the disk
- * until it is done, and so would a write buffer stay in memory, which is why it is flushed first.
- * Reads for the cursor leave the block cache alone. */
+ * Cursors at one instant, each over records or spilled cells of one keyspace, pin what they will
+ * read: tables that compactions replace meanwhile stay on the disk until all is written, and so
+ * would write buffers stay in memory, which is why these are flushed first. Reads for the cursors
+ * leave the block cache alone. */
 #include "cluster/backup_private.h"
+#include "tablet/key_bounds.h"
 
 #include <stdlib.h>
 
@@ -18,7 +20,9 @@ struct export
     /* The instant. */
     struct tablet **tablets;
     size_t tablet_count;
-    struct store_cursor *cursor;
+    struct store_view *view;       /* while the cursors are made */
+    struct store_cursor **cursors; /* what is to be written, in this order */
+    size_t cursor_count;
 
     struct manifest manifest;
 };
@@ -38,33 +42,103 @@ static status list_split_keys(struct export *e)
     return status_ok();
 }
 
+/* A cursor over a part of the table's records, or of its spilled cells. */
+static status add_cursor(struct export *e, struct keyspace *keyspace,
+                         const struct key_bounds *bounds)
+{
+    const struct store_cursor_options options = {.view = e->view,
+                                                 .lower = buffer_bytes(&bounds->lower),
+                                                 .upper = buffer_bytes(&bounds->upper),
+                                                 .reach = STORE_ANYWHERE,
+                                                 .is_long = true,
+                                                 .rules = &table_description(e->table)->rules};
+    size_t size = (e->cursor_count + 1) * sizeof(*e->cursors);
+    struct store_cursor **cursors = realloc(e->cursors, size);
+    if (cursors == NULL)
+        return status_out_of_memory();
+    e->cursors = cursors;
+    TRY(store_cursor_create(keyspace, &options, &cursors[e->cursor_count]));
+    e->cursor_count++;
+    return status_ok();
+}
+
+static status add_records(void *context, const struct table_part *part)
+{
+    struct key_bounds bounds;
+    status s = record_bounds(part->from, part->to, &bounds)
+                   ? add_cursor(context, part->keyspace, &bounds)
+                   : status_out_of_memory();
+    key_bounds_free(&bounds);
+    return s;
+}
+
+static status add_spilled(void *context, const struct table_part *part)
+{
+    struct key_bounds bounds;
+    status s = spill_bounds(part->from, part->to, &bounds)
+                   ? add_cursor(context, part->keyspace, &bounds)
+                   : status_out_of_memory();
+    key_bounds_free(&bounds);
+    return s;
+}
+
+/* In the order of their keys: a restored table has one keyspace. */
+static status add_cursors(struct export *e)
+{
+    const bytes all = bytes_make(NULL, 0);
+    TRY(table_visit_parts(e->table, all, all, add_records, e));
+    return table_visit_parts(e->table, all, all, add_spilled, e);
+}
+
+/* The view goes at once: as long as there is one, nothing that is written over leaves the store. */
+static status make_cursors(struct export *e)
+{
+    e->view = store_view_create(e->backups->cluster->store);
+    status s = e->view == NULL ? status_out_of_memory() : add_cursors(e);
+    store_view_release(e->view);
+    e->view = NULL;
+    return s;
+}
+
 /* With admin held no schema changes and no tablet splits; a DropRowRange is one batch, which the
- * cursor sees or does not see. What was written before has a version up to the clock's present. */
+ * cursors see or do not see. What was written before has a version up to the clock's present. */
 static status fix_instant(struct export *e)
 {
     if (e->table->is_deleted)
         return status_make(STATUS_NOT_FOUND, "Not found: %s", table_name(e->table));
     TRY(list_split_keys(e));
-    struct store_cursor_options options = {
-        .reach = STORE_ANYWHERE, .is_long = true, .rules = &table_description(e->table)->rules};
-    TRY(store_cursor_create(e->tablets[0]->keyspace, &options, &e->cursor));
+    TRY(make_cursors(e));
     e->manifest.table = table_record_of(e->table);
     e->manifest.newest_us = cluster_version_us(e->backups->cluster);
+    return status_ok();
+}
+
+static status flush(struct export *e)
+{
+    const bytes all = bytes_make(NULL, 0);
+    e->work->bytes_total = 0;
+    for (size_t i = 0; i < e->table->keyspace_count; i++) {
+        TRY(keyspace_flush(e->table->keyspaces[i]));
+        e->work->bytes_total += keyspace_size(e->table->keyspaces[i], all, all);
+    }
     return status_ok();
 }
 
 static status take_instant(struct export *e)
 {
     struct cluster *cluster = e->backups->cluster;
-    struct tablet *any = table_route(e->table, bytes_of(""));
-    struct keyspace *keyspace = any->keyspace;
-    tablet_release(any);
-    TRY(keyspace_flush(keyspace));
-    e->work->bytes_total = keyspace_size(keyspace, bytes_of(""), bytes_of(""));
+    TRY(flush(e));
     pthread_mutex_lock(&cluster->admin);
     status s = fix_instant(e);
     pthread_mutex_unlock(&cluster->admin);
     return s;
+}
+
+static status verify(const struct export *e, const struct store_pacer *pacer)
+{
+    for (size_t i = 0; i < e->table->keyspace_count; i++)
+        TRY(keyspace_verify(e->table->keyspaces[i], pacer));
+    return status_ok();
 }
 
 /* --- all of it --- */
@@ -83,8 +157,8 @@ static status export_table(struct export *e, const char *name)
     TRY(backup_describe(e->backups, name, e->arena, &info));
     TRY(backup_begin_directory(e->backups, e->directory));
     TRY(take_instant(e));
-    TRY(keyspace_verify(e->tablets[0]->keyspace, &pacer));
-    TRY(backup_write_rows(&target, e->cursor, &e->manifest));
+    TRY(verify(e, &pacer));
+    TRY(backup_write_rows(&target, e->cursors, e->cursor_count, &e->manifest));
     e->manifest.start_us = info.start_us;
     e->manifest.end_us = clock_wall_us(clock);
     e->manifest.extra = info.extra;
@@ -93,7 +167,9 @@ static status export_table(struct export *e, const char *name)
 
 static void clean_up(struct export *e)
 {
-    store_cursor_destroy(e->cursor);
+    for (size_t i = 0; i < e->cursor_count; i++)
+        store_cursor_destroy(e->cursors[i]);
+    free(e->cursors);
     for (size_t i = 0; i < e->tablet_count; i++)
         tablet_release(e->tablets[i]);
     free(e->tablets);

@@ -105,10 +105,10 @@ struct rows_target {
     struct arena *arena; /* what is added to the manifest is in it */
 };
 
-/* Writes all that the cursor has into files, and names them in the manifest. On failure some may be
- * there. */
-status backup_write_rows(const struct rows_target *target, struct store_cursor *cursor,
-                         struct manifest *manifest);
+/* Writes all that the cursors have into files, one after the other, and names them in the manifest:
+ * keys rise from each to the next. On failure some may be there. */
+status backup_write_rows(const struct rows_target *target, struct store_cursor *const *cursors,
+                         size_t count, struct manifest *manifest);
 
 /* The same of what a keyspace has in some ranges of keys, rising, that do not meet. */
 struct rows_range {

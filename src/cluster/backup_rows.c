@@ -134,11 +134,14 @@ static status end(struct writing *w, status s, struct manifest *manifest)
     return s;
 }
 
-status backup_write_rows(const struct rows_target *target, struct store_cursor *cursor,
-                         struct manifest *manifest)
+status backup_write_rows(const struct rows_target *target, struct store_cursor *const *cursors,
+                         size_t count, struct manifest *manifest)
 {
     struct writing w = begin(target);
-    return end(&w, write_some(&w, cursor), manifest);
+    status s = status_ok();
+    for (size_t i = 0; i < count && status_is_ok(s); i++)
+        s = write_some(&w, cursors[i]);
+    return end(&w, s, manifest);
 }
 
 status backup_write_ranges(const struct rows_target *target, struct keyspace *keyspace,

@@ -64,12 +64,12 @@ struct damage *damages_add(struct damages *damages, const struct damage_record *
 
 /* --- words --- */
 
-static bool has_keyspace(struct table *table, uint64_t keyspace)
+static bool has_keyspace(const struct table *table, uint64_t keyspace)
 {
-    pthread_mutex_lock(&table->map_lock);
-    bool has = table->tablet_count > 0 && keyspace_id(table->tablets[0]->keyspace) == keyspace;
-    pthread_mutex_unlock(&table->map_lock);
-    return has;
+    for (size_t i = 0; i < table->keyspace_count; i++)
+        if (keyspace_id(table->keyspaces[i]) == keyspace)
+            return true;
+    return false;
 }
 
 static void append_table(struct cluster *cluster, uint64_t keyspace, struct buffer *out)
@@ -919,10 +919,9 @@ status table_list_damage(struct table *table,
                          status (*visit)(void *context, const struct lost_rows *lost),
                          void *context)
 {
-    struct tablet *tablet = table_route(table, bytes_make(NULL, 0));
-    status s = tell_all(table->cluster->damages, tablet->keyspace, visit, context);
-    tablet_release(tablet);
-    return s;
+    for (size_t i = 0; i < table->keyspace_count; i++)
+        TRY(tell_all(table->cluster->damages, table->keyspaces[i], visit, context));
+    return status_ok();
 }
 
 static status check_source(struct table *table, const struct table_repair_options *options)
@@ -935,10 +934,9 @@ static status check_source(struct table *table, const struct table_repair_option
 status table_repair(struct table *table, const struct table_repair_options *options)
 {
     TRY(check_source(table, options));
-    struct tablet *tablet = table_route(table, bytes_make(NULL, 0));
-    status s = repair_all(table->cluster->damages, tablet->keyspace, options);
-    tablet_release(tablet);
-    return s;
+    for (size_t i = 0; i < table->keyspace_count; i++)
+        TRY(repair_all(table->cluster->damages, table->keyspaces[i], options));
+    return status_ok();
 }
 
 static bool go_on(void *context, uint64_t bytes)

@@ -347,7 +347,10 @@ static size_t count_due(struct cluster *cluster)
 static uint64_t size_of(const struct table *table)
 {
     const bytes all = bytes_make(NULL, 0);
-    return rows_size(table->tablets[0]->keyspace, all, all);
+    uint64_t size = 0;
+    for (size_t i = 0; i < table->keyspace_count; i++)
+        size += rows_size(table->keyspaces[i], all, all);
+    return size;
 }
 
 /* How many more of the oldest give back the space that is missing. When some have just gone, what
@@ -452,16 +455,12 @@ void cluster_bury_table(struct cluster *cluster, struct table *table)
     maintenance_wake(cluster->maintenance);
 }
 
-/* A table has one keyspace today; its tablets name it one after the other. False if one stays. */
+/* False if one stays. */
 static bool drop_keyspaces(struct cluster *cluster, struct table *table)
 {
-    struct keyspace *dropped = NULL;
     bool all = true;
-    for (size_t i = 0; i < table->tablet_count; i++) {
-        struct keyspace *keyspace = table->tablets[i]->keyspace;
-        if (keyspace == dropped)
-            continue;
-        dropped = keyspace;
+    for (size_t i = 0; i < table->keyspace_count; i++) {
+        struct keyspace *keyspace = table->keyspaces[i];
         uint64_t id = keyspace_id(keyspace);
         status s = store_keyspace_drop(cluster->store, keyspace);
         if (status_is_ok(s))

@@ -50,10 +50,9 @@ static uint64_t rows_written_to(struct table *table)
 
 /* --- rows with spilled cells --- */
 
-static status has_spilled_cells(struct table *table, bool *has)
+static status has_spilled_cells(struct keyspace *keyspace, bool *has)
 {
     const bytes all = bytes_make(NULL, 0);
-    struct tablet *tablet = table_route(table, all);
     struct key_bounds bounds;
     struct store_cursor *cursor = NULL;
     status s = spill_bounds(all, all, &bounds) ? status_ok() : status_out_of_memory();
@@ -61,7 +60,7 @@ static status has_spilled_cells(struct table *table, bool *has)
                                            .upper = buffer_bytes(&bounds.upper),
                                            .reach = STORE_ANYWHERE};
     if (status_is_ok(s))
-        s = store_cursor_create(tablet->keyspace, &options, &cursor);
+        s = store_cursor_create(keyspace, &options, &cursor);
     if (status_is_ok(s)) {
         store_cursor_first(cursor);
         *has = store_cursor_valid(cursor);
@@ -69,8 +68,14 @@ static status has_spilled_cells(struct table *table, bool *has)
     }
     store_cursor_destroy(cursor);
     key_bounds_free(&bounds);
-    tablet_release(tablet);
     return s;
+}
+
+static status look_for_spilled_cells(const struct table *table, bool *has)
+{
+    for (size_t i = 0; i < table->keyspace_count && !*has; i++)
+        TRY(has_spilled_cells(table->keyspaces[i], has));
+    return status_ok();
 }
 
 static status collect_current(struct table *table, const struct store_cursor *cursor)
@@ -121,8 +126,8 @@ static status tend_rows(struct table *table, struct keyspace *keyspace, bytes fr
 
 /* --- pieces --- */
 
-/* The end of a piece of at most PIECE_BYTES that starts at `from`: halves what is left until it is
- * small enough. Empty: the table's end. */
+/* The end of a piece of at most PIECE_BYTES that starts at `from`: halves what is left up to `*end`
+ * until it is small enough. Empty: the table's end. */
 static status piece_end(struct keyspace *keyspace, bytes from, struct buffer *end)
 {
     bool found = true;
@@ -184,11 +189,12 @@ static status collect_piece(struct table *table, int64_t now_us)
 {
     struct table_gc *gc = &table->gc;
     struct buffer end = {0};
-    struct tablet *tablet = table_route(table, buffer_bytes(&gc->next));
-    status s = piece_end(tablet->keyspace, buffer_bytes(&gc->next), &end);
+    struct keyspace *keyspace;
+    status s = table_find_part(table, buffer_bytes(&gc->next), &keyspace, &end);
     if (status_is_ok(s))
-        s = collect_rows(table, tablet->keyspace, buffer_bytes(&gc->next), buffer_bytes(&end));
-    tablet_release(tablet);
+        s = piece_end(keyspace, buffer_bytes(&gc->next), &end);
+    if (status_is_ok(s))
+        s = collect_rows(table, keyspace, buffer_bytes(&gc->next), buffer_bytes(&end));
     buffer_clear(&gc->next);
     buffer_append_bytes(&gc->next, buffer_bytes(&end));
     if (status_is_ok(s) && gc->next.failed)
@@ -218,7 +224,7 @@ static status plan_pass(struct table *table)
     gc->records = gc->compacts && description->without_rules != NULL;
     gc->tends_rows = gc->records || (gc->compacts && schema->has_count_rules);
     if (is_new && !gc->tends_rows)
-        TRY(has_spilled_cells(table, &gc->tends_rows));
+        TRY(look_for_spilled_cells(table, &gc->tends_rows));
     gc->is_under_way = gc->compacts || gc->tends_rows;
     return status_ok();
 }

@@ -54,18 +54,17 @@ static void reclaim_bounds(const struct log *log, struct keyspace *keyspace,
     status_free(s);
 }
 
-static void reclaim_range(const struct reclaim *reclaim, bytes from, bytes to)
+static status reclaim_part(void *context, const struct table_part *part)
 {
-    const struct log *log = reclaim->table->cluster->options.log;
-    struct tablet *tablet = table_route(reclaim->table, from);
+    const struct log *log = ((const struct cluster *)context)->options.log;
     struct key_bounds bounds;
-    if (record_bounds(from, to, &bounds))
-        reclaim_bounds(log, tablet->keyspace, &bounds);
+    if (record_bounds(part->from, part->to, &bounds))
+        reclaim_bounds(log, part->keyspace, &bounds);
     key_bounds_free(&bounds);
-    if (spill_bounds(from, to, &bounds))
-        reclaim_bounds(log, tablet->keyspace, &bounds);
+    if (spill_bounds(part->from, part->to, &bounds))
+        reclaim_bounds(log, part->keyspace, &bounds);
     key_bounds_free(&bounds);
-    tablet_release(tablet);
+    return status_ok();
 }
 
 static void run_reclaim(const struct reclaim *reclaim)
@@ -74,7 +73,8 @@ static void run_reclaim(const struct reclaim *reclaim)
     struct buffer end = {0};
     key_after_prefix(&end, prefix);
     if (!end.failed)
-        reclaim_range(reclaim, prefix, buffer_bytes(&end));
+        status_ignore(table_visit_parts(reclaim->table, prefix, buffer_bytes(&end), reclaim_part,
+                                        reclaim->table->cluster));
     buffer_free(&end);
 }
 

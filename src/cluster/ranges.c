@@ -7,60 +7,111 @@
 
 /* --- dropping rows --- */
 
-/* A commit that deletes a range of rows in both key spaces of a keyspace. */
+/* What is deleted in one keyspace: in each of its key spaces a range. */
+struct drop_part {
+    struct keyspace *keyspace;
+    struct key_bounds records;
+    struct key_bounds spilled;
+};
+
+/* A commit that deletes a range of rows. */
 struct drop {
     struct commit commit;
-    const struct key_bounds *records;
-    const struct key_bounds *spilled;
+    const struct drop_part *parts;
+    size_t count;
 };
+
+static void delete_bounds(struct store_batch *batch, struct keyspace *keyspace,
+                          const struct key_bounds *bounds)
+{
+    store_batch_delete_range(batch, keyspace, buffer_bytes(&bounds->lower),
+                             buffer_bytes(&bounds->upper));
+}
 
 static void add_to_batch(struct commit *commit, struct store_batch *batch)
 {
     struct drop *drop = LIST_ENTRY(&commit->link, struct drop, commit.link);
-    store_batch_delete_range(batch, commit->keyspace, buffer_bytes(&drop->records->lower),
-                             buffer_bytes(&drop->records->upper));
-    store_batch_delete_range(batch, commit->keyspace, buffer_bytes(&drop->spilled->lower),
-                             buffer_bytes(&drop->spilled->upper));
+    for (size_t i = 0; i < drop->count; i++) {
+        delete_bounds(batch, drop->parts[i].keyspace, &drop->parts[i].records);
+        delete_bounds(batch, drop->parts[i].keyspace, &drop->parts[i].spilled);
+    }
+}
+
+static void note_drop(struct cluster *cluster, const struct drop_part *part)
+{
+    refill_note_drop(cluster, part->keyspace, buffer_bytes(&part->records.lower),
+                     buffer_bytes(&part->records.upper));
+    refill_note_drop(cluster, part->keyspace, buffer_bytes(&part->spilled.lower),
+                     buffer_bytes(&part->spilled.upper));
 }
 
 /* With every row lock held nobody is between a read and the write that follows from it, and what
  * was submitted before is ahead of us in the queue: the drop falls wholly before or after any other
  * change. */
-status cluster_delete_keys(struct cluster *cluster, struct table *table, struct keyspace *keyspace,
-                           const struct key_bounds *records, const struct key_bounds *spilled)
+static status delete_parts(struct cluster *cluster, struct table *table,
+                           const struct drop_part *parts, size_t count)
 {
     struct drop drop = {.commit = {.kind = COMMIT_DROP,
                                    .table = table,
-                                   .keyspace = keyspace,
                                    .extend = add_to_batch,
                                    .frees_space = true},
-                        .records = records,
-                        .spilled = spilled};
+                        .parts = parts,
+                        .count = count};
     row_locks_acquire_all(cluster->locks);
-    refill_note_drop(cluster, keyspace, buffer_bytes(&records->lower),
-                     buffer_bytes(&records->upper));
-    refill_note_drop(cluster, keyspace, buffer_bytes(&spilled->lower),
-                     buffer_bytes(&spilled->upper));
+    for (size_t i = 0; i < count; i++)
+        note_drop(cluster, &parts[i]);
     status s = commit_and_wait(cluster->commits, &drop.commit);
     row_locks_release_all(cluster->locks, commit_applied(cluster->commits));
     return s;
 }
 
+status cluster_delete_keys(struct cluster *cluster, struct table *table, struct keyspace *keyspace,
+                           const struct key_bounds *records, const struct key_bounds *spilled)
+{
+    const struct drop_part part = {.keyspace = keyspace, .records = *records, .spilled = *spilled};
+    return delete_parts(cluster, table, &part, 1);
+}
+
+/* Of a table's rows. */
+struct drop_parts {
+    struct drop_part *items;
+    size_t count;
+};
+
+static status add_part(void *context, const struct table_part *part)
+{
+    struct drop_parts *parts = context;
+    struct drop_part *items = realloc(parts->items, (parts->count + 1) * sizeof *items);
+    if (items == NULL)
+        return status_out_of_memory();
+    parts->items = items;
+    struct drop_part *item = &items[parts->count++];
+    *item = (struct drop_part){.keyspace = part->keyspace};
+    bool is_bounded = record_bounds(part->from, part->to, &item->records);
+    is_bounded = spill_bounds(part->from, part->to, &item->spilled) && is_bounded;
+    return is_bounded ? status_ok() : status_out_of_memory();
+}
+
+static void free_parts(struct drop_parts *parts)
+{
+    for (size_t i = 0; i < parts->count; i++) {
+        key_bounds_free(&parts->items[i].records);
+        key_bounds_free(&parts->items[i].spilled);
+    }
+    free(parts->items);
+}
+
 static status drop_range(struct table *table, bytes from, bytes to)
 {
     struct cluster *cluster = table->cluster;
-    struct tablet *tablet = table_route(table, from);
-    struct key_bounds records, spilled;
-    bool is_bounded = record_bounds(from, to, &records);
-    is_bounded = spill_bounds(from, to, &spilled) && is_bounded;
-    status s = is_bounded
-                   ? cluster_delete_keys(cluster, table, tablet->keyspace, &records, &spilled)
-                   : status_out_of_memory();
+    struct drop_parts parts = {0};
+    status s = table_visit_parts(table, from, to, add_part, &parts);
     if (status_is_ok(s))
-        damages_end_deleted(cluster->damages, tablet->keyspace, &records, &spilled);
-    key_bounds_free(&records);
-    key_bounds_free(&spilled);
-    tablet_release(tablet);
+        s = delete_parts(cluster, table, parts.items, parts.count);
+    for (size_t i = 0; status_is_ok(s) && i < parts.count; i++)
+        damages_end_deleted(cluster->damages, parts.items[i].keyspace, &parts.items[i].records,
+                            &parts.items[i].spilled);
+    free_parts(&parts);
     return s;
 }
 

@@ -38,9 +38,11 @@ static bool has_come_to_rest(struct table_settling *settling, uint64_t now)
 
 /* --- whether it is worth it --- */
 
-static bool is_small_enough(struct keyspace *keyspace, uint64_t unsettled)
+static bool is_small_enough(const struct table *table, uint64_t unsettled)
 {
-    uint64_t size = keyspace_size(keyspace, bytes_of(""), bytes_of(""));
+    uint64_t size = 0;
+    for (size_t i = 0; i < table->keyspace_count; i++)
+        size += keyspace_size(table->keyspaces[i], bytes_of(""), bytes_of(""));
     return size <= LARGEST_TABLE && size / MOST_WRITTEN_FOR_A_BYTE <= unsettled;
 }
 
@@ -94,16 +96,16 @@ static status find_pieces(struct tablet *const *tablets, size_t count, bool *fou
 
 static status settle(struct table *table, struct tablet *const *tablets, size_t count)
 {
-    struct keyspace *keyspace = tablets[0]->keyspace;
     struct table_settling *settling = &table->settling;
     bool found = false;
-    if (settling->unsettled < LEAST_BYTES || !is_small_enough(keyspace, settling->unsettled))
+    if (settling->unsettled < LEAST_BYTES || !is_small_enough(table, settling->unsettled))
         return status_ok();
     TRY(find_pieces(tablets, count, &found));
     if (!found)
         return status_ok();
     settling->unsettled = 0;
-    TRY(keyspace_compact(keyspace, bytes_of(""), bytes_of("")));
+    for (size_t i = 0; i < table->keyspace_count; i++)
+        TRY(keyspace_compact(table->keyspaces[i], bytes_of(""), bytes_of("")));
     metrics_add(table->cluster->options.metrics, METRIC_tables_settled_total, 1);
     return status_ok();
 }

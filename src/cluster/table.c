@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "cluster/cluster_private.h"
+#include "row/row_key.h"
 #include "tablet/key_bounds.h"
 
 #include <stdlib.h>
@@ -74,10 +75,8 @@ void table_publish(struct table *table, struct description *description)
     DCHECK(description->generation > newest(table)->generation);
     description->older = newest(table);
     atomic_store_explicit(&table->description, description, memory_order_release);
-    pthread_mutex_lock(&table->map_lock);
-    for (size_t i = 0; i < table->tablet_count; i++)
-        keyspace_set_rules(table->tablets[i]->keyspace, &description->rules);
-    pthread_mutex_unlock(&table->map_lock);
+    for (size_t i = 0; i < table->keyspace_count; i++)
+        keyspace_set_rules(table->keyspaces[i], &description->rules);
 }
 
 void table_let_write(struct table *table, bool may)
@@ -154,6 +153,7 @@ void table_destroy(struct table *table)
     usage_store_free(&table->usage);
     buffer_free(&table->gc.next);
     free(table->tablets);
+    free(table->keyspaces);
     free(table->name);
     table->magic = 0;
     free(table);
@@ -226,11 +226,32 @@ status table_make_room(struct table *table)
     return tablets == NULL ? status_out_of_memory() : status_ok();
 }
 
+static bool has_keyspace(const struct table *table, const struct keyspace *keyspace)
+{
+    for (size_t i = 0; i < table->keyspace_count; i++)
+        if (table->keyspaces[i] == keyspace)
+            return true;
+    return false;
+}
+
+static status add_keyspace(struct table *table, struct keyspace *keyspace)
+{
+    size_t size = (table->keyspace_count + 1) * sizeof(*table->keyspaces);
+    struct keyspace **keyspaces = realloc(table->keyspaces, size);
+    if (keyspaces == NULL)
+        return status_out_of_memory();
+    keyspaces[table->keyspace_count++] = keyspace;
+    table->keyspaces = keyspaces;
+    keyspace_set_name(keyspace, table->name);
+    keyspace_set_rules(keyspace, &newest(table)->rules);
+    return status_ok();
+}
+
 status table_append_tablet(struct table *table, struct tablet *tablet)
 {
     TRY(table_make_room(table));
-    keyspace_set_name(tablet->keyspace, table->name);
-    keyspace_set_rules(tablet->keyspace, &newest(table)->rules);
+    if (!has_keyspace(table, tablet->keyspace))
+        TRY(add_keyspace(table, tablet->keyspace));
     tablet->is_former = table->takes_no_writes;
     table->tablets[table->tablet_count++] = tablet;
     return status_ok();
@@ -285,6 +306,51 @@ struct tablet *table_route_before(struct table *table, bytes end)
     return tablet;
 }
 
+/* Where the tablet and those behind it that share its keyspace end. With map_lock held. */
+static bytes end_of_part(const struct table *table, size_t at)
+{
+    struct tablet *const *tablet =
+        &table->tablets[table->keyspace_count == 1 ? table->tablet_count - 1 : at];
+    struct tablet *const *last = &table->tablets[table->tablet_count - 1];
+    while (tablet < last && tablet[1]->keyspace == tablet[0]->keyspace)
+        tablet++;
+    return (*tablet)->end;
+}
+
+status table_find_part(struct table *table, bytes from, struct keyspace **out, struct buffer *end)
+{
+    pthread_mutex_lock(&table->map_lock);
+    size_t at = starts_up_to(table, from) - 1;
+    *out = table->tablets[at]->keyspace;
+    buffer_clear(end);
+    buffer_append_bytes(end, end_of_part(table, at));
+    pthread_mutex_unlock(&table->map_lock);
+    return end->failed ? status_out_of_memory() : status_ok();
+}
+
+status table_visit_parts(struct table *table, bytes from, bytes to,
+                         status (*visit)(void *context, const struct table_part *part),
+                         void *context)
+{
+    struct buffer start = {0}, end = {0};
+    status s = status_ok();
+    buffer_append_bytes(&start, from);
+    for (bool goes_on = true; goes_on && status_is_ok(s);) {
+        struct table_part part = {.from = buffer_bytes(&start)};
+        s = start.failed ? status_out_of_memory()
+                         : table_find_part(table, part.from, &part.keyspace, &end);
+        goes_on = key_ends_before(buffer_bytes(&end), to);
+        part.to = goes_on ? buffer_bytes(&end) : to;
+        if (status_is_ok(s))
+            s = visit(context, &part);
+        buffer_clear(&start);
+        buffer_append_bytes(&start, buffer_bytes(&end));
+    }
+    buffer_free(&start);
+    buffer_free(&end);
+    return s;
+}
+
 status table_tablets(struct table *table, struct tablet ***out, size_t *count)
 {
     pthread_mutex_lock(&table->map_lock);
@@ -332,6 +398,8 @@ void table_swap_tablets(struct table *table, struct tablet *const *old, size_t o
     }
     memmove(place + count, place + old_count, behind * sizeof(*place));
     memcpy(place, fresh, count * sizeof(*place));
+    for (size_t i = 0; i < count; i++)
+        DCHECK(has_keyspace(table, fresh[i]->keyspace));
     table->tablet_count += count - old_count;
     DCHECK(covers_all_keys(table));
     pthread_mutex_unlock(&table->map_lock);

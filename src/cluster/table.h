@@ -11,7 +11,10 @@
  *     name, and so does the list of those that are deleted and kept (deletions.h). The last
  *     reference to a doomed table hands it to maintenance, which drops its keyspaces: that may
  *     block, and references end on event loops.
- *  4. Once there is a queue the map and the newest description change on the commit thread alone,
+ *  4. Its rows lie in its `keyspaces`, which have nothing else; which of them has a row its tablet
+ *     says. The list is made when the table is loaded or created and stays as it is, so it is
+ * looked at without a lock. The keyspaces are there as long as somebody holds the table.
+ *  5. Once there is a queue the map and the newest description change on the commit thread alone,
  *     at the place of the commit that changes them, with `admin` held by who waits for it. So
  *     there they are what they were at the place of the commit that it is at. */
 #ifndef TRESTLE_CLUSTER_TABLE_H
@@ -66,6 +69,8 @@ struct table {
     struct tablet **tablets; /* by start */
     size_t tablet_count;
     size_t tablet_capacity;
+    struct keyspace **keyspaces; /* of the tablets, each once */
+    size_t keyspace_count;
     struct table_gc gc;
     struct table_settling settling;
     struct table_heat heat;
@@ -85,7 +90,7 @@ status table_create(struct cluster *cluster, const struct table_record *record, 
 /* Frees the table, with tablets and descriptions; the keyspaces stay. For the last holder. */
 void table_destroy(struct table *table);
 
-/* Adds a tablet after all others; takes the reference. */
+/* Adds a tablet after all others; takes the reference. Before the table is anybody else's. */
 status table_append_tablet(struct table *table, struct tablet *tablet);
 
 /* The description of a record, copied; not yet published. */
@@ -110,6 +115,22 @@ struct tablet *table_route(struct table *table, bytes row_key); /* whose range h
 status table_route_write(struct table *table, bytes row_key, struct tablet **out);
 /* The tablet of the last keys before `end`; an empty `end` means the last tablet. */
 struct tablet *table_route_before(struct table *table, bytes end);
+
+/* In which keyspace the row's tablet is, and up to where it and its neighbours are; empty: to the
+ * end of the table. `*end` is cleared first. */
+status table_find_part(struct table *table, bytes from, struct keyspace **out, struct buffer *end);
+
+/* A part of some rows: those of neighbours that share a keyspace. */
+struct table_part {
+    struct keyspace *keyspace;
+    bytes from;
+    bytes to; /* exclusive; empty: no bound */
+};
+/* Calls `visit` with each part of the rows from `from` to `to` (empty: no bound), in order, until
+ * it fails. */
+status table_visit_parts(struct table *table, bytes from, bytes to,
+                         status (*visit)(void *context, const struct table_part *part),
+                         void *context);
 
 /* All tablets at one instant, in order. `*out` is to be freed after releasing them. */
 status table_tablets(struct table *table, struct tablet ***out, size_t *count);

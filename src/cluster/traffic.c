@@ -167,11 +167,11 @@ static bool is_due(const struct cluster_traffic *traffic, size_t tables, int64_t
     return traffic->measured_us == 0 || now_us - traffic->measured_us >= every_us;
 }
 
-static uint64_t size_of(struct table *table)
+static uint64_t size_of(const struct table *table)
 {
-    struct tablet *tablet = table_route(table, bytes_of("")); /* all have the same keyspace */
-    uint64_t size = keyspace_size(tablet->keyspace, bytes_of(""), bytes_of(""));
-    tablet_release(tablet);
+    uint64_t size = 0;
+    for (size_t i = 0; i < table->keyspace_count; i++)
+        size += keyspace_size(table->keyspaces[i], bytes_of(""), bytes_of(""));
     return size;
 }
 

@@ -43,13 +43,31 @@ static status weigh_keyspace(struct keyspace *keyspace, struct weighing *weighin
     return weighing->rows.failed || weighing->row_key.failed ? status_out_of_memory() : status_ok();
 }
 
-/* All tablets of a table are in one keyspace; who holds the tablet keeps that. */
+static uint64_t weight(const struct row_weight *row)
+{
+    return row->size > 10 * row->largest_value ? row->size : 10 * row->largest_value;
+}
+
+static int compare_weights(const void *a, const void *b)
+{
+    uint64_t left = weight(a), right = weight(b);
+    return left > right ? -1 : left < right;
+}
+
+/* Of one keyspace they come in their order. */
+static void sort(struct weighing *weighing, const struct table *table)
+{
+    if (table->keyspace_count > 1 && weighing->rows.size > 0)
+        qsort(weighing->rows.data, weighing->rows.size / sizeof(struct row_weight),
+              sizeof(struct row_weight), compare_weights);
+}
+
 static status weigh_rows(struct table *table, struct weighing *weighing)
 {
-    struct tablet *tablet = table_route(table, bytes_of(""));
-    status s = weigh_keyspace(tablet->keyspace, weighing);
-    tablet_release(tablet);
-    return s;
+    for (size_t i = 0; i < table->keyspace_count; i++)
+        TRY(weigh_keyspace(table->keyspaces[i], weighing));
+    sort(weighing, table);
+    return status_ok();
 }
 
 status table_weigh(struct table *table, struct arena *arena, struct row_weight **out, size_t *count)
