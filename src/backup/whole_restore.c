@@ -7,6 +7,7 @@
 #include "backup/whole_private.h"
 #include "backup/whole_scope.h"
 #include "base/limits.h"
+#include "cluster/catalog_txn.h"
 #include "cluster/identity_record.h"
 #include "control/operations.h"
 #include "tablet/commit.h"
@@ -17,12 +18,12 @@
 
 static status mark(struct store *store, struct keyspace *catalog)
 {
-    struct store_batch *batch = store_batch_create();
-    if (batch == NULL)
+    struct catalog_txn *txn = catalog_txn_create(catalog);
+    if (txn == NULL)
         return status_out_of_memory();
-    operations_mark_abandoned(batch, catalog);
-    status s = store_write(store, batch, STORE_SYNCED);
-    store_batch_destroy(batch);
+    operations_mark_abandoned(txn);
+    status s = catalog_txn_write_unserved(txn, store);
+    catalog_txn_destroy(txn);
     return s;
 }
 

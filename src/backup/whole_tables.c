@@ -197,7 +197,7 @@ static status stage_table(void *context, struct edit *edit)
     if (m->order->with_policies || is_database(m))
         TRY(visit_resources(m, put_of_table));
     TRY(describe(m, &spec));
-    TRY(edit_batch(edit, &spec.also));
+    TRY(edit_txn(edit, &spec.also));
     return staged_backup_restore(m->staged, &spec, &m->made);
 }
 

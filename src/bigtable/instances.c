@@ -240,7 +240,7 @@ static status delete_all(void *context, struct edit *edit)
     const struct admin_request *request = context;
     const char *name =
         ((const BtAdmin__DeleteInstanceRequest *)(const void *)request->message)->name;
-    struct store_batch *batch;
+    struct catalog_txn *txn;
     char *tables = name_of_table(request->arena, name, "");
     if (tables == NULL)
         return status_out_of_memory();
@@ -249,8 +249,8 @@ static status delete_all(void *context, struct edit *edit)
     TRY(check_no_backups(request->bigtable->backups, request->arena, "Instance", name));
     TRY(check_views(edit_control(edit), request->arena, name));
     TRY(edit_delete(edit, RESOURCE_INSTANCE, name));
-    TRY(edit_batch(edit, &batch));
-    return cluster_delete_tables(request->bigtable->cluster, bytes_of(tables), batch);
+    TRY(edit_txn(edit, &txn));
+    return cluster_delete_tables(request->bigtable->cluster, bytes_of(tables), txn);
 }
 
 status delete_instance(const struct admin_request *request, const ProtobufCMessage **response)

@@ -99,14 +99,14 @@ static status delete_with_children(void *context, struct edit *edit)
     const struct admin_request *request = context;
     const char *name = ((const BtAdmin__DeleteTableRequest *)(const void *)request->message)->name;
     struct table *table;
-    struct store_batch *batch;
+    struct catalog_txn *txn;
     TRY(check_none_protected(edit_control(edit), request->arena, RESOURCE_AUTHORIZED_VIEW, name));
     TRY(cluster_table(request->bigtable->cluster, bytes_of(name), &table));
     status s = edit_keep_under(edit, name, table_id(table));
     table_release(table);
     TRY(s);
-    TRY(edit_batch(edit, &batch));
-    return cluster_delete_table(request->bigtable->cluster, bytes_of(name), batch);
+    TRY(edit_txn(edit, &txn));
+    return cluster_delete_table(request->bigtable->cluster, bytes_of(name), txn);
 }
 
 /* Clients delete what a test left behind and go by the code, so the words may follow production's:

@@ -14,14 +14,14 @@ static status bring_back(struct undeletion *undeletion, struct edit *edit, struc
     const struct admin_request *request = undeletion->request;
     BtAdmin__UndeleteTableMetadata metadata = BT_ADMIN__UNDELETE_TABLE_METADATA__INIT;
     BtAdmin__Table *message;
-    struct store_batch *batch;
+    struct catalog_txn *txn;
     TRY(edit_put_back(edit, table_id(table)));
     TRY(table_message(request, table, BT_ADMIN__TABLE__VIEW__SCHEMA_VIEW, &message));
     metadata.name = message->name;
     TRY(finish_operation(edit, request, message->name, &metadata.base, &message->base,
                          &undeletion->operation));
-    TRY(edit_batch(edit, &batch));
-    return cluster_undelete_table(request->bigtable->cluster, table, batch);
+    TRY(edit_txn(edit, &txn));
+    return cluster_undelete_table(request->bigtable->cluster, table, txn);
 }
 
 static status undelete(void *context, struct edit *edit)

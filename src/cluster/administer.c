@@ -15,14 +15,14 @@ status cluster_write_change(struct cluster *cluster, enum commit_kind kind,
     return commit_write(cluster->commits, kind, batch, change);
 }
 
-status cluster_write_catalog(struct cluster *cluster, struct store_batch *batch)
+status cluster_write_catalog(struct cluster *cluster, struct catalog_txn *txn)
 {
-    return cluster_write_change(cluster, COMMIT_CATALOG, batch, NULL);
+    return cluster_write_change(cluster, COMMIT_CATALOG, catalog_txn_batch(txn), NULL);
 }
 
-status cluster_write_removal(struct cluster *cluster, struct store_batch *batch)
+status cluster_write_removal(struct cluster *cluster, struct catalog_txn *txn)
 {
-    return commit_write(cluster->commits, COMMIT_CATALOG, batch, NULL);
+    return commit_write(cluster->commits, COMMIT_CATALOG, catalog_txn_batch(txn), NULL);
 }
 
 struct keyspace *cluster_catalog(struct cluster *cluster)
@@ -42,14 +42,14 @@ status cluster_table(struct cluster *cluster, bytes name, struct table **out)
     return *out == NULL ? cluster_not_found(name) : status_ok();
 }
 
-struct store_batch *cluster_batch_with(struct store_batch *also)
+struct store_batch *cluster_batch_with(struct catalog_txn *also)
 {
-    return also != NULL ? also : store_batch_create();
+    return also != NULL ? catalog_txn_batch(also) : store_batch_create();
 }
 
-void cluster_batch_done(struct store_batch *batch, const struct store_batch *also)
+void cluster_batch_done(struct store_batch *batch, const struct catalog_txn *also)
 {
-    if (batch != also)
+    if (also == NULL)
         store_batch_destroy(batch);
 }
 
@@ -291,7 +291,7 @@ static status commit_change(struct table *table, struct description *description
 
 /* The description is published if this succeeds. */
 static status record_change(struct table *table, const struct table_record *record,
-                            struct description *description, struct store_batch *also)
+                            struct description *description, struct catalog_txn *also)
 {
     struct store_batch *batch = cluster_batch_with(also);
     if (batch == NULL)

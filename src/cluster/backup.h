@@ -111,7 +111,7 @@ struct restore_spec {
     const char *table; /* full name */
     bool deletion_protection;
     bytes extra;              /* see table_info */
-    struct store_batch *also; /* see table_spec */
+    struct catalog_txn *also; /* see table_spec */
 };
 
 /* What the source was when it was backed up; valid as long as the staged backup. */

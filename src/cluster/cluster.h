@@ -13,6 +13,7 @@
 #include "row/schema.h"
 #include "store/store.h"
 
+struct catalog_txn;
 struct cluster;
 struct table;
 struct commit_observer;
@@ -109,16 +110,17 @@ void cluster_measure(struct cluster *cluster);
 
 /* --- records that others keep beside the catalog's, in its keyspace (catalog.h lists the keys) ---
  *
- * Functions below that change tables take a batch with such records, `also`: it is written as a
+ * Functions below that change tables take a transaction of such records, `also`: it is written as a
  * whole with what they write themselves, or not at all, and must not be used again. NULL: nothing
  * else. */
 
+/* To be passed on: see catalog_txn.h. */
 struct keyspace *cluster_catalog(struct cluster *cluster);
 
-/* Writes a batch of such records, synced; refuses when the disk is short of space. */
-status cluster_write_catalog(struct cluster *cluster, struct store_batch *batch);
-/* The same for one that only deletes, which is how an operator makes space: never refused. */
-status cluster_write_removal(struct cluster *cluster, struct store_batch *batch);
+/* Writes such records, synced; refuses when the disk is short of space. */
+status cluster_write_catalog(struct cluster *cluster, struct catalog_txn *txn);
+/* The same where records only go, which is how an operator makes space: never refused. */
+status cluster_write_removal(struct cluster *cluster, struct catalog_txn *txn);
 
 /* --- tables --- */
 
@@ -160,7 +162,7 @@ struct table_spec {
     bytes extra;
     const bytes *split_keys; /* rising, none empty */
     size_t split_count;
-    struct store_batch *also; /* see above */
+    struct catalog_txn *also; /* see above */
 };
 
 /* ALREADY_EXISTS if it does. The families' ids in the spec's schema are ignored and given anew. */
@@ -170,12 +172,12 @@ status cluster_create_table(struct cluster *cluster, const struct table_spec *sp
 /* Deleted at once for everybody who asks by name, and its name is free; but it is kept for the
  * undelete window, unless that is 0 or space is short (see deletions.h). NOT_FOUND;
  * FAILED_PRECONDITION if protected. */
-status cluster_delete_table(struct cluster *cluster, bytes name, struct store_batch *also);
+status cluster_delete_table(struct cluster *cluster, bytes name, struct catalog_txn *also);
 
 /* Deletes all tables whose name starts with the prefix, in one change and for good, with those that
  * are deleted and kept: nothing is deleted if one of them is protected. Fine without any. The space
  * is returned in the background. */
-status cluster_delete_tables(struct cluster *cluster, bytes prefix, struct store_batch *also);
+status cluster_delete_tables(struct cluster *cluster, bytes prefix, struct catalog_txn *also);
 
 /* The one last deleted of the name, with a reference: what cluster_undelete_table would bring back.
  * ALREADY_EXISTS if there is a table of that name; NOT_FOUND if none is kept. */
@@ -184,7 +186,7 @@ status cluster_deleted_table(struct cluster *cluster, bytes name, struct table *
 /* Brings it back as it was. ALREADY_EXISTS, RESOURCE_EXHAUSTED as for a new table; NOT_FOUND if it
  * is not kept any more. */
 status cluster_undelete_table(struct cluster *cluster, struct table *table,
-                              struct store_batch *also);
+                              struct catalog_txn *also);
 
 /* Calls `visit` for each table whose name starts with `prefix`, by rising name, from the first
  * after `after` (empty: from the start), until it returns false. The references are the
@@ -201,7 +203,7 @@ struct table_change {
     size_t family_count;
     bool deletion_protection;
     bytes extra;
-    struct store_batch *also; /* see above */
+    struct catalog_txn *also; /* see above */
 };
 status table_change_schema(struct table *table, struct arena *arena,
                            status (*change)(void *context, const struct table_info *now,

@@ -16,6 +16,7 @@
 
 #include "archive/archiver.h"
 #include "base/metrics.h"
+#include "cluster/catalog_txn.h"
 #include "cluster/clock_watch.h"
 #include "cluster/damage.h"
 #include "cluster/data_directory.h"
@@ -143,10 +144,10 @@ status cluster_write_change(struct cluster *cluster, enum commit_kind kind,
  * many. With admin held. */
 status cluster_check_is_new(struct cluster *cluster, const char *name);
 
-/* The batch that others have begun, or one of our own; NULL without memory. Done with, our own is
- * freed. */
-struct store_batch *cluster_batch_with(struct store_batch *also);
-void cluster_batch_done(struct store_batch *batch, const struct store_batch *also);
+/* The batch of what others have begun, or one of our own; NULL without memory. Done with, our own
+ * is freed. */
+struct store_batch *cluster_batch_with(struct catalog_txn *also);
+void cluster_batch_done(struct store_batch *batch, const struct catalog_txn *also);
 
 /* Called with the last reference to a table gone: frees it, or, if it is doomed, leaves it to
  * maintenance, since dropping keyspaces blocks. Any thread. */

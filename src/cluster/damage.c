@@ -381,7 +381,7 @@ static status delete_stored(const struct damages *damages, const struct damage_r
             catalog_delete_damage(batch, cluster->catalog, &at->record);
             is_archived = is_archived || (at->record.file & DAMAGE_FOREIGN_FILE) != 0;
         }
-    status s = is_archived ? cluster_write_removal(cluster, batch)
+    status s = is_archived ? commit_write(cluster->commits, COMMIT_CATALOG, batch, NULL)
                            : store_write(cluster->store, batch, STORE_SYNCED);
     store_batch_destroy(batch);
     for (struct damage *at = damages->first; at != NULL; at = at->next)

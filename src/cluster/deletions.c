@@ -126,7 +126,7 @@ static void doom(struct cluster *cluster, struct table *table)
 
 /* With admin held; of tables that stand, or are kept. */
 static status doom_all(struct cluster *cluster, struct table *const *tables, size_t count,
-                       struct store_batch *also)
+                       struct catalog_txn *also)
 {
     const struct catalog_change change = {
         .apply = end_writes, .tables = tables, .table_count = count};
@@ -162,7 +162,7 @@ static status find_kept_too(struct cluster *cluster, bytes prefix, struct table 
 }
 
 /* With admin held. */
-static status delete_all(struct cluster *cluster, bytes prefix, struct store_batch *also,
+static status delete_all(struct cluster *cluster, bytes prefix, struct catalog_txn *also,
                          struct table ***tables, size_t *count)
 {
     TRY(index_find_all(cluster, prefix, tables, count));
@@ -172,7 +172,7 @@ static status delete_all(struct cluster *cluster, bytes prefix, struct store_bat
     return doom_all(cluster, *tables, *count, also);
 }
 
-status cluster_delete_tables(struct cluster *cluster, bytes prefix, struct store_batch *also)
+status cluster_delete_tables(struct cluster *cluster, bytes prefix, struct catalog_txn *also)
 {
     struct table **tables;
     size_t count;
@@ -196,7 +196,7 @@ static int64_t deletion_time(struct cluster *cluster)
     return now > last ? now : last + 1;
 }
 
-static status record_deletion(struct table *table, int64_t deleted_us, struct store_batch *also)
+static status record_deletion(struct table *table, int64_t deleted_us, struct catalog_txn *also)
 {
     const struct catalog_change change = {.apply = end_writes, .tables = &table, .table_count = 1};
     struct cluster *cluster = table->cluster;
@@ -213,7 +213,7 @@ static status record_deletion(struct table *table, int64_t deleted_us, struct st
 }
 
 /* With admin held. */
-static status keep(struct cluster *cluster, struct table *table, struct store_batch *also)
+static status keep(struct cluster *cluster, struct table *table, struct catalog_txn *also)
 {
     int64_t deleted_us = deletion_time(cluster);
     TRY(make_room(cluster, 1));
@@ -225,7 +225,7 @@ static status keep(struct cluster *cluster, struct table *table, struct store_ba
     return status_ok();
 }
 
-static status delete_table(struct cluster *cluster, struct table *table, struct store_batch *also)
+static status delete_table(struct cluster *cluster, struct table *table, struct catalog_txn *also)
 {
     TRY(check_protection(table));
     if (cluster->options.undelete_window_us > 0)
@@ -233,7 +233,7 @@ static status delete_table(struct cluster *cluster, struct table *table, struct 
     return doom_all(cluster, &table, 1, also);
 }
 
-status cluster_delete_table(struct cluster *cluster, bytes name, struct store_batch *also)
+status cluster_delete_table(struct cluster *cluster, bytes name, struct catalog_txn *also)
 {
     pthread_mutex_lock(&cluster->admin);
     struct table *table = index_find(cluster, name);
@@ -287,7 +287,7 @@ static void begin_writes(const struct catalog_change *change)
 
 /* It takes no space that is not taken, and if space is short it would soon be gone: so it is not
  * refused. */
-static status record_return(struct table *table, struct store_batch *also)
+static status record_return(struct table *table, struct catalog_txn *also)
 {
     const struct catalog_change change = {
         .apply = begin_writes, .tables = &table, .table_count = 1};
@@ -306,7 +306,7 @@ static status record_return(struct table *table, struct store_batch *also)
 }
 
 /* With admin held. */
-static status undelete(struct cluster *cluster, struct table *table, struct store_batch *also)
+static status undelete(struct cluster *cluster, struct table *table, struct catalog_txn *also)
 {
     if (table->is_doomed)
         return cluster_not_found(bytes_of(table->name));
@@ -323,7 +323,7 @@ static status undelete(struct cluster *cluster, struct table *table, struct stor
 }
 
 status cluster_undelete_table(struct cluster *cluster, struct table *table,
-                              struct store_batch *also)
+                              struct catalog_txn *also)
 {
     pthread_mutex_lock(&cluster->admin);
     status s = undelete(cluster, table, also);

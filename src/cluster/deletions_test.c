@@ -237,7 +237,7 @@ static void put_deleted_tables(struct cluster_fixture *f, size_t count)
         assert_ok(catalog_put_tablet(batch, cluster->catalog, &tablet));
     }
     assert_ok(catalog_put_next_id(batch, cluster->catalog, cluster->next_id));
-    assert_ok(cluster_write_catalog(cluster, batch));
+    assert_ok(commit_write(cluster->commits, COMMIT_CATALOG, batch, NULL));
     store_batch_destroy(batch);
 }
 

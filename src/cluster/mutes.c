@@ -110,29 +110,29 @@ static status remove_entry(Catalog__Mutes *record, const char *rule)
     return status_ok();
 }
 
-static status write_batch(struct table *table, struct store_batch *batch, bytes value)
+static status write_value(struct table *table, struct catalog_txn *txn, bytes value)
 {
     struct cluster *cluster = table->cluster;
     struct catalog_mutes_key key = catalog_mutes_key(table->id);
     bytes record = bytes_make(key.data, sizeof key.data);
     if (value.size == 0) {
-        store_batch_delete(batch, cluster->catalog, record);
-        return cluster_write_removal(cluster, batch);
+        catalog_txn_delete(txn, record);
+        return cluster_write_removal(cluster, txn);
     }
-    store_batch_put(batch, cluster->catalog, record, value);
-    return cluster_write_catalog(cluster, batch);
+    catalog_txn_put(txn, record, value);
+    return cluster_write_catalog(cluster, txn);
 }
 
 /* Without an entry there is no record. */
 static status write_record(struct table *table, const Catalog__Mutes *record)
 {
-    struct store_batch *batch = store_batch_create();
+    struct catalog_txn *txn = catalog_txn_create(table->cluster->catalog);
     struct buffer value = {0};
     proto_encode(&record->base, &value);
-    status s = batch == NULL || value.failed ? status_out_of_memory()
-                                             : write_batch(table, batch, buffer_bytes(&value));
+    status s = txn == NULL || value.failed ? status_out_of_memory()
+                                           : write_value(table, txn, buffer_bytes(&value));
     buffer_free(&value);
-    store_batch_destroy(batch);
+    catalog_txn_destroy(txn);
     return s;
 }
 

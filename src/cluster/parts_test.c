@@ -22,14 +22,14 @@ static void give_keyspace(struct cluster_fixture *f, const char *key, struct key
     struct cluster *cluster = f->cluster;
     struct tablet *tablet = table_route(f->table, bytes_of(key));
     struct tablet_record record = tablet_record_of(f->table, tablet);
-    struct store_batch *batch = store_batch_create();
-    assert_non_null(batch);
+    struct catalog_txn *txn = catalog_txn_create(cluster->catalog);
+    assert_non_null(txn);
     assert_true(bytes_equal(tablet->start, bytes_of(key)));
     record.keyspace_id = keyspace_id(keyspace);
-    assert_ok(catalog_put_tablet(batch, cluster->catalog, &record));
-    catalog_delete_spare(batch, cluster->catalog, record.keyspace_id);
-    assert_ok(cluster_write_catalog(cluster, batch));
-    store_batch_destroy(batch);
+    assert_ok(catalog_put_tablet(catalog_txn_batch(txn), cluster->catalog, &record));
+    catalog_delete_spare(catalog_txn_batch(txn), cluster->catalog, record.keyspace_id);
+    assert_ok(cluster_write_catalog(cluster, txn));
+    catalog_txn_destroy(txn);
     tablet_release(tablet);
 }
 

@@ -2,7 +2,7 @@
  *
  * Invariants
  *  1. One edit at a time. An edit is one synced batch, together with what a function of cluster/
- *     writes for it (see edit_batch), and is seen in memory only once it is durable: a crash, or a
+ *     writes for it (see edit_txn), and is seen in memory only once it is durable: a crash, or a
  *     failure, finds all of it or nothing.
  *  2. Readers never wait for the disk: they hold a lock for a search, and get references.
  *  3. A resource's parent exists, if its type says that it has one. (Tables are the cluster's; who
@@ -83,9 +83,9 @@ status edit_keep_under(struct edit *edit, const char *name, uint64_t table_id);
 /* Stages what was kept so, as it was: versions, and with them etags, included. */
 status edit_put_back(struct edit *edit, uint64_t table_id);
 
-/* What was staged, as a batch for a function of cluster/, which writes it together with changes of
- * its own. Nothing may be staged afterwards, and `change` returns what the write returned. */
-status edit_batch(struct edit *edit, struct store_batch **out);
+/* What was staged, for a function of cluster/, which writes it together with changes of its own.
+ * Nothing may be staged afterwards, and `change` returns what the write returned. */
+status edit_txn(struct edit *edit, struct catalog_txn **out);
 
 /* --- watching --- */
 

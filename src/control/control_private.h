@@ -10,6 +10,7 @@
 
 #include "base/list.h"
 #include "cluster/catalog.h"
+#include "cluster/catalog_txn.h"
 #include "control/control.h"
 
 struct operation_runs;
@@ -47,26 +48,19 @@ struct resource *registry_find(struct control *control, enum resource_kind kind,
 /* The first one of the kind at the name, or after it, retained; NULL at the end. */
 struct resource *registry_from(struct control *control, enum resource_kind kind, const char *name);
 
-/* Adds the newest version to a batch: it must not be given again, even if the resource that had it
- * is gone and the clock is set back. */
-status registry_save_version(struct control *control, uint64_t version, struct store_batch *batch);
+/* Adds the newest version to a transaction: it must not be given again, even if the resource that
+ * had it is gone and the clock is set back. */
+status registry_save_version(uint64_t version, struct catalog_txn *txn);
 
 /* Reads all resources of the catalog into the empty index. */
 status registry_load(struct control *control);
 
-/* Calls `visit` for each record whose key starts with the prefix; a failure of it ends the reading
- * and is returned. */
-status records_read(struct keyspace *catalog, bytes prefix,
-                    status (*visit)(void *context, bytes key, bytes value, struct arena *arena),
-                    void *context);
-
 /* --- what deleted tables had: see kept.c --- */
 
 /* Adds the resource to what is kept under the table's id. */
-status kept_put(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id,
-                const struct resource *resource);
+status kept_put(struct catalog_txn *txn, uint64_t table_id, const struct resource *resource);
 
-/* The records of one table, or of all (id 0); see records_read. */
+/* The records of one table, or of all (id 0); see catalog_visit. */
 status kept_read(struct keyspace *catalog, uint64_t table_id,
                  status (*visit)(void *context, bytes key, bytes value, struct arena *arena),
                  void *context);

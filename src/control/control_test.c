@@ -201,14 +201,14 @@ static void test_versions_are_never_given_twice(void **state)
 static void test_versions_rise_without_their_record(void **state)
 {
     struct fixture *f = *state;
-    struct store_batch *batch = store_batch_create();
+    struct catalog_txn *txn = catalog_txn_create(cluster_catalog(f->base.cluster));
     f->clock.wall_ahead_us = 3600 * INT64_C(1000000);
     assert_ok(edit(f, "i:" INSTANCE));
     uint64_t last = version_of(f, INSTANCE);
     f->clock.wall_ahead_us = 0;
-    store_batch_delete(batch, cluster_catalog(f->base.cluster), bytes_of("V"));
-    assert_ok(store_write(f->base.cluster->store, batch, STORE_SYNCED));
-    store_batch_destroy(batch);
+    catalog_txn_delete(txn, bytes_of("V"));
+    assert_ok(catalog_txn_write_unserved(txn, f->base.cluster->store));
+    catalog_txn_destroy(txn);
     reopen(f);
     assert_ok(edit(f, "i:" INSTANCE "2"));
     assert_true(version_of(f, INSTANCE "2") > last);
@@ -307,7 +307,7 @@ static status make_both(struct fixture *f, struct edit *edit)
     struct schema *schema;
     struct table *table;
     TRY(put_named(edit, 'i', INSTANCE));
-    TRY(edit_batch(edit, &spec.also));
+    TRY(edit_txn(edit, &spec.also));
     assert_ok(schema_create(GRANULARITY_MICROS, &family, 1, 2, &schema));
     spec.schema = schema;
     status s = cluster_create_table(f->base.cluster, &spec, &table);
@@ -320,12 +320,12 @@ static status make_both(struct fixture *f, struct edit *edit)
 static status make_or_delete_both(void *context, struct edit *edit)
 {
     struct fixture *f = context;
-    struct store_batch *batch;
+    struct catalog_txn *txn;
     if (edit_find(edit, RESOURCE_INSTANCE, INSTANCE) == NULL)
         return make_both(f, edit);
     TRY(edit_delete(edit, RESOURCE_INSTANCE, INSTANCE));
-    TRY(edit_batch(edit, &batch));
-    return cluster_delete_tables(f->base.cluster, bytes_of(INSTANCE "/tables/"), batch);
+    TRY(edit_txn(edit, &txn));
+    return cluster_delete_tables(f->base.cluster, bytes_of(INSTANCE "/tables/"), txn);
 }
 
 /* Whether both are there; fails if one is alone. */
@@ -385,21 +385,21 @@ static status delete_and_keep(void *context, struct edit *edit)
 {
     struct fixture *f = context;
     struct table *table;
-    struct store_batch *batch;
+    struct catalog_txn *txn;
     TRY(cluster_table(f->base.cluster, bytes_of(TEST_TABLE), &table));
     status s = edit_keep_under(edit, TEST_TABLE, table_id(table));
     table_release(table);
     TRY(s);
-    TRY(edit_batch(edit, &batch));
-    return cluster_delete_table(f->base.cluster, bytes_of(TEST_TABLE), batch);
+    TRY(edit_txn(edit, &txn));
+    return cluster_delete_table(f->base.cluster, bytes_of(TEST_TABLE), txn);
 }
 
 static status bring_back_in(struct edit *edit, struct cluster *cluster, struct table *table)
 {
-    struct store_batch *batch;
+    struct catalog_txn *txn;
     TRY(edit_put_back(edit, table_id(table)));
-    TRY(edit_batch(edit, &batch));
-    return cluster_undelete_table(cluster, table, batch);
+    TRY(edit_txn(edit, &txn));
+    return cluster_undelete_table(cluster, table, txn);
 }
 
 static status bring_back(void *context, struct edit *edit)
@@ -628,12 +628,11 @@ static void test_what_a_stop_cut_short_goes_on_or_ends(void **state)
 
 static void mark_abandoned(struct fixture *f)
 {
-    struct keyspace *catalog = cluster_catalog(f->base.cluster);
-    struct store_batch *batch = store_batch_create();
-    assert_non_null(batch);
-    operations_mark_abandoned(batch, catalog);
-    assert_ok(cluster_write_catalog(f->base.cluster, batch));
-    store_batch_destroy(batch);
+    struct catalog_txn *txn = catalog_txn_create(cluster_catalog(f->base.cluster));
+    assert_non_null(txn);
+    operations_mark_abandoned(txn);
+    assert_ok(cluster_write_catalog(f->base.cluster, txn));
+    catalog_txn_destroy(txn);
 }
 
 static void test_operations_of_a_restored_server_are_aborted_once(void **state)
@@ -718,19 +717,20 @@ static void test_orphans_and_damage_are_reported(void **state)
     assert_ok(control_verify(cluster_catalog(f->base.cluster), &check, &count));
     assert_int_equal(count, 3);
     assert_int_equal(reports.size, 0);
-    struct store_batch *batch = store_batch_create();
-    store_batch_delete(batch, cluster_catalog(f->base.cluster), bytes_of("Ri" INSTANCE));
-    store_batch_put(batch, cluster_catalog(f->base.cluster), bytes_of("Rixyz"), bytes_of("\xff"));
-    assert_ok(cluster_write_catalog(f->base.cluster, batch));
+    struct catalog_txn *txn = catalog_txn_create(cluster_catalog(f->base.cluster));
+    catalog_txn_delete(txn, bytes_of("Ri" INSTANCE));
+    catalog_txn_put(txn, bytes_of("Rixyz"), bytes_of("\xff"));
+    assert_ok(cluster_write_catalog(f->base.cluster, txn));
     assert_ok(control_verify(cluster_catalog(f->base.cluster), &check, &count));
     buffer_append_byte(&reports, 0);
     assert_non_null(strstr((char *)reports.data, INSTANCE "/clusters/a: what it belongs to"));
     assert_non_null(strstr((char *)reports.data, "; " INSTANCE ": what it belongs to"));
     assert_non_null(strstr((char *)reports.data, "Rixyz: "));
-    store_batch_clear(batch);
-    store_batch_delete(batch, cluster_catalog(f->base.cluster), bytes_of("Rixyz"));
-    assert_ok(cluster_write_catalog(f->base.cluster, batch));
-    store_batch_destroy(batch);
+    catalog_txn_destroy(txn);
+    txn = catalog_txn_create(cluster_catalog(f->base.cluster));
+    catalog_txn_delete(txn, bytes_of("Rixyz"));
+    assert_ok(cluster_write_catalog(f->base.cluster, txn));
+    catalog_txn_destroy(txn);
     buffer_free(&reports);
 }
 

@@ -23,7 +23,7 @@ struct edit {
     struct staged **last;
     size_t count;
     bool grows; /* makes or changes something: subject to the disk's reserve */
-    struct store_batch *batch;
+    struct catalog_txn *txn;
     struct list sequels;
 };
 
@@ -68,7 +68,7 @@ const struct resource *edit_find(const struct edit *edit, enum resource_kind kin
 /* Takes the reference, also on failure. */
 static status stage(struct edit *edit, struct resource *resource, bool is_deletion)
 {
-    CHECK(edit->batch == NULL);
+    CHECK(edit->txn == NULL);
     struct staged *staged = malloc(sizeof *staged);
     if (staged == NULL) {
         resource_release(resource);
@@ -196,7 +196,6 @@ status edit_delete(struct edit *edit, enum resource_kind kind, const char *name)
 
 static status add_record(struct edit *edit, const struct staged *staged)
 {
-    struct keyspace *catalog = cluster_catalog(edit->control->cluster);
     const struct resource *resource = staged->resource;
     struct buffer key = {0};
     struct buffer value = {0};
@@ -204,38 +203,36 @@ static status add_record(struct edit *edit, const struct staged *staged)
     resource_append_value(&value, resource);
     bool failed = key.failed || value.failed;
     if (!failed && staged->is_deletion)
-        store_batch_delete(edit->batch, catalog, buffer_bytes(&key));
+        catalog_txn_delete(edit->txn, buffer_bytes(&key));
     else if (!failed)
-        store_batch_put(edit->batch, catalog, buffer_bytes(&key), buffer_bytes(&value));
+        catalog_txn_put(edit->txn, buffer_bytes(&key), buffer_bytes(&value));
     buffer_free(&key);
     buffer_free(&value);
     if (failed)
         return status_out_of_memory();
-    return staged->kept_by == 0 ? status_ok()
-                                : kept_put(edit->batch, catalog, staged->kept_by, resource);
+    return staged->kept_by == 0 ? status_ok() : kept_put(edit->txn, staged->kept_by, resource);
 }
 
-status edit_batch(struct edit *edit, struct store_batch **out)
+status edit_txn(struct edit *edit, struct catalog_txn **out)
 {
-    CHECK(edit->batch == NULL);
-    *out = edit->batch = store_batch_create();
-    if (edit->batch == NULL)
+    CHECK(edit->txn == NULL);
+    *out = edit->txn = catalog_txn_create(cluster_catalog(edit->control->cluster));
+    if (edit->txn == NULL)
         return status_out_of_memory();
     TRY(registry_make_room(edit->control, edit->count));
     for (const struct staged *at = edit->first; at != NULL; at = at->next)
         TRY(add_record(edit, at));
-    return registry_save_version(edit->control, edit->version, edit->batch);
+    return registry_save_version(edit->version, edit->txn);
 }
 
 static status write_alone(struct edit *edit)
 {
-    struct store_batch *batch;
+    struct catalog_txn *txn;
     if (edit->count == 0)
         return status_ok();
-    TRY(edit_batch(edit, &batch));
+    TRY(edit_txn(edit, &txn));
     struct cluster *cluster = edit->control->cluster;
-    return edit->grows ? cluster_write_catalog(cluster, batch)
-                       : cluster_write_removal(cluster, batch);
+    return edit->grows ? cluster_write_catalog(cluster, txn) : cluster_write_removal(cluster, txn);
 }
 
 static void tell_watchers(const struct edit *edit, const struct staged *staged)
@@ -276,8 +273,7 @@ static void free_edit(struct edit *edit)
         resource_release(at->resource);
         free(at);
     }
-    if (edit->batch != NULL)
-        store_batch_destroy(edit->batch);
+    catalog_txn_destroy(edit->txn);
 }
 
 /* --- one edit --- */
@@ -295,7 +291,7 @@ status control_edit(struct control *control, edit_function *change, void *contex
     struct edit edit = {.control = control, .version = next_version(control)};
     edit.last = &edit.first;
     status s = change(context, &edit);
-    if (status_is_ok(s) && edit.batch == NULL)
+    if (status_is_ok(s) && edit.txn == NULL)
         s = write_alone(&edit);
     if (status_is_ok(s))
         publish(&edit);

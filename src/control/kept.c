@@ -10,8 +10,7 @@
 
 enum { HEAD = CATALOG_KEPT_KEY_SIZE };
 
-status kept_put(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id,
-                const struct resource *resource)
+status kept_put(struct catalog_txn *txn, uint64_t table_id, const struct resource *resource)
 {
     struct buffer key = {0};
     struct buffer value = {0};
@@ -21,7 +20,7 @@ status kept_put(struct store_batch *batch, struct keyspace *catalog, uint64_t ta
     resource_append_value(&value, resource);
     bool failed = key.failed || value.failed;
     if (!failed)
-        store_batch_put(batch, catalog, buffer_bytes(&key), buffer_bytes(&value));
+        catalog_txn_put(txn, buffer_bytes(&key), buffer_bytes(&value));
     buffer_free(&key);
     buffer_free(&value);
     return failed ? status_out_of_memory() : status_ok();
@@ -34,7 +33,7 @@ status kept_read(struct keyspace *catalog, uint64_t table_id,
     struct buffer key = {0};
     catalog_append_kept_key(&key, table_id);
     bytes prefix = bytes_make(key.data, table_id == 0 ? 1 : key.size);
-    status s = key.failed ? status_out_of_memory() : records_read(catalog, prefix, visit, context);
+    status s = key.failed ? status_out_of_memory() : catalog_visit(catalog, prefix, visit, context);
     buffer_free(&key);
     return s;
 }

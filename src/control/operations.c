@@ -226,31 +226,28 @@ static bytes abandoned_key(void)
     return bytes_of("abandoned-operations");
 }
 
-void operations_mark_abandoned(struct store_batch *batch, struct keyspace *catalog)
+void operations_mark_abandoned(struct catalog_txn *txn)
 {
-    store_batch_put(batch, catalog, abandoned_key(), bytes_of("-"));
+    catalog_txn_put(txn, abandoned_key(), bytes_of("-"));
 }
 
 static status are_abandoned(struct control *control, bool *out)
 {
-    struct store_value value;
-    enum store_presence presence = STORE_ABSENT;
-    status s = store_get(cluster_catalog(control_cluster(control)), NULL, abandoned_key(),
-                         STORE_ANYWHERE, &value, &presence);
-    store_value_release(&value);
-    *out = presence == STORE_FOUND;
+    struct buffer value = {0};
+    status s = catalog_get(cluster_catalog(control_cluster(control)), abandoned_key(), &value, out);
+    buffer_free(&value);
     return s;
 }
 
 static status forget_abandoned(struct control *control)
 {
     struct cluster *cluster = control_cluster(control);
-    struct store_batch *batch = store_batch_create();
-    if (batch == NULL)
+    struct catalog_txn *txn = catalog_txn_create(cluster_catalog(cluster));
+    if (txn == NULL)
         return status_out_of_memory();
-    store_batch_delete(batch, cluster_catalog(cluster), abandoned_key());
-    status s = cluster_write_removal(cluster, batch);
-    store_batch_destroy(batch);
+    catalog_txn_delete(txn, abandoned_key());
+    status s = cluster_write_removal(cluster, txn);
+    catalog_txn_destroy(txn);
     return s;
 }
 

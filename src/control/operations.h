@@ -60,9 +60,9 @@ struct operation_kind {
  * the caller's. */
 status operations_start(struct control *control, const struct operation_kind *kinds, size_t count);
 
-/* Adds to the batch that no operation of this catalog goes on: operations_start ends each that is
- * under way with ABORTED. For a catalog that was restored from a backup. */
-void operations_mark_abandoned(struct store_batch *batch, struct keyspace *catalog);
+/* Adds to the transaction that no operation of this catalog goes on: operations_start ends each
+ * that is under way with ABORTED. For a catalog that was restored from a backup. */
+void operations_mark_abandoned(struct catalog_txn *txn);
 
 const char *operation_name(const struct operation *operation);
 bytes operation_argument(const struct operation *operation);

@@ -3,7 +3,6 @@
 #include "base/check.h"
 #include "control/control_private.h"
 
-#include "row/row_key.h"
 #include "trestle/catalog.pb-c.h"
 #include "wire/proto.h"
 
@@ -108,44 +107,6 @@ struct resource *registry_find(struct control *control, enum resource_kind kind,
 
 /* --- reading records --- */
 
-static status read_all(struct store_cursor *cursor, struct arena *arena,
-                       status (*visit)(void *context, bytes key, bytes value, struct arena *arena),
-                       void *context)
-{
-    for (store_cursor_first(cursor); store_cursor_valid(cursor); store_cursor_next(cursor)) {
-        arena_reset(arena);
-        TRY(visit(context, store_cursor_key(cursor), store_cursor_value(cursor), arena));
-    }
-    return store_cursor_status(cursor);
-}
-
-static status read_range(struct keyspace *catalog, bytes lower, bytes upper,
-                         status (*visit)(void *context, bytes key, bytes value,
-                                         struct arena *arena),
-                         void *context)
-{
-    struct store_cursor_options options = {.reach = STORE_ANYWHERE, .lower = lower, .upper = upper};
-    struct store_cursor *cursor;
-    TRY(store_cursor_create(catalog, &options, &cursor));
-    struct arena *arena = arena_create(RECORD_MEMORY);
-    status s = arena == NULL ? status_out_of_memory() : read_all(cursor, arena, visit, context);
-    arena_destroy(arena);
-    store_cursor_destroy(cursor);
-    return s;
-}
-
-status records_read(struct keyspace *catalog, bytes prefix,
-                    status (*visit)(void *context, bytes key, bytes value, struct arena *arena),
-                    void *context)
-{
-    struct buffer end = {0};
-    key_after_prefix(&end, prefix); /* there is one: the first byte is a letter */
-    status s = end.failed ? status_out_of_memory()
-                          : read_range(catalog, prefix, buffer_bytes(&end), visit, context);
-    buffer_free(&end);
-    return s;
-}
-
 /* Keys come in the order of the index. */
 static status load_record(void *context, bytes key, bytes value, struct arena *arena)
 {
@@ -170,7 +131,7 @@ static status load_record(void *context, bytes key, bytes value, struct arena *a
 
 static const uint8_t version_key = 'V';
 
-status registry_save_version(struct control *control, uint64_t version, struct store_batch *batch)
+status registry_save_version(uint64_t version, struct catalog_txn *txn)
 {
     Catalog__LastEdit message = CATALOG__LAST_EDIT__INIT;
     struct buffer value = {0};
@@ -178,8 +139,7 @@ status registry_save_version(struct control *control, uint64_t version, struct s
     proto_encode(&message.base, &value);
     bool failed = value.failed;
     if (!failed)
-        store_batch_put(batch, cluster_catalog(control->cluster), bytes_make(&version_key, 1),
-                        buffer_bytes(&value));
+        catalog_txn_put(txn, bytes_make(&version_key, 1), buffer_bytes(&value));
     buffer_free(&value);
     return failed ? status_out_of_memory() : status_ok();
 }
@@ -199,13 +159,13 @@ static status decode_version(struct control *control, bytes value)
 
 static status load_version(struct control *control)
 {
-    struct store_value value = {0};
-    enum store_presence presence;
-    status s = store_get(cluster_catalog(control->cluster), NULL, bytes_make(&version_key, 1),
-                         STORE_ANYWHERE, &value, &presence);
-    if (status_is_ok(s) && presence == STORE_FOUND)
-        s = decode_version(control, value.bytes);
-    store_value_release(&value);
+    struct buffer value = {0};
+    bool is_there;
+    status s = catalog_get(cluster_catalog(control->cluster), bytes_make(&version_key, 1), &value,
+                           &is_there);
+    if (status_is_ok(s) && is_there)
+        s = decode_version(control, buffer_bytes(&value));
+    buffer_free(&value);
     return s;
 }
 
@@ -213,6 +173,6 @@ status registry_load(struct control *control)
 {
     TRY(load_version(control));
     static const uint8_t all = RESOURCE_KEY;
-    return records_read(cluster_catalog(control->cluster), bytes_make(&all, 1), load_record,
-                        control);
+    return catalog_visit(cluster_catalog(control->cluster), bytes_make(&all, 1), load_record,
+                         control);
 }

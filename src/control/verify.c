@@ -13,15 +13,12 @@ struct verifying {
 static status is_recorded(struct keyspace *catalog, enum resource_kind kind, const char *name,
                           bool *is_there)
 {
-    struct buffer key = {0};
-    struct store_value value = {0};
-    enum store_presence presence = STORE_ABSENT;
+    struct buffer key = {0}, value = {0};
+    *is_there = false;
     resource_append_key(&key, kind, name);
     status s = key.failed ? status_out_of_memory()
-                          : store_get(catalog, NULL, buffer_bytes(&key), STORE_ANYWHERE, &value,
-                                      &presence);
-    *is_there = presence == STORE_FOUND;
-    store_value_release(&value);
+                          : catalog_get(catalog, buffer_bytes(&key), &value, is_there);
+    buffer_free(&value);
     buffer_free(&key);
     return s;
 }
@@ -109,7 +106,7 @@ status control_verify(struct keyspace *catalog, const struct control_check *chec
 {
     static const uint8_t all = RESOURCE_KEY;
     struct verifying verifying = {.catalog = catalog, .check = check};
-    status s = records_read(catalog, bytes_make(&all, 1), verify_record, &verifying);
+    status s = catalog_visit(catalog, bytes_make(&all, 1), verify_record, &verifying);
     if (status_is_ok(s))
         s = kept_read(catalog, 0, verify_kept, &verifying);
     *count = verifying.count;
