@@ -1,7 +1,8 @@
 /* See condition.h.
  *
- * `lock` guards the reasons. It is not held while the log is written: lines may come in another
- * order than what they tell of, if two threads say different things of one reason at once. */
+ * `lock` of the whole guards the reasons, its parts' too. It is not held while the log is written:
+ * lines may come in another order than what they tell of, if two threads say different things of
+ * one reason at once. */
 #include "base/condition.h"
 
 #include "base/check.h"
@@ -30,8 +31,11 @@ struct condition {
     const struct log *log;
     struct clock *clock;
     struct metrics *metrics;
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* of a whole, as the list */
     struct trouble reasons[REASON_COUNT];
+    struct condition *whole; /* NULL: it is one. Of a part `reasons` has texts alone */
+    struct condition *parts; /* by `next`, in the order in which they were made */
+    struct condition *next;
 };
 
 #define CONDITION_MAGIC 0x68656c74u
@@ -88,11 +92,58 @@ status condition_create(const struct log *log, struct clock *clock, struct metri
     return status_ok();
 }
 
+status condition_create_part(struct condition *whole, struct condition **out)
+{
+    struct condition *part = *out = calloc(1, sizeof *part);
+    if (part == NULL)
+        return status_out_of_memory();
+    CHECK(whole->whole == NULL);
+    part->magic = CONDITION_MAGIC;
+    part->clock = whole->clock;
+    part->whole = whole;
+    pthread_mutex_init(&part->lock, NULL);
+    pthread_mutex_lock(&whole->lock);
+    struct condition **at = &whole->parts;
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = part;
+    pthread_mutex_unlock(&whole->lock);
+    return status_ok();
+}
+
+/* Of the parts the first that has it; NULL: none has. With the lock held. */
+static const struct trouble *trouble_of_parts(const struct condition *whole, enum reason reason)
+{
+    for (const struct condition *at = whole->parts; at != NULL; at = at->next)
+        if (at->reasons[reason].is_there)
+            return &at->reasons[reason];
+    return NULL;
+}
+
+static void leave_whole(struct condition *part)
+{
+    struct condition *whole = part->whole;
+    pthread_mutex_lock(&whole->lock);
+    struct condition **at = &whole->parts;
+    while (*at != part)
+        at = &(*at)->next;
+    *at = part->next;
+    for (unsigned i = 0; i < REASON_COUNT; i++)
+        if (part->reasons[i].is_there && trouble_of_parts(whole, (enum reason)i) == NULL) {
+            whole->reasons[i].is_there = whole->reasons[i].is_told = false;
+            show(whole, (enum reason)i);
+        }
+    pthread_mutex_unlock(&whole->lock);
+}
+
 void condition_destroy(struct condition *condition)
 {
     if (condition == NULL)
         return;
     CHECK_MAGIC(condition, CONDITION_MAGIC);
+    CHECK(condition->parts == NULL);
+    if (condition->whole != NULL)
+        leave_whole(condition);
     pthread_mutex_destroy(&condition->lock);
     condition->magic = 0;
     free(condition);
@@ -163,45 +214,86 @@ static void enter(const struct condition *condition, struct trouble *trouble, in
     trouble->untold++;
 }
 
+/* Of a part; with the lock held. */
+static void note_in_part(struct condition *part, enum reason reason, bytes text)
+{
+    take_text(&part->reasons[reason], text);
+    part->reasons[reason].is_there = true;
+}
+
+static struct condition *whole_of(struct condition *condition)
+{
+    CHECK_MAGIC(condition, CONDITION_MAGIC);
+    return condition->whole != NULL ? condition->whole : condition;
+}
+
+/* What the parts say, the first of them; else the words that were just said. With the lock held. */
+static void take_words(struct condition *whole, enum reason reason, bytes said)
+{
+    const struct trouble *first = trouble_of_parts(whole, reason);
+    take_text(&whole->reasons[reason], first == NULL ? said : bytes_of(first->text));
+}
+
+static void enter_with(struct condition *condition, enum reason reason, const char *text)
+{
+    struct condition *whole = whole_of(condition);
+    bytes shown = utf8_cut(bytes_of(text), CONDITION_TEXT_SIZE - 1);
+    int64_t now_us = clock_steady_us(whole->clock);
+    struct trouble *trouble = &whole->reasons[reason];
+    pthread_mutex_lock(&whole->lock);
+    if (condition != whole)
+        note_in_part(condition, reason, shown);
+    enter(whole, trouble, now_us);
+    take_words(whole, reason, shown);
+    show(whole, reason);
+    struct line line = tell_entered(whole, trouble, now_us);
+    pthread_mutex_unlock(&whole->lock);
+    if (line.is_due)
+        log_entered(whole, reason, &line, text);
+}
+
 void condition_enter(struct condition *condition, enum reason reason, const char *format, ...)
 {
     char text[2 * CONDITION_TEXT_SIZE];
     va_list arguments;
     if (condition == NULL)
         return;
-    CHECK_MAGIC(condition, CONDITION_MAGIC);
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    bytes shown = utf8_cut(bytes_of(text), CONDITION_TEXT_SIZE - 1);
-    int64_t now_us = clock_steady_us(condition->clock);
-    struct trouble *trouble = &condition->reasons[reason];
-    pthread_mutex_lock(&condition->lock);
-    enter(condition, trouble, now_us);
-    take_text(trouble, shown);
-    show(condition, reason);
-    struct line line = tell_entered(condition, trouble, now_us);
-    pthread_mutex_unlock(&condition->lock);
-    if (line.is_due)
-        log_entered(condition, reason, &line, text);
+    enter_with(condition, reason, text);
+}
+
+/* With the lock held: nobody has it any more. */
+static struct line leave(struct condition *whole, enum reason reason)
+{
+    struct trouble *trouble = &whole->reasons[reason];
+    int64_t now_us = clock_steady_us(whole->clock);
+    struct line line = {.is_due = trouble->is_there && trouble->is_told,
+                        .seconds = (now_us - trouble->entered_us) / 1000000};
+    trouble->is_there = trouble->is_told = false;
+    show(whole, reason);
+    line.level = level_of(whole);
+    return line;
 }
 
 void condition_leave(struct condition *condition, enum reason reason)
 {
+    struct line line = {.is_due = false};
     if (condition == NULL)
         return;
-    CHECK_MAGIC(condition, CONDITION_MAGIC);
-    int64_t now_us = clock_steady_us(condition->clock);
-    struct trouble *trouble = &condition->reasons[reason];
-    pthread_mutex_lock(&condition->lock);
-    struct line line = {.is_due = trouble->is_there && trouble->is_told,
-                        .seconds = (now_us - trouble->entered_us) / 1000000};
-    trouble->is_there = trouble->is_told = false;
-    show(condition, reason);
-    line.level = level_of(condition);
-    pthread_mutex_unlock(&condition->lock);
+    struct condition *whole = whole_of(condition);
+    pthread_mutex_lock(&whole->lock);
+    if (condition != whole)
+        condition->reasons[reason].is_there = false;
+    const struct trouble *other = trouble_of_parts(whole, reason);
+    if (other != NULL)
+        take_text(&whole->reasons[reason], bytes_of(other->text));
+    else
+        line = leave(whole, reason);
+    pthread_mutex_unlock(&whole->lock);
     if (line.is_due)
-        log_left(condition, reason, &line);
+        log_left(whole, reason, &line);
 }
 
 /* --- looking --- */
@@ -209,6 +301,7 @@ void condition_leave(struct condition *condition, enum reason reason)
 void condition_look(struct condition *condition, struct condition_view *out)
 {
     CHECK_MAGIC(condition, CONDITION_MAGIC);
+    CHECK(condition->whole == NULL);
     out->count = 0;
     pthread_mutex_lock(&condition->lock);
     out->level = level_of(condition);

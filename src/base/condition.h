@@ -7,6 +7,10 @@
  * One that comes and goes, as space on a disk may, has them every ten seconds at most; what is told
  * last is how it is.
  *
+ * A condition may have *parts*, each of a part of the server that has troubles of its own: a store.
+ * What is so in any of them is so of the whole, until none has it, in the words of the first that
+ * has it. Who looks looks at the whole; a reason is its own or its parts', never both.
+ *
  * Any thread. A NULL `struct condition` is that of nobody: nothing is noted. */
 #ifndef TRESTLE_BASE_CONDITION_H
 #define TRESTLE_BASE_CONDITION_H
@@ -31,7 +35,12 @@ struct condition;
 /* The log and the clock outlive it; `metrics`, which may be NULL, too. */
 status condition_create(const struct log *log, struct clock *clock, struct metrics *metrics,
                         struct condition **out);
-void condition_destroy(struct condition *condition); /* NULL is fine */
+void condition_destroy(struct condition *condition); /* NULL is fine; after its parts */
+
+/* A part of it, which has nothing yet. It is destroyed as the whole is, when nobody says anything
+ * of the part any more; what it has is then, without a word in the log, no longer so of the whole.
+ */
+status condition_create_part(struct condition *whole, struct condition **out);
 
 /* It is so, with these figures; said again, the text is replaced. */
 __attribute__((format(printf, 3, 4))) void

@@ -136,6 +136,57 @@ static void texts_are_cut_between_characters(void **state)
     assert_string_equal(view.reasons[0].text, "why is not text: see the log");
 }
 
+/* A server with two stores. */
+static void the_worst_part_is_the_level(void **state)
+{
+    struct fixture *f = *state;
+    struct condition *first, *second;
+    struct condition_view view;
+    assert_ok(condition_create_part(f->condition, &first));
+    assert_ok(condition_create_part(f->condition, &second));
+    condition_enter(second, REASON_fenced, "the second");
+    assert_level(f, HEALTH_NO_WRITES);
+    condition_leave(first, REASON_fenced); /* says nothing of the second */
+    assert_level(f, HEALTH_NO_WRITES);
+    condition_enter(first, REASON_fenced, "the first");
+    condition_look(f->condition, &view);
+    assert_int_equal(view.count, 1);
+    assert_string_equal(view.reasons[0].text, "the first");
+    condition_enter(second, REASON_fenced, "the second again");
+    condition_look(f->condition, &view);
+    assert_string_equal(view.reasons[0].text, "the first");
+    condition_leave(first, REASON_fenced);
+    condition_look(f->condition, &view);
+    assert_int_equal(view.count, 1);
+    assert_string_equal(view.reasons[0].text, "the second again");
+    const char *lines = logged(f);
+    assert_non_null(strstr(lines, "the second"));
+    assert_null(strstr(lines, "no longer so"));
+    condition_leave(second, REASON_fenced);
+    assert_level(f, HEALTH_OK);
+    assert_non_null(strstr(logged(f), "no longer so"));
+    condition_destroy(first);
+    condition_destroy(second);
+}
+
+static void a_part_that_is_gone_has_no_reasons(void **state)
+{
+    struct fixture *f = *state;
+    struct condition *first, *second;
+    assert_ok(condition_create_part(f->condition, &first));
+    assert_ok(condition_create_part(f->condition, &second));
+    condition_enter(f->condition, REASON_certificate, "soon");
+    condition_enter(first, REASON_disk_full, "full");
+    condition_enter(first, REASON_fenced, "fenced");
+    condition_enter(second, REASON_fenced, "fenced");
+    condition_destroy(first);
+    assert_level(f, HEALTH_NO_WRITES);
+    assert_int_equal(metrics_value(f->metrics, METRIC_health_disk_full), 0);
+    assert_int_equal(metrics_value(f->metrics, METRIC_health_fenced), 1);
+    condition_destroy(second);
+    assert_level(f, HEALTH_DEGRADED);
+}
+
 static void nobodys_condition_is_not_noted(void **state)
 {
     (void)state;
@@ -152,6 +203,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_comes_and_goes_is_told_now_and_then, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(texts_are_cut_between_characters, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_worst_part_is_the_level, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_part_that_is_gone_has_no_reasons, set_up, tear_down),
         cmocka_unit_test(nobodys_condition_is_not_noted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
