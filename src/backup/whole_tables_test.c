@@ -161,7 +161,7 @@ static status restore(struct fixture *f, const char *from, const char *to, bool 
                                        .from = from,
                                        .to = to,
                                        .with_policies = with_policies,
-                                       .files = files_of_store(f->base.cluster->store),
+                                       .files = files_of_store(f->base.cluster->home->store),
                                        .scratch = f->scratch,
                                        .work = &f->work,
                                        .control = f->control,
@@ -393,7 +393,7 @@ static void put_out_of_service(struct fixture *f)
     struct store_batch *batch = store_batch_create();
     assert_non_null(batch);
     assert_ok(catalog_put_damage(batch, cluster_catalog(f->base.cluster), &record));
-    assert_ok(store_write(f->base.cluster->store, batch, STORE_SYNCED));
+    assert_ok(store_write(f->base.cluster->home->store, batch, STORE_SYNCED));
     store_batch_destroy(batch);
     set_cell(&f->base, "a", "1");
     back_up(f, "");
@@ -619,7 +619,8 @@ static void what_expires_meanwhile_is_told_as_that(void **state)
     const struct whole_backup first = f->backup;
     set_cell(&f->base, "e", "5");
     assert_ok(keyspace_flush(f->base.table->tablets[0]->keyspace));
-    assert_ok(keyspace_flush(store_keyspace_find(f->base.cluster->store, CATALOG_KEYSPACE_ID)));
+    assert_ok(
+        keyspace_flush(store_keyspace_find(f->base.cluster->home->store, CATALOG_KEYSPACE_ID)));
     back_up(f, "");
     f->backup = first;
     f->work.goes_on = remove_first;
@@ -817,7 +818,8 @@ static void assert_nowhere(const char *directory, const char *what)
 static void of_a_part_nothing_else_is_left(void **state)
 {
     struct fixture *f = *state;
-    assert_ok(keyspace_flush(store_keyspace_find(f->base.cluster->store, CATALOG_KEYSPACE_ID)));
+    assert_ok(
+        keyspace_flush(store_keyspace_find(f->base.cluster->home->store, CATALOG_KEYSPACE_ID)));
     take_checkpoint(f);
     assert_ok(narrow(f, TEST_TABLE));
     assert_nowhere(f->scratch, "other"); /* what comes before is compressed */

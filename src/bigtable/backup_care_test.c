@@ -388,7 +388,7 @@ static void test_failures_make_it_overdue(void **state)
     Pb__Duration kept = days(30);
     policy.retention_period = &kept;
     create_table_with(f, &policy);
-    f->base.cluster->reserve.reserve_bytes = UINT64_MAX / 4; /* nothing can be made */
+    f->base.cluster->home->reserve.reserve_bytes = UINT64_MAX / 4; /* nothing can be made */
     go_to(&f->clock, 1);
     look(f);
     struct condition_view view;
@@ -396,7 +396,7 @@ static void test_failures_make_it_overdue(void **state)
     assert_int_equal(view.count, 2); /* and why not */
     assert_int_equal(view.reasons[1].reason, REASON_backup_overdue);
     assert_non_null(strstr(view.reasons[1].text, TABLE " has none"));
-    f->base.cluster->reserve.reserve_bytes = 0;
+    f->base.cluster->home->reserve.reserve_bytes = 0;
     go_to(&f->clock, 2);
     look(f);
     assert_true(is_overdue(f));

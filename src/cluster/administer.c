@@ -11,8 +11,8 @@
 status cluster_write_change(struct cluster *cluster, enum commit_kind kind,
                             struct store_batch *batch, const struct catalog_change *change)
 {
-    TRY(disk_reserve_admit(&cluster->reserve));
-    return commit_write(cluster->commits, kind, batch, change);
+    TRY(disk_reserve_admit(&cluster->home->reserve));
+    return commit_write(cluster->home->commits, kind, batch, change);
 }
 
 status cluster_write_catalog(struct cluster *cluster, struct catalog_txn *txn)
@@ -22,7 +22,7 @@ status cluster_write_catalog(struct cluster *cluster, struct catalog_txn *txn)
 
 status cluster_write_removal(struct cluster *cluster, struct catalog_txn *txn)
 {
-    return commit_write(cluster->commits, COMMIT_CATALOG, catalog_txn_batch(txn), NULL);
+    return commit_write(cluster->home->commits, COMMIT_CATALOG, catalog_txn_batch(txn), NULL);
 }
 
 struct keyspace *cluster_catalog(struct cluster *cluster)
@@ -125,7 +125,8 @@ static status adopt_damage(struct cluster *cluster, struct keyspace *keyspace,
 {
     if (files == NULL || files->damage_count == 0)
         return status_ok();
-    return damages_adopt(cluster->damages, keyspace, files->damages, files->damage_count, batch);
+    return damages_adopt(cluster->home->damages, keyspace, files->damages, files->damage_count,
+                         batch);
 }
 
 static status record_new_table(struct cluster *cluster, struct table *table,
@@ -174,7 +175,7 @@ static status create_in(struct cluster *cluster, const struct table_spec *spec,
     TRY(fill_new_table(cluster, spec, keyspace, files, *out));
     index_add(cluster, *out);
     if (files != NULL && files->damage_count > 0)
-        damages_tell_adopted(cluster->damages, keyspace);
+        damages_tell_adopted(cluster->home->damages, keyspace);
     return status_ok();
 }
 
@@ -184,10 +185,10 @@ static status create(struct cluster *cluster, const struct table_spec *spec, str
     struct keyspace *keyspace;
     TRY(cluster_check_is_new(cluster, spec->name));
     TRY(index_make_room(cluster));
-    TRY(cluster_take_spare(cluster, &keyspace));
+    TRY(shard_take_spare(cluster->home, &keyspace));
     status s = create_in(cluster, spec, keyspace, NULL, out);
     if (!status_is_ok(s)) { /* there is room: it was just taken out, and admin is still held */
-        cluster->spares[cluster->spare_count++] = keyspace_id(keyspace);
+        cluster->home->spares[cluster->home->spare_count++] = keyspace_id(keyspace);
         if (*out != NULL)
             table_destroy(*out);
     }
@@ -206,12 +207,12 @@ static status create_from(struct cluster *cluster, const struct table_spec *spec
     if (status_is_ok(s))
         s = create_in(cluster, spec, keyspace, files, out);
     if (!status_is_ok(s))
-        damages_forget_keyspace(cluster->damages, keyspace_id(keyspace));
+        damages_forget_keyspace(cluster->home->damages, keyspace_id(keyspace));
     if (!status_is_ok(s) && *out != NULL) {
         (*out)->is_doomed = true;
         table_release(*out);
     } else if (!status_is_ok(s)) { /* what cannot be dropped now is dropped at the next start */
-        status_ignore(store_keyspace_drop(cluster->store, keyspace));
+        status_ignore(store_keyspace_drop(cluster->home->store, keyspace));
     }
     return s;
 }

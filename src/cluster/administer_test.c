@@ -131,7 +131,7 @@ static struct table *find(struct fixture *fixture, const char *name)
 static size_t count_keyspaces(struct fixture *fixture)
 {
     size_t count = 0;
-    while (store_keyspace_at(fixture->cluster->store, count) != NULL)
+    while (store_keyspace_at(fixture->cluster->home->store, count) != NULL)
         count++;
     return count;
 }
@@ -257,7 +257,7 @@ static void test_what_a_crash_leaves_of_a_deletion_is_dropped_at_start(void **st
     struct store_batch *batch = store_batch_create();
     catalog_delete_table(batch, fixture->cluster->catalog, table->id);
     catalog_delete_tablets(batch, fixture->cluster->catalog, table->id);
-    assert_ok(store_write(fixture->cluster->store, batch, STORE_SYNCED));
+    assert_ok(store_write(fixture->cluster->home->store, batch, STORE_SYNCED));
     store_batch_destroy(batch);
     table_release(table);
     reopen(fixture);
@@ -271,7 +271,7 @@ static void test_what_a_crash_leaves_of_a_creation_is_dropped_at_start(void **st
     struct fixture *fixture = *state;
     size_t keyspaces = count_keyspaces(fixture);
     uint64_t id = fixture->cluster->next_id;
-    assert_ok(store_keyspaces_create(fixture->cluster->store, id, 2));
+    assert_ok(store_keyspaces_create(fixture->cluster->home->store, id, 2));
     reopen(fixture);
     assert_int_equal(count_keyspaces(fixture), keyspaces);
     assert_true(fixture->cluster->next_id >= id + 2); /* ids are not given twice */
@@ -282,13 +282,13 @@ static void test_spare_keyspaces_are_used_after_a_restart(void **state)
     struct fixture *fixture = *state;
     table_release(create_table(fixture, table_t, NULL));
     size_t keyspaces = count_keyspaces(fixture);
-    size_t spares = fixture->cluster->spare_count;
+    size_t spares = fixture->cluster->home->spare_count;
     assert_true(spares > 0);
     reopen(fixture);
-    assert_int_equal(fixture->cluster->spare_count, spares);
+    assert_int_equal(fixture->cluster->home->spare_count, spares);
     table_release(create_table(fixture, "projects/p/instances/i/tables/u", NULL));
     assert_int_equal(count_keyspaces(fixture), keyspaces);
-    assert_int_equal(fixture->cluster->spare_count, spares - 1);
+    assert_int_equal(fixture->cluster->home->spare_count, spares - 1);
 }
 
 /* --- changing --- */
@@ -418,7 +418,7 @@ static void test_listing(void **state)
 /* Writes the batch, and finds that the cluster does not open, with these words. */
 static void check_is_refused(struct fixture *fixture, struct store_batch *batch, const char *words)
 {
-    assert_ok(store_write(fixture->cluster->store, batch, STORE_SYNCED));
+    assert_ok(store_write(fixture->cluster->home->store, batch, STORE_SYNCED));
     store_batch_destroy(batch);
     struct cluster_options options = fixture->cluster->options;
     cluster_close(fixture->cluster);

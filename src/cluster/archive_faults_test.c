@@ -79,7 +79,7 @@ static void each_allocation_of_the_archiver_may_fail(void **state)
     open_server(t); /* nothing is checked yet */
     write_some(t, 3);
     failmalloc_each(archive_once, t);
-    assert_int_equal(state_of_log(t).taken, change_log_newest(t->f.cluster->log));
+    assert_int_equal(state_of_log(t).taken, change_log_newest(t->f.cluster->home->log));
     finish(t);
     assert_history(t, base);
     remove_test_directory(base);

@@ -94,11 +94,11 @@ static void serve_and_be_killed(struct fixture *t)
         do_something(t);
         note_moment(t);
         if (choose(t, 8) == 0)
-            assert_ok(archiver_step(t->f.cluster->archiver, true));
+            assert_ok(archiver_step(t->f.cluster->home->archiver, true));
     }
     atomic_store(&t->place->loses_word, choose(t, 2) == 0);
     if (choose(t, 2) == 0)
-        status_ignore(archiver_step(t->f.cluster->archiver, true));
+        status_ignore(archiver_step(t->f.cluster->home->archiver, true));
     kill(getpid(), SIGKILL);
 }
 
@@ -221,7 +221,7 @@ static void a_place_that_is_gone_stops_nobody(void **state)
     write_some(t, 5);
     atomic_store(&t->place->is_gone, false);
     assert_ok(step(t));
-    assert_int_equal(state_of_log(t).taken, change_log_newest(t->f.cluster->log));
+    assert_int_equal(state_of_log(t).taken, change_log_newest(t->f.cluster->home->log));
     assert_false(has_reason(t, REASON_archive_gap));
     finish(t);
     for (size_t i = before; i < t->history->count; i += 3)
@@ -258,17 +258,17 @@ static void what_is_too_much_becomes_a_gap(void **state)
     struct moment last = {.sequence = state_of_log(t).taken, .model = t->now};
     atomic_store(&t->place->is_gone, true);
     write_some(t, 200);
-    assert_false(change_log_is_on(t->f.cluster->log));
+    assert_false(change_log_is_on(t->f.cluster->home->log));
     assert_status(step(t), STATUS_UNAVAILABLE);
     assert_true(has_reason(t, REASON_archive_gap));
     struct moment within = t->history->moments[t->history->count - 1];
     close_server(t); /* the gap is known after a restart, too */
     open_server(t);
-    assert_false(change_log_is_on(t->f.cluster->log));
+    assert_false(change_log_is_on(t->f.cluster->home->log));
     expect_gap(t, "what waited was too much, or is damaged");
     atomic_store(&t->place->is_gone, false);
     assert_ok(step(t));
-    assert_true(change_log_is_on(t->f.cluster->log));
+    assert_true(change_log_is_on(t->f.cluster->home->log));
     assert_true(has_reason(t, REASON_archive_gap));
     close_server(t);
     assert_non_null(mkdtemp(later));
@@ -337,9 +337,9 @@ static void an_older_copy_begins_an_archive_of_its_own(void **state)
     assert_ok(pool_create(2, 64, "test", &copy.pool));
     copy.options.pool = copy.pool;
     open_test_cluster(&copy);
-    assert_ok(archiver_step(copy.cluster->archiver, true));
+    assert_ok(archiver_step(copy.cluster->home->archiver, true));
     struct change_log_state state_of_copy;
-    change_log_look(copy.cluster->log, &state_of_copy);
+    change_log_look(copy.cluster->home->log, &state_of_copy);
     assert_int_not_equal(state_of_copy.stream, stream);
     close_test_cluster(&copy);
     pool_destroy(copy.pool);
@@ -695,7 +695,8 @@ static void damage_what_waits(struct fixture *t, bool is_open)
 {
     char path[256];
     write_some(t, 5);
-    assert_ok(keyspace_flush(store_keyspace_find(t->f.cluster->store, state_of_log(t).keyspace)));
+    assert_ok(
+        keyspace_flush(store_keyspace_find(t->f.cluster->home->store, state_of_log(t).keyspace)));
     path_of_newest_table(t, path);
     if (!is_open)
         close_server(t);
@@ -709,7 +710,7 @@ static void expect_gap_alone(struct fixture *t, const char *base, uint64_t strea
 {
     struct moment within = t->history->moments[t->history->count - 1];
     assert_ok(step(t));
-    assert_true(change_log_is_on(t->f.cluster->log));
+    assert_true(change_log_is_on(t->f.cluster->home->log));
     assert_true(has_reason(t, REASON_archive_gap));
     for (int i = 0; i < 2; i++) {
         struct model model;
@@ -718,7 +719,7 @@ static void expect_gap_alone(struct fixture *t, const char *base, uint64_t strea
         write_some(t, 2);
         assert_ok(step(t));
         assert_int_equal(state_of_log(t).stream, stream);
-        assert_int_equal(state_of_log(t).taken, change_log_newest(t->f.cluster->log));
+        assert_int_equal(state_of_log(t).taken, change_log_newest(t->f.cluster->home->log));
         close_server(t);
         open_server(t);
     }
@@ -734,7 +735,7 @@ static void a_damaged_change_log_stops_no_start(void **state)
     begin(t, base);
     uint64_t stream = state_of_log(t).stream;
     damage_what_waits(t, false);
-    assert_false(change_log_is_on(t->f.cluster->log));
+    assert_false(change_log_is_on(t->f.cluster->home->log));
     expect_gap_alone(t, base, stream);
     remove_test_directory(base);
 }
@@ -825,11 +826,11 @@ static void files_stay_that_are_being_taken_in(void **state)
     write_some(t, 1);
     snprintf(file, sizeof file, "%s/FORMAT", t->f.directory);
     snprintf(kept, sizeof kept, "%s/archive/999-0", t->f.directory);
-    event_log_begin_taking(t->f.cluster);
-    assert_ok(event_log_keep_files(t->f.cluster, 999, paths, 1));
+    event_log_begin_taking(t->f.cluster->home);
+    assert_ok(event_log_keep_files(t->f.cluster->home, 999, paths, 1));
     assert_ok(step(t));
     assert_int_equal(access(kept, F_OK), 0);
-    event_log_end_taking(t->f.cluster);
+    event_log_end_taking(t->f.cluster->home);
     assert_ok(step(t)); /* it came to nothing */
     assert_int_not_equal(access(kept, F_OK), 0);
     close_server(t);

@@ -362,7 +362,7 @@ static inline void note_moment(struct fixture *t)
     struct history *history = t->history;
     assert_true(history->count < MOST_MOMENTS);
     history->moments[history->count] =
-        (struct moment){.sequence = commit_applied(t->f.cluster->commits), .model = t->now};
+        (struct moment){.sequence = commit_applied(t->f.cluster->home->commits), .model = t->now};
     history->count++;
 }
 
@@ -463,7 +463,7 @@ static inline void write_some(struct fixture *t, unsigned count)
 
 static inline status step(struct fixture *t)
 {
-    return archiver_step(t->f.cluster->archiver, true);
+    return archiver_step(t->f.cluster->home->archiver, true);
 }
 
 /* All moments so far have a change behind them that is archived, so that each can be had. */
@@ -491,7 +491,7 @@ static inline void begin(struct fixture *t, char *base)
 static inline struct change_log_state state_of_log(struct fixture *t)
 {
     struct change_log_state state;
-    change_log_look(t->f.cluster->log, &state);
+    change_log_look(t->f.cluster->home->log, &state);
     return state;
 }
 

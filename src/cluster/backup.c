@@ -489,7 +489,7 @@ static struct backups *new_backups(const struct backups_options *options)
     }
     *backups = (struct backups){.magic = BACKUPS_MAGIC,
                                 .cluster = options->cluster,
-                                .files = files_of_store(options->cluster->store),
+                                .files = files_of_store(options->cluster->home->store),
                                 .log = options->log,
                                 .metrics = options->metrics,
                                 .bytes_per_second = options->bytes_per_second,

@@ -93,7 +93,7 @@ static status add_cursors(struct export *e)
 /* The view goes at once: as long as there is one, nothing that is written over leaves the store. */
 static status make_cursors(struct export *e)
 {
-    e->view = store_view_create(e->backups->cluster->store);
+    e->view = store_view_create(e->backups->cluster->home->store);
     status s = e->view == NULL ? status_out_of_memory() : add_cursors(e);
     store_view_release(e->view);
     e->view = NULL;

@@ -154,7 +154,7 @@ static status copy_rows(const struct foreign_table *source, struct staged_backup
 {
     const struct rows_target target = {.backups = staged->backups,
                                        .directory = (const char *)staged->directory.data,
-                                       .reserve = &staged->backups->cluster->reserve,
+                                       .reserve = &staged->backups->cluster->home->reserve,
                                        .work = work,
                                        .arena = staged->arena};
     size_t count;

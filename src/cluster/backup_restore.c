@@ -58,8 +58,8 @@ static status lower_entry(void *context, bytes key, bytes value)
 
 static status lower_table(struct lowering *lowering, const char *from, const char *to)
 {
-    struct store *store = lowering->staged->backups->cluster->store;
-    TRY(disk_reserve_admit(&lowering->staged->backups->cluster->reserve));
+    struct store *store = lowering->staged->backups->cluster->home->store;
+    TRY(disk_reserve_admit(&lowering->staged->backups->cluster->home->reserve));
     TRY(table_writer_create(store, to, &lowering->writer));
     status s = table_read(store, from, lower_entry, lowering);
     if (status_is_ok(s))
@@ -150,7 +150,7 @@ static status stage(struct staged_backup *staged, const char *from, struct backu
     TRY(manifest_read(backups->files, from, staged->arena, &staged->manifest));
     TRY(staged_backup_begin(staged));
     TRY(backup_copy_files(backups, &staged->manifest, from, (const char *)staged->directory.data,
-                          &backups->cluster->reserve, work));
+                          &backups->cluster->home->reserve, work));
     return staged_backup_finish(staged, work);
 }
 
@@ -257,8 +257,8 @@ static status import_files(const struct staged_backup *staged, const char *const
                                   .count = staged->manifest.file_count,
                                   .damages = staged->damages,
                                   .damage_count = staged->damage_count};
-    TRY(event_log_keep_files(cluster, staged->keyspace_id, paths, taken->count));
-    return store_keyspace_import(cluster->store, staged->keyspace_id, paths, taken->count,
+    TRY(event_log_keep_files(cluster->home, staged->keyspace_id, paths, taken->count));
+    return store_keyspace_import(cluster->home->store, staged->keyspace_id, paths, taken->count,
                                  keyspace);
 }
 
@@ -298,10 +298,10 @@ status staged_backup_restore(struct staged_backup *staged, const struct restore_
     const char **paths;
     *out = NULL;
     TRY(list_paths(staged, &paths));
-    TRY(commit_raise_version(cluster->commits, version_above(staged)));
-    event_log_begin_taking(cluster);
+    TRY(commit_raise_version(cluster->home->commits, version_above(staged)));
+    event_log_begin_taking(cluster->home);
     status s = make_table(staged, paths, &table, out);
-    event_log_end_taking(cluster);
+    event_log_end_taking(cluster->home);
     TRY(s);
     tell_restored(staged, spec->table);
     return status_ok();

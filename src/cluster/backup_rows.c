@@ -41,7 +41,7 @@ static status begin_file(struct writing *w)
     if (kept == NULL || !has_room_for_file(w) ||
         path_join(&w->path, target->directory, name) == NULL)
         return status_out_of_memory();
-    TRY(table_writer_create(target->backups->cluster->store, (const char *)w->path.data,
+    TRY(table_writer_create(target->backups->cluster->home->store, (const char *)w->path.data,
                             &w->writer));
     w->files[w->file_count++] = (struct backup_file){.name = kept};
     return status_ok();

@@ -86,9 +86,9 @@ static void assert_no_orphans(struct life *life)
 {
     struct cluster *cluster = life->f.cluster;
     size_t keyspaces = 0;
-    while (store_keyspace_at(cluster->store, keyspaces) != NULL)
+    while (store_keyspace_at(cluster->home->store, keyspaces) != NULL)
         keyspaces++;
-    assert_int_equal(keyspaces, 1 + cluster->spare_count + cluster->table_count);
+    assert_int_equal(keyspaces, 1 + cluster->home->spare_count + cluster->table_count);
 }
 
 static void assert_rows(struct life *life, const char *table_name)

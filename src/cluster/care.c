@@ -14,7 +14,7 @@ enum {
 };
 
 struct care {
-    struct cluster *cluster;
+    struct shard *shard;
     struct pool *pool;
     struct hot_rows *hot; /* the commit thread's */
     pthread_mutex_t lock;
@@ -75,7 +75,7 @@ static struct job *begin_job(struct care *care, uint64_t row_hash, bytes row_key
 static void end_job(struct job *job)
 {
     struct care *care = job->care;
-    row_lock_release(care->cluster->locks, job->row_hash);
+    row_lock_release(care->shard->locks, job->row_hash);
     tablet_release(job->tablet);
     table_release(job->table);
     pthread_mutex_lock(&care->lock);
@@ -98,8 +98,8 @@ static struct row_care care_of_row(struct table *table, struct tablet *tablet, u
                              .keyspace = tablet->keyspace,
                              .row_key = row_key,
                              .row_hash = row_hash,
-                             .locks = cluster->locks,
-                             .commits = cluster->commits,
+                             .locks = cluster->home->locks,
+                             .commits = cluster->home->commits,
                              .spill_bytes = cluster->options.spill_bytes,
                              .rules = &table_description(table)->rules};
 }
@@ -117,7 +117,7 @@ static status run_care(const struct row_care *care)
 static void run_job(struct task *task)
 {
     struct job *job = LIST_ENTRY(&task->link, struct job, task.link);
-    struct cluster *cluster = job->care->cluster;
+    struct cluster *cluster = job->care->shard->cluster;
     const struct row_care care =
         care_of_row(job->table, job->tablet, job->row_hash, bytes_make(job->key, job->key_size));
     status s = run_care(&care);
@@ -146,7 +146,7 @@ static void request(struct care *care, struct table *table, uint64_t row_hash, b
     job->table = table;
     job->tablet = table_route(table, row_key);
     job->waiter.granted = start_job;
-    if (row_lock_acquire(care->cluster->locks, row_hash, &job->waiter))
+    if (row_lock_acquire(care->shard->locks, row_hash, &job->waiter))
         start_job(&job->waiter);
 }
 
@@ -193,9 +193,9 @@ static status walk_row(struct table *table, bytes row_key,
     while (status_is_ok(s) && !place.is_over && !maintenance_is_stopping(cluster->maintenance)) {
         struct row_care care = care_of_row(table, tablet, row_hash, row_key);
         care.place = &place;
-        row_lock_wait(cluster->locks, row_hash);
+        row_lock_wait(cluster->home->locks, row_hash);
         s = step(&care);
-        row_lock_release(cluster->locks, row_hash);
+        row_lock_release(cluster->home->locks, row_hash);
     }
     buffer_free(&place.qualifier);
     tablet_release(tablet);
@@ -242,15 +242,15 @@ struct pool *care_pool(struct care *care)
 
 /* --- life --- */
 
-status care_create(struct cluster *cluster, struct care **out)
+status care_create(struct shard *shard, struct care **out)
 {
     struct care *care = *out = calloc(1, sizeof *care);
     if (care == NULL)
         return status_out_of_memory();
-    care->cluster = cluster;
+    care->shard = shard;
     pthread_mutex_init(&care->lock, NULL);
     pthread_cond_init(&care->idle, NULL);
-    status s = hot_rows_create(cluster->options.spill_bytes, &care->hot);
+    status s = hot_rows_create(shard->cluster->options.spill_bytes, &care->hot);
     if (status_is_ok(s))
         s = pool_create(THREADS, QUEUE_LIMIT, "rows", &care->pool);
     if (!status_is_ok(s)) {

@@ -15,8 +15,9 @@
 #include "tablet/commit_observer.h"
 
 struct care;
+struct shard;
 
-status care_create(struct cluster *cluster, struct care **out);
+status care_create(struct shard *shard, struct care **out);
 /* Takes no more jobs, and waits for those there are; updates that read must have ended. NULL is
  * fine. */
 void care_stop(struct care *care);

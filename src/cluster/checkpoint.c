@@ -16,18 +16,18 @@ static status fix_instant(struct cluster *cluster, struct checkpoint_facts *fact
                           struct store_checkpoint **out)
 {
     pthread_mutex_lock(&cluster->admin);
-    commit_hold(cluster->commits, &facts->sequence);
+    commit_hold(cluster->home->commits, &facts->sequence);
     facts->wall_us = clock_wall_us(cluster->options.clock);
-    facts->archive_stream = event_log_stream(cluster);
-    status s = store_checkpoint_begin(cluster->store, out);
-    commit_release(cluster->commits);
+    facts->archive_stream = event_log_stream(cluster->home);
+    status s = store_checkpoint_begin(cluster->home->store, out);
+    commit_release(cluster->home->commits);
     pthread_mutex_unlock(&cluster->admin);
     return s;
 }
 
 status cluster_remove_checkpoint(struct cluster *cluster, const char *directory)
 {
-    return files_remove_flat_directory(files_of_store(cluster->store), directory);
+    return files_remove_flat_directory(files_of_store(cluster->home->store), directory);
 }
 
 status cluster_checkpoint(struct cluster *cluster, const char *directory,
@@ -35,10 +35,10 @@ status cluster_checkpoint(struct cluster *cluster, const char *directory,
 {
     struct store_checkpoint *checkpoint;
     TRY(cluster_check_true(cluster));
-    TRY(store_identity(cluster->store, out->identity));
+    TRY(store_identity(cluster->home->store, out->identity));
     TRY(cluster_remove_checkpoint(cluster, directory));
-    TRY(disk_reserve_admit(&cluster->reserve));
-    TRY(store_checkpoint_prepare(cluster->store, MOST_LOG_BYTES));
+    TRY(disk_reserve_admit(&cluster->home->reserve));
+    TRY(store_checkpoint_prepare(cluster->home->store, MOST_LOG_BYTES));
     TRY(fix_instant(cluster, out, &checkpoint));
     status s = store_checkpoint_write(checkpoint, directory);
     store_checkpoint_end(checkpoint);
@@ -49,5 +49,5 @@ status cluster_checkpoint(struct cluster *cluster, const char *directory,
 
 status cluster_identity(struct cluster *cluster, char out[STORE_IDENTITY_SIZE])
 {
-    return store_identity(cluster->store, out);
+    return store_identity(cluster->home->store, out);
 }

@@ -64,7 +64,7 @@ static void a_checkpoint_is_a_server_as_it_was(void **state)
     assert_ok(table_drop_rows(t->f->table, bytes_of("b")));
     assert_ok(cluster_checkpoint(t->f->cluster, t->directory, &facts));
     set_cell(t->f, "a", "later");
-    assert_true(facts.sequence < commit_applied(t->f->cluster->commits));
+    assert_true(facts.sequence < commit_applied(t->f->cluster->home->commits));
     assert_ok(cluster_identity(t->f->cluster, identity));
     assert_string_equal(facts.identity, identity);
 
@@ -74,7 +74,7 @@ static void a_checkpoint_is_a_server_as_it_was(void **state)
     assert_string_not_equal(facts.identity, identity);
     /* What is written there is above all that was. */
     set_cell(&copy, "a", "new");
-    assert_true(commit_applied(copy.cluster->commits) > facts.sequence);
+    assert_true(commit_applied(copy.cluster->home->commits) > facts.sequence);
     assert_rows(&copy, "a=new c=3");
     close_copy(&copy);
 }
@@ -108,7 +108,7 @@ static void *write_sequences(void *argument)
     while (!atomic_load(&load->stop)) {
         struct sequence_commit write = {.commit = {.kind = COMMIT_CATALOG, .extend = put_sequence},
                                         .cluster = cluster};
-        assert_ok(commit_and_wait(cluster->commits, &write.commit));
+        assert_ok(commit_and_wait(cluster->home->commits, &write.commit));
         atomic_fetch_add(&load->done, 1);
     }
     return NULL;

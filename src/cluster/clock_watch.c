@@ -32,16 +32,16 @@ void clock_watch_run(struct cluster *cluster)
     const struct clock_look look = {.wall_us = clock_wall_us(clock),
                                     .steady_us = clock_steady_us(clock)};
     clock_watch_look(&cluster->clock_watch, cluster->options.log, &look);
-    clock_watch_note_lead(cluster);
+    clock_watch_note_lead(cluster->home);
 }
 
-void clock_watch_note_lead(struct cluster *cluster)
+void clock_watch_note_lead(struct shard *shard)
 {
-    int64_t lead_us = commit_clock_lead_us(cluster->commits);
+    int64_t lead_us = commit_clock_lead_us(shard->commits);
     if (lead_us > worth_telling_us)
-        condition_enter(cluster->condition, REASON_clock_ahead,
+        condition_enter(shard->condition, REASON_clock_ahead,
                         "server times are %lld minutes ahead of the wall clock",
                         (long long)(lead_us / (60 * SECOND_US)));
     else
-        condition_leave(cluster->condition, REASON_clock_ahead);
+        condition_leave(shard->condition, REASON_clock_ahead);
 }

@@ -23,12 +23,13 @@ void clock_watch_look(struct clock_watch *watch, const struct log *log,
                       const struct clock_look *look);
 
 struct cluster;
+struct shard;
 
 /* Takes a look, for maintenance. */
 void clock_watch_run(struct cluster *cluster);
 
 /* Whether the versions' clock is so far ahead that somebody should know: a part of the server's
  * condition. Any thread. */
-void clock_watch_note_lead(struct cluster *cluster);
+void clock_watch_note_lead(struct shard *shard);
 
 #endif

@@ -1,4 +1,5 @@
-/* A cluster's insides, for the files of cluster/.
+/* A cluster's insides, for the files of cluster/: the catalog, the tables, and which tablets there
+ * are. What belongs to one store is its shard's (shard.h); there is one shard today, the home.
  *
  * Locks, in the order in which they may be taken (docs/internals/threads.md):
  *   usage.lock   of one table, see usage_store.h; held over a read of what is kept, so for threads
@@ -8,60 +9,30 @@
  *   traffic.lock what is told of tables' traffic
  *   map_lock     of one table, see table.h
  *   doomed_lock  the list of doomed tables
- *   looking      whether the store takes writes; held for a look and a note */
+ *   looking      of a shard: whether its store takes writes; held for a look and a note */
 #ifndef TRESTLE_CLUSTER_CLUSTER_PRIVATE_H
 #define TRESTLE_CLUSTER_CLUSTER_PRIVATE_H
 
 #include <pthread.h>
 
-#include "archive/archiver.h"
 #include "base/metrics.h"
 #include "cluster/catalog_txn.h"
 #include "cluster/clock_watch.h"
-#include "cluster/damage.h"
-#include "cluster/data_directory.h"
-#include "cluster/disk_reserve.h"
 #include "cluster/heat.h"
 #include "cluster/maintenance.h"
-#include "cluster/scrub.h"
-#include "cluster/settle.h"
+#include "cluster/shard.h"
 #include "cluster/table.h"
-#include "tablet/change_log.h"
-#include "tablet/commit_observer.h"
 #include "tablet/event.h"
-#include "tablet/row_locks.h"
 
 struct cluster {
     uint32_t magic;
     struct cluster_options options;
-    struct store *store;
-    struct keyspace *catalog;
-    struct commit_queue *commits;
-    struct commit_observer *observers; /* the queue's: ours, then those of the options */
-    size_t observer_count;
-    struct change_log *log;     /* NULL: none is kept */
-    uint64_t log_keyspace;      /* its id; 0: none */
-    struct archiver *archiver;  /* NULL without a log */
-    struct buffer archive_path; /* a string: where files wait to be archived */
-    atomic_uint taking_files;   /* see kept_files.h, adding */
-    struct tokens *tokens;
-    struct row_locks *locks;
-    struct data_directory place;
-    struct disk_reserve reserve;
-    struct condition *condition;
-    struct damages *damages;
-    struct { /* with every row lock held; record NULL: nothing is */
-        const struct damage_record *record;
-        bool is_dropped; /* rows of it, since that began */
-    } refilling;
-    struct scrub *scrub;
-    pthread_mutex_t looking; /* at the store, so that what is noted last is what is so */
-    struct care *care;
-    struct mender *mender;
+    struct condition *condition; /* of the whole server */
+    struct shard *home;          /* the shard that keeps the catalog */
+    struct keyspace *catalog;    /* its keyspace `system` */
     struct heat *heat;
     atomic_bool usage_is_to_sweep; /* tables have gone: usage_store.h */
     struct maintenance *maintenance;
-    struct cluster_settling settling;
     struct cluster_traffic traffic;
     struct clock_watch clock_watch; /* only maintenance touches this */
 
@@ -77,12 +48,6 @@ struct cluster {
     int64_t kept_cut_us;   /* when some last went since space was short; 0: never */
     int64_t kept_sized_us; /* when they were last measured; 0: not since the list changed */
     uint64_t next_id;      /* guarded by admin */
-    uint64_t *spares;      /* ids of keyspaces that wait for a table; guarded by admin */
-    size_t spare_count;
-    size_t spare_capacity;
-    uint64_t *unclaimed; /* ids of keyspaces whose tables were lost (salvage.h); since the start */
-    size_t unclaimed_count;
-    char *lost_records; /* what the catalog had lost, at this start; NULL: nothing */
 
     pthread_mutex_t doomed_lock;
     struct list doomed; /* doomed tables that nobody holds any more */
@@ -93,47 +58,8 @@ struct cluster {
 
 #define CLUSTER_MAGIC 0x636c7573u
 
-struct key_bounds;
-
-/* Deletes records and spilled cells between these bounds, as one change of all of them. `table`:
- * whose they are; NULL: only the keyspace is known. Blocks. */
-status cluster_delete_keys(struct cluster *cluster, struct table *table, struct keyspace *keyspace,
-                           const struct key_bounds *records, const struct key_bounds *spilled);
-
-/* --- refill.c --- */
-
-struct foreign_table;
-
-/* Deletes the rows of the range, and puts there what the source has of them: refill.h. The range is
- * closed, and stays so; one at a time. UNAVAILABLE if rows of it were dropped meanwhile; after any
- * failure it is to be told again. Blocks. */
-status refill_run(struct cluster *cluster, struct keyspace *keyspace,
-                  const struct damage_record *record, const struct foreign_table *source);
-/* Keys from `from` to `to` are dropped. With every row lock held. */
-void refill_note_drop(struct cluster *cluster, const struct keyspace *keyspace, bytes from,
-                      bytes to);
-
 /* NOT_FOUND `Not found: <name>`. */
 status cluster_not_found(bytes name);
-
-/* --- event_log.c --- */
-
-/* Before orphans are dropped: whether there is a log to go on with. Then, after: opens it, or
- * begins one, if one is to be kept. */
-status event_log_look(struct cluster *cluster);
-status event_log_open(struct cluster *cluster);
-/* Once there is a queue: begins to archive. */
-status event_log_start(struct cluster *cluster);
-/* What is archived is known by; 0: nothing is. */
-uint64_t event_log_stream(struct cluster *cluster);
-/* Around the making of a keyspace of files, up to the commit that names it. */
-void event_log_begin_taking(struct cluster *cluster);
-void event_log_end_taking(struct cluster *cluster);
-/* Within that, before the keyspace is made: the files are to be archived with it. Blocks. */
-status event_log_keep_files(struct cluster *cluster, uint64_t keyspace, const char *const *paths,
-                            size_t count);
-/* After a keyspace has gone. Blocks. */
-void event_log_note_drop(struct cluster *cluster, uint64_t keyspace);
 
 /* cluster_write_catalog, as a commit of that kind (commit_write). For what frees no space: what
  * does calls commit_write itself. */
@@ -155,12 +81,6 @@ void cluster_bury_table(struct cluster *cluster, struct table *table);
 
 /* Drops the keyspaces of doomed tables that nobody holds any more. Blocks. */
 void cluster_drop_doomed(struct cluster *cluster);
-
-/* Keeps some keyspaces in reserve, since making many at once costs little more than making one.
- * Called with admin held. */
-status cluster_add_spares(struct cluster *cluster, size_t count);
-status cluster_remember_spare(struct cluster *cluster, uint64_t id); /* one that exists already */
-status cluster_take_spare(struct cluster *cluster, struct keyspace **out);
 
 /* The files that a keyspace was made of, for the change log; and what is missing in them, which is
  * out of service. */

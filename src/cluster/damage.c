@@ -74,9 +74,9 @@ static bool has_keyspace(const struct table *table, uint64_t keyspace)
 
 static void append_table(struct cluster *cluster, uint64_t keyspace, struct buffer *out)
 {
-    const char *name = keyspace == CATALOG_KEYSPACE_ID     ? "the catalog"
-                       : keyspace == cluster->log_keyspace ? "the change log"
-                                                           : "a deleted table";
+    const char *name = keyspace == CATALOG_KEYSPACE_ID           ? "the catalog"
+                       : keyspace == cluster->home->log_keyspace ? "the change log"
+                                                                 : "a deleted table";
     pthread_rwlock_rdlock(&cluster->index_lock);
     for (size_t i = 0; i < cluster->table_count; i++)
         if (has_keyspace(cluster->tables[i], keyspace))
@@ -105,7 +105,7 @@ static const char *text_of(const struct buffer *words)
 
 void damages_show(const struct damages *damages)
 {
-    struct condition *condition = damages->cluster->condition;
+    struct condition *condition = damages->shard->condition;
     metrics_set(damages->cluster->options.metrics, METRIC_damaged_ranges, (int64_t)damages->count);
     if (damages->first == NULL) {
         condition_leave(condition, REASON_damaged_range);
@@ -126,17 +126,17 @@ void damages_show(const struct damages *damages)
 static status write_record(const struct damages *damages, const struct damage_record *record,
                            bool is_there)
 {
-    struct cluster *cluster = damages->cluster;
+    struct shard *shard = damages->shard;
     struct store_batch *batch = store_batch_create();
     if (batch == NULL)
         return status_out_of_memory();
     status s = status_ok();
     if (is_there)
-        s = catalog_put_damage(batch, cluster->catalog, record);
+        s = catalog_put_damage(batch, shard->system, record);
     else
-        catalog_delete_damage(batch, cluster->catalog, record);
+        catalog_delete_damage(batch, shard->system, record);
     if (status_is_ok(s))
-        s = store_write(cluster->store, batch, STORE_SYNCED);
+        s = store_write(shard->store, batch, STORE_SYNCED);
     store_batch_destroy(batch);
     return s;
 }
@@ -207,7 +207,7 @@ static bool may_be_stored(const struct damage *damage)
 static bool settle(const struct damages *damages, struct damage *damage)
 {
     struct keyspace *keyspace =
-        store_keyspace_find(damages->cluster->store, damage->record.keyspace_id);
+        store_keyspace_find(damages->shard->store, damage->record.keyspace_id);
     if (keyspace == NULL)
         return false;
     if (!damage->is_stored && may_be_stored(damage))
@@ -274,7 +274,7 @@ void damages_close(struct damages *damages)
     pthread_mutex_lock(&damages->lock);
     for (const struct damage *at = damages->first; at != NULL; at = at->next) {
         struct keyspace *keyspace =
-            store_keyspace_find(damages->cluster->store, at->record.keyspace_id);
+            store_keyspace_find(damages->shard->store, at->record.keyspace_id);
         if (keyspace != NULL)
             close_in_store(damages, at, keyspace, at->record.what);
     }
@@ -371,18 +371,18 @@ static bool goes_with(const struct damage *damage, const struct damage_record *r
 static status delete_stored(const struct damages *damages, const struct damage_record *record,
                             bool takes_all)
 {
-    struct cluster *cluster = damages->cluster;
+    struct shard *shard = damages->shard;
     struct store_batch *batch = store_batch_create();
     bool is_archived = false;
     if (batch == NULL)
         return status_out_of_memory();
     for (const struct damage *at = damages->first; at != NULL; at = at->next)
         if (at->is_stored && goes_with(at, record, takes_all)) {
-            catalog_delete_damage(batch, cluster->catalog, &at->record);
+            catalog_delete_damage(batch, shard->system, &at->record);
             is_archived = is_archived || (at->record.file & DAMAGE_FOREIGN_FILE) != 0;
         }
-    status s = is_archived ? commit_write(cluster->commits, COMMIT_CATALOG, batch, NULL)
-                           : store_write(cluster->store, batch, STORE_SYNCED);
+    status s = is_archived ? commit_write(shard->commits, COMMIT_CATALOG, batch, NULL)
+                           : store_write(shard->store, batch, STORE_SYNCED);
     store_batch_destroy(batch);
     for (struct damage *at = damages->first; at != NULL; at = at->next)
         at->is_stored = at->is_stored && !(status_is_ok(s) && goes_with(at, record, takes_all));
@@ -505,43 +505,42 @@ void damages_end_deleted(struct damages *damages, struct keyspace *keyspace,
 }
 
 /* Of rows that are lost their large cells go, too: nothing would name them. */
-static status delete_rows(struct cluster *cluster, struct keyspace *keyspace,
-                          struct damage_part part)
+static status delete_rows(struct shard *shard, struct keyspace *keyspace, struct damage_part part)
 {
     struct key_bounds records, spilled;
     bool is_bounded = record_bounds(damage_row(part.from), damage_row(part.to), &records);
     is_bounded = spill_bounds(damage_row(part.from), damage_row(part.to), &spilled) && is_bounded;
-    status s = is_bounded ? cluster_delete_keys(cluster, NULL, keyspace, &records, &spilled)
+    status s = is_bounded ? shard_delete_keys(shard, NULL, keyspace, &records, &spilled)
                           : status_out_of_memory();
     key_bounds_free(&records);
     key_bounds_free(&spilled);
     return s;
 }
 
-static status delete_large_cells(struct cluster *cluster, struct keyspace *keyspace,
+static status delete_large_cells(struct shard *shard, struct keyspace *keyspace,
                                  struct damage_part part)
 {
     const struct key_bounds none = {0};
     struct key_bounds spilled = {0};
-    struct lost_cells lost = {cluster, keyspace, part};
+    struct lost_cells lost = {shard, keyspace, part};
     TRY(lost_cells_cut(&lost));
     buffer_append_bytes(&spilled.lower, part.from);
     buffer_append_bytes(&spilled.upper, part.to);
     bool failed = spilled.lower.failed || spilled.upper.failed;
-    status s = failed ? status_out_of_memory()
-                      : cluster_delete_keys(cluster, NULL, keyspace, &none, &spilled);
+    status s =
+        failed ? status_out_of_memory() : shard_delete_keys(shard, NULL, keyspace, &none, &spilled);
     key_bounds_free(&spilled);
     return s;
 }
 
-static status delete_lost(struct cluster *cluster, struct keyspace *keyspace,
+static status delete_lost(struct shard *shard, struct keyspace *keyspace,
                           const struct damage_record *record)
 {
     struct damage_part rows = damage_part(record, ROW_SPACE);
     struct damage_part cells = damage_part(record, SPILL_SPACE);
     if (!damage_part_is_empty(rows))
-        TRY(delete_rows(cluster, keyspace, rows));
-    return damage_part_is_empty(cells) ? status_ok() : delete_large_cells(cluster, keyspace, cells);
+        TRY(delete_rows(shard, keyspace, rows));
+    return damage_part_is_empty(cells) ? status_ok() : delete_large_cells(shard, keyspace, cells);
 }
 
 static status tell_lost(const struct damages *damages, const struct damage_record *record,
@@ -561,7 +560,7 @@ status cluster_list_damage(struct cluster *cluster,
                            status (*visit)(void *context, const struct lost_rows *lost),
                            void *context)
 {
-    struct damages *damages = cluster->damages;
+    struct damages *damages = cluster->home->damages;
     for (size_t i = 0;; i++) {
         struct damage *damage;
         TRY(copy_next(damages, 0, i, &damage));
@@ -630,9 +629,9 @@ static status repair_one(struct damages *damages, struct keyspace *keyspace,
 {
     TRY(tell_lost(damages, record, options->lost, options->context));
     if (options->source != NULL)
-        TRY(refill_run(damages->cluster, keyspace, record, options->source));
+        TRY(refill_run(damages->shard, keyspace, record, options->source));
     else if (!options->accepts_old_data)
-        TRY(delete_lost(damages->cluster, keyspace, record));
+        TRY(delete_lost(damages->shard, keyspace, record));
     return end_one(damages, keyspace, record);
 }
 
@@ -754,8 +753,8 @@ static status give_up(struct giving_up *giving, const struct damage_record *reco
     TRY(tell_lost(damages, record, note_range, giving));
     TRY(mark_given_up(damages, giving->keyspace, record));
     return options->source != NULL
-               ? refill_run(damages->cluster, giving->keyspace, record, options->source)
-               : delete_lost(damages->cluster, giving->keyspace, record);
+               ? refill_run(damages->shard, giving->keyspace, record, options->source)
+               : delete_lost(damages->shard, giving->keyspace, record);
 }
 
 static void keep(struct giving_up *giving, struct damage *damage)
@@ -920,7 +919,7 @@ status table_list_damage(struct table *table,
                          void *context)
 {
     for (size_t i = 0; i < table->keyspace_count; i++)
-        TRY(tell_all(table->cluster->damages, table->keyspaces[i], visit, context));
+        TRY(tell_all(table->cluster->home->damages, table->keyspaces[i], visit, context));
     return status_ok();
 }
 
@@ -935,7 +934,7 @@ status table_repair(struct table *table, const struct table_repair_options *opti
 {
     TRY(check_source(table, options));
     for (size_t i = 0; i < table->keyspace_count; i++)
-        TRY(repair_all(table->cluster->damages, table->keyspaces[i], options));
+        TRY(repair_all(table->cluster->home->damages, table->keyspaces[i], options));
     return status_ok();
 }
 
@@ -948,16 +947,17 @@ static bool go_on(void *context, uint64_t bytes)
 status cluster_look_for_damage(struct cluster *cluster)
 {
     const struct store_pacer pacer = {.go_on = go_on};
-    return store_look_for_damage(cluster->store, &pacer);
+    return store_look_for_damage(cluster->home->store, &pacer);
 }
 
-status damages_create(struct cluster *cluster, struct damages **out)
+status damages_create(struct shard *shard, struct damages **out)
 {
     struct damages *damages = *out = calloc(1, sizeof *damages);
     if (damages == NULL)
         return status_out_of_memory();
     damages->magic = DAMAGES_MAGIC;
-    damages->cluster = cluster;
+    damages->shard = shard;
+    damages->cluster = shard->cluster;
     pthread_mutex_init(&damages->lock, NULL);
     pthread_mutex_init(&damages->repairing, NULL);
     return status_ok();

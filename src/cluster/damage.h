@@ -46,11 +46,11 @@ bytes damage_row(bytes key);
 
 /* --- what is out of service --- */
 
-struct cluster;
 struct damages;
 struct key_bounds;
+struct shard;
 
-status damages_create(struct cluster *cluster, struct damages **out);
+status damages_create(struct shard *shard, struct damages **out);
 void damages_destroy(struct damages *damages); /* after the store is closed; NULL is fine */
 
 /* For store_options.on_damage, with `context` the damages: whether it is in the catalog. What comes
@@ -95,7 +95,7 @@ void damages_tell_adopted(struct damages *damages, struct keyspace *keyspace);
 /* --- large cells that are lost, of rows that are in service: lost_cells.c --- */
 
 struct lost_cells {
-    struct cluster *cluster;
+    struct shard *shard;
     struct keyspace *keyspace;
     struct damage_part part; /* of SPILL_SPACE */
 };

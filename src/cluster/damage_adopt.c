@@ -21,7 +21,7 @@ status damages_adopt(struct damages *damages, struct keyspace *keyspace,
     for (size_t i = 0; i < count && status_is_ok(s); i++) {
         s = adopt(damages, keyspace, &records[i]);
         if (status_is_ok(s))
-            s = catalog_put_damage(batch, damages->cluster->catalog, &records[i]);
+            s = catalog_put_damage(batch, damages->shard->system, &records[i]);
     }
     pthread_mutex_unlock(&damages->lock);
     return s;

@@ -17,7 +17,8 @@ struct damage {
 
 struct damages {
     uint32_t magic;
-    struct cluster *cluster;
+    struct shard *shard;
+    struct cluster *cluster; /* the shard's */
     pthread_mutex_t lock;
     struct damage *first; /* the oldest */
     size_t count;

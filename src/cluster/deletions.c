@@ -135,7 +135,7 @@ static status doom_all(struct cluster *cluster, struct table *const *tables, siz
     if (batch == NULL)
         return status_out_of_memory();
     record_ends(cluster, tables, count, batch);
-    status s = commit_write(cluster->commits, kind, batch, &change);
+    status s = commit_write(cluster->home->commits, kind, batch, &change);
     cluster_batch_done(batch, also);
     TRY(s);
     for (size_t i = 0; i < count; i++)
@@ -207,7 +207,7 @@ static status record_deletion(struct table *table, int64_t deleted_us, struct ca
     record.deleted_us = deleted_us;
     status s = catalog_put_table(batch, cluster->catalog, &record);
     if (status_is_ok(s))
-        s = commit_write(cluster->commits, COMMIT_DELETE_TABLE, batch, &change);
+        s = commit_write(cluster->home->commits, COMMIT_DELETE_TABLE, batch, &change);
     cluster_batch_done(batch, also);
     return s;
 }
@@ -300,7 +300,7 @@ static status record_return(struct table *table, struct catalog_txn *also)
     catalog_delete_kept(batch, cluster->catalog, table->id);
     status s = catalog_put_table(batch, cluster->catalog, &record);
     if (status_is_ok(s))
-        s = commit_write(cluster->commits, COMMIT_UNDELETE_TABLE, batch, &change);
+        s = commit_write(cluster->home->commits, COMMIT_UNDELETE_TABLE, batch, &change);
     cluster_batch_done(batch, also);
     return s;
 }
@@ -361,7 +361,7 @@ static size_t count_to_make_space(struct cluster *cluster, size_t due)
     int64_t now_us = clock_steady_us(cluster->options.clock);
     if (cluster->kept_cut_us != 0 && now_us - cluster->kept_cut_us < pause_us)
         return 0;
-    uint64_t missing = disk_reserve_missing(&cluster->reserve);
+    uint64_t missing = disk_reserve_missing(&cluster->home->reserve);
     size_t count = 0;
     for (; missing > 0 && due + count < cluster->kept_count; count++) {
         uint64_t size = size_of(cluster->kept[due + count]);
@@ -462,14 +462,14 @@ static bool drop_keyspaces(struct cluster *cluster, struct table *table)
     for (size_t i = 0; i < table->keyspace_count; i++) {
         struct keyspace *keyspace = table->keyspaces[i];
         uint64_t id = keyspace_id(keyspace);
-        status s = store_keyspace_drop(cluster->store, keyspace);
+        status s = store_keyspace_drop(cluster->home->store, keyspace);
         if (status_is_ok(s))
-            event_log_note_drop(cluster, id);
+            event_log_note_drop(cluster->home, id);
         if (!status_is_ok(s))
             log_warn(cluster->options.log, "a deleted table's space is kept until the next start",
                      LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));
         else
-            damages_forget_keyspace(cluster->damages, id);
+            damages_forget_keyspace(cluster->home->damages, id);
         all = all && status_is_ok(s);
         status_free(s);
     }

@@ -78,7 +78,7 @@ static void reopen(struct cluster_fixture *f)
 static size_t keyspace_count(const struct cluster_fixture *f)
 {
     size_t count = 0;
-    while (store_keyspace_at(f->cluster->store, count) != NULL)
+    while (store_keyspace_at(f->cluster->home->store, count) != NULL)
         count++;
     return count;
 }
@@ -218,7 +218,7 @@ static void an_instances_deleted_tables_go_with_it(void **state)
     reopen(f);
     assert_status(try_undelete(f), STATUS_NOT_FOUND);
     assert_int_equal(f->cluster->kept_count + f->cluster->table_count, 0);
-    assert_int_equal(keyspace_count(f), 1 + f->cluster->spare_count);
+    assert_int_equal(keyspace_count(f), 1 + f->cluster->home->spare_count);
 }
 
 /* A thousand that are kept, by their records alone: they share the keyspace of a table that
@@ -237,7 +237,7 @@ static void put_deleted_tables(struct cluster_fixture *f, size_t count)
         assert_ok(catalog_put_tablet(batch, cluster->catalog, &tablet));
     }
     assert_ok(catalog_put_next_id(batch, cluster->catalog, cluster->next_id));
-    assert_ok(commit_write(cluster->commits, COMMIT_CATALOG, batch, NULL));
+    assert_ok(commit_write(cluster->home->commits, COMMIT_CATALOG, batch, NULL));
     store_batch_destroy(batch);
 }
 

@@ -8,10 +8,10 @@
 /* What was submitted under the lock before, and is not applied yet, could not be read. */
 static status wait_for_earlier(struct cluster *cluster, uint64_t row_hash)
 {
-    if (row_lock_sequence(cluster->locks, row_hash) <= commit_applied(cluster->commits))
+    if (row_lock_sequence(cluster->home->locks, row_hash) <= commit_applied(cluster->home->commits))
         return status_ok();
     struct commit barrier = {.kind = COMMIT_BARRIER};
-    return commit_and_wait(cluster->commits, &barrier);
+    return commit_and_wait(cluster->home->commits, &barrier);
 }
 
 /* With the lock held. */
@@ -23,9 +23,9 @@ static status write_locked(struct cluster *cluster, struct commit *commit)
     fragment_set_version(commit->change->fragment.data, commit->given_version);
     TRY(foreign_change_prepare(commit->keyspace, commit->row_key, commit->change, rules, &foreign));
     commit->foreign = &foreign;
-    status s = commit_and_wait(cluster->commits, commit);
+    status s = commit_and_wait(cluster->home->commits, commit);
     if (status_is_ok(s))
-        row_lock_note_sequence(cluster->locks, commit->row_hash, commit->sequence);
+        row_lock_note_sequence(cluster->home->locks, commit->row_hash, commit->sequence);
     foreign_change_free(&foreign);
     return s;
 }
@@ -44,9 +44,9 @@ status foreign_row_write(struct table *table, bytes row_key, struct packed_chang
                             .row_hash = row_hash,
                             .change = change,
                             .given_version = version};
-    row_lock_wait(cluster->locks, row_hash);
+    row_lock_wait(cluster->home->locks, row_hash);
     status s = write_locked(cluster, &commit);
-    row_lock_release(cluster->locks, row_hash);
+    row_lock_release(cluster->home->locks, row_hash);
     tablet_release(commit.tablet);
     return s;
 }

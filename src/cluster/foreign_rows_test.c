@@ -224,8 +224,8 @@ static struct seen_row read_row(struct cluster_fixture *f, uint32_t row)
 {
     struct seen_row seen = {0};
     struct arena *arena = arena_create(1 << 20);
-    struct row_read_options options = {.store = f->cluster->store,
-                                       .commits = f->cluster->commits,
+    struct row_read_options options = {.store = f->cluster->home->store,
+                                       .commits = f->cluster->home->commits,
                                        .schema = table_schema(f->table),
                                        .now_us = clock_wall_us(clock_system()),
                                        .size_limit = UINT64_MAX};
@@ -244,7 +244,7 @@ static struct seen_row read_row(struct cluster_fixture *f, uint32_t row)
                 (uint32_t)strtoul((const char *)cell->value.data, NULL, 10);
     }
     if (found.wants_mending)
-        mender_take(f->cluster->mender, f->table, tablet->keyspace, &found);
+        mender_take(f->cluster->home->mender, f->table, tablet->keyspace, &found);
     row_clear(&found);
     tablet_release(tablet);
     arena_destroy(arena);
@@ -279,10 +279,10 @@ static void write_assuming(struct history *h, struct packed_change *change, cons
                             .change = change,
                             .given_version = c->version};
     commit.row_hash = row_lock_hash(keyspace_id(commit.keyspace), commit.row_key);
-    row_lock_wait(h->f->cluster->locks, commit.row_hash);
-    assert_ok(commit_and_wait(h->f->cluster->commits, &commit));
-    row_lock_note_sequence(h->f->cluster->locks, commit.row_hash, commit.sequence);
-    row_lock_release(h->f->cluster->locks, commit.row_hash);
+    row_lock_wait(h->f->cluster->home->locks, commit.row_hash);
+    assert_ok(commit_and_wait(h->f->cluster->home->commits, &commit));
+    row_lock_note_sequence(h->f->cluster->home->locks, commit.row_hash, commit.sequence);
+    row_lock_release(h->f->cluster->home->locks, commit.row_hash);
     tablet_release(tablet);
 }
 

@@ -300,7 +300,7 @@ static void a_start_changes_nothing(void **state)
 /* Until the next time. */
 static void refuse_writes(struct cluster_fixture *f, bool refuses)
 {
-    f->cluster->reserve.reserve_bytes = refuses ? UINT64_MAX / 4 : 0;
+    f->cluster->home->reserve.reserve_bytes = refuses ? UINT64_MAX / 4 : 0;
     hands.now_us += 1000000; /* so that the disk is asked anew */
 }
 

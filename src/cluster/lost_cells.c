@@ -85,7 +85,7 @@ static status go_on(struct walk *walk)
     const struct lost_cells *lost = walk->lost;
     buffer_clear(&walk->to);
     buffer_append_bytes(&walk->to, buffer_bytes(&walk->end));
-    damages_find_open(lost->cluster->damages, keyspace_id(lost->keyspace), &walk->from, &walk->to);
+    damages_find_open(lost->shard->damages, keyspace_id(lost->keyspace), &walk->from, &walk->to);
     if (has_failed(walk))
         return status_out_of_memory();
     if (is_at_end(walk))
@@ -113,12 +113,12 @@ status lost_cells_each_row(const struct lost_cells *lost, lost_cells_visit *visi
 
 status lost_cells_cut_row(const struct lost_cells *lost, bytes row_key)
 {
-    struct row_locks *locks = lost->cluster->locks;
+    struct row_locks *locks = lost->shard->locks;
     const struct row_care care = {.keyspace = lost->keyspace,
                                   .row_key = row_key,
                                   .row_hash = row_lock_hash(keyspace_id(lost->keyspace), row_key),
                                   .locks = locks,
-                                  .commits = lost->cluster->commits};
+                                  .commits = lost->shard->commits};
     row_lock_wait(locks, care.row_hash);
     status s = row_care_cut_lost(&care, lost->part.from, lost->part.to);
     row_lock_release(locks, care.row_hash);

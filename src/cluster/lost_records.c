@@ -198,8 +198,8 @@ static status check_closed_rows(struct cluster *cluster)
     TRY(keyspace_list_closed(cluster->catalog, note_records_of_damage, &may_be_lost));
     if (!may_be_lost)
         return status_ok();
-    TRY(files_list(files_of_store(cluster->store), cluster->options.data_directory, look_at_name,
-                   &file));
+    TRY(files_list(files_of_store(cluster->home->store), cluster->options.data_directory,
+                   look_at_name, &file));
     if (file.name[0] == '\0')
         return status_ok();
     return status_make(STATUS_DATA_LOSS,
@@ -238,7 +238,7 @@ static void name_keyspaces(const struct giving_up *up)
     struct cluster *cluster = up->cluster;
     int64_t now_us = clock_wall_us(cluster->options.clock);
     struct keyspace *keyspace;
-    for (size_t i = 0; (keyspace = store_keyspace_at(cluster->store, i)) != NULL; i++)
+    for (size_t i = 0; (keyspace = store_keyspace_at(cluster->home->store, i)) != NULL; i++)
         if (keyspace != cluster->catalog)
             catalog_put_unclaimed(up->batch, cluster->catalog, keyspace_id(keyspace), now_us);
 }
@@ -252,10 +252,11 @@ static status write_loss(struct giving_up *up)
     TRY(lost_records_find(cluster->catalog, give_up_range, up));
     name_keyspaces(up);
     store_batch_put(up->batch, cluster->catalog, lost_key(), buffer_bytes(&up->words));
-    free(cluster->lost_records);
-    cluster->lost_records = bytes_to_string(buffer_bytes(&up->words));
-    return cluster->lost_records == NULL ? status_out_of_memory()
-                                         : store_write(cluster->store, up->batch, STORE_SYNCED);
+    free(cluster->home->lost_records);
+    cluster->home->lost_records = bytes_to_string(buffer_bytes(&up->words));
+    return cluster->home->lost_records == NULL
+               ? status_out_of_memory()
+               : store_write(cluster->home->store, up->batch, STORE_SYNCED);
 }
 
 /* From here on the loss is on record, so compactions may go without what is damaged. */
@@ -272,7 +273,7 @@ static status heal(struct cluster *cluster)
     TRY(keyspace_list_closed(cluster->catalog, remember, cluster->catalog));
     TRY(keyspace_heal(cluster->catalog, none, none));
     keyspace_open_range(cluster->catalog, 0, none, none);
-    damages_forget_keyspace(cluster->damages, CATALOG_KEYSPACE_ID);
+    damages_forget_keyspace(cluster->home->damages, CATALOG_KEYSPACE_ID);
     return status_ok();
 }
 
@@ -290,7 +291,7 @@ static status give_up(struct cluster *cluster)
 /* A record that cannot be read is damage like any other: whoever reads the catalog meets it. */
 static status read_begun(struct cluster *cluster)
 {
-    status s = lost_records_read(cluster->catalog, &cluster->lost_records);
+    status s = lost_records_read(cluster->catalog, &cluster->home->lost_records);
     if (s.code != STATUS_DATA_LOSS)
         return s;
     status_free(s);
@@ -300,18 +301,18 @@ static status read_begun(struct cluster *cluster)
 /* Whoever did not ask for it writes nothing yet: compactions rest, which writes may wait for. */
 static status check_ended(const struct cluster *cluster)
 {
-    if (cluster->lost_records == NULL)
+    if (cluster->home->lost_records == NULL)
         return status_ok();
     return status_make(STATUS_DATA_LOSS,
                        "the catalog has lost %s. It was given up, but the rest is not put right "
                        "yet: `trestle repair --in-place`, or a start with --salvage, goes on with "
                        "that",
-                       cluster->lost_records);
+                       cluster->home->lost_records);
 }
 
 status lost_records_give_up(struct cluster *cluster)
 {
-    if (store_old_data(cluster->store) != NULL)
+    if (store_old_data(cluster->home->store) != NULL)
         return status_ok();
     TRY(read_begun(cluster));
     if (!cluster->options.accepts_lost_records)

@@ -51,8 +51,8 @@ void lost_records_kinds(bytes from, bytes to, struct buffer *out);
 status lost_records_explain(struct keyspace *catalog, status cause);
 
 /* The first two steps, if there is damage, and they may be taken; before the catalog is read.
- * cluster->lost_records says what is lost, by them or by those of a former start. DATA_LOSS if
- * there is something to go on with, and it may not. Blocking. */
+ * cluster->home->lost_records says what is lost, by them or by those of a former start. DATA_LOSS
+ * if there is something to go on with, and it may not. Blocking. */
 status lost_records_give_up(struct cluster *cluster);
 
 /* What is lost, and not put right yet, to be freed; NULL: nothing. */

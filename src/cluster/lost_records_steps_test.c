@@ -51,7 +51,7 @@ static void put_policies(struct cluster_fixture *f)
             value_of(value + (size_t)at * VALUE, i * 100 + at);
         store_batch_put(batch, f->cluster->catalog, bytes_of(key), bytes_of(value));
     }
-    assert_ok(store_write(f->cluster->store, batch, STORE_SYNCED));
+    assert_ok(store_write(f->cluster->home->store, batch, STORE_SYNCED));
     store_batch_destroy(batch);
 }
 
@@ -93,7 +93,7 @@ static void assert_keyspaces(struct story *story, struct cluster *cluster)
 {
     for (unsigned i = 0; i < TABLES; i++) {
         bool is_empty = true;
-        struct keyspace *keyspace = store_keyspace_find(cluster->store, story->keyspaces[i]);
+        struct keyspace *keyspace = store_keyspace_find(cluster->home->store, story->keyspaces[i]);
         assert_non_null(keyspace);
         assert_ok(salvage_is_empty(keyspace, &is_empty));
         assert_false(is_empty);
@@ -104,7 +104,7 @@ static void assert_final(struct story *story, struct cluster *cluster)
 {
     assert_keyspaces(story, cluster);
     assert_int_equal(cluster->table_count, story->tables);
-    assert_int_equal(cluster->unclaimed_count, TABLES - story->tables);
+    assert_int_equal(cluster->home->unclaimed_count, TABLES - story->tables);
     assert_true(cluster->next_id >= story->next_id);
     assert_false(keyspace_has_damage(cluster->catalog));
 }

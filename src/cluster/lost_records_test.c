@@ -48,7 +48,7 @@ static void put(struct cluster_fixture *f, struct keyspace *keyspace, bytes key,
 {
     struct store_batch *batch = store_batch_create();
     store_batch_put(batch, keyspace, key, value);
-    assert_ok(store_write(f->cluster->store, batch, STORE_SYNCED));
+    assert_ok(store_write(f->cluster->home->store, batch, STORE_SYNCED));
     store_batch_destroy(batch);
 }
 
@@ -172,8 +172,8 @@ static void put_kept(struct cluster_fixture *f, uint64_t table_id)
 static void make_log(struct cluster_fixture *f)
 {
     uint64_t id = f->cluster->next_id++;
-    assert_ok(store_keyspaces_create(f->cluster->store, id, 1));
-    put(f, store_keyspace_find(f->cluster->store, id), bytes_of("dentries"), bytes_of("-"));
+    assert_ok(store_keyspaces_create(f->cluster->home->store, id, 1));
+    put(f, store_keyspace_find(f->cluster->home->store, id), bytes_of("dentries"), bytes_of("-"));
 }
 
 /* All of the catalog is in one table file, but for what a server writes at its end. */
@@ -316,8 +316,8 @@ static size_t count_lost(struct story *story)
 
 static bool is_unclaimed(const struct cluster *cluster, uint64_t id)
 {
-    for (size_t i = 0; i < cluster->unclaimed_count; i++)
-        if (cluster->unclaimed[i] == id)
+    for (size_t i = 0; i < cluster->home->unclaimed_count; i++)
+        if (cluster->home->unclaimed[i] == id)
             return true;
     return false;
 }
@@ -345,7 +345,7 @@ static bool check_table(struct story *story, const struct known_table *known)
         return true;
     }
     assert_false(has_kept(f, known->id));
-    struct keyspace *keyspace = store_keyspace_find(f->cluster->store, known->keyspace_id);
+    struct keyspace *keyspace = store_keyspace_find(f->cluster->home->store, known->keyspace_id);
     assert_non_null(keyspace);
     assert_ok(salvage_is_empty(keyspace, &is_empty));
     assert_false(is_empty);
@@ -358,7 +358,7 @@ static size_t count_tables(struct story *story)
     size_t count = 0;
     for (size_t i = 0; i < TABLES; i++)
         count += check_table(story, &story->tables[i]);
-    assert_int_equal(story->f->cluster->unclaimed_count, TABLES - count);
+    assert_int_equal(story->f->cluster->home->unclaimed_count, TABLES - count);
     return count;
 }
 
@@ -528,7 +528,7 @@ static void a_withdrawn_policy_does_not_rise(void **state)
     put_policies(f);
     compact(f);
     store_batch_delete(batch, f->cluster->catalog, bytes_of(key));
-    assert_ok(store_write(f->cluster->store, batch, STORE_SYNCED));
+    assert_ok(store_write(f->cluster->home->store, batch, STORE_SYNCED));
     store_batch_destroy(batch);
     policy_key(key, 8);
     put_raw(f, key, "less");

@@ -103,7 +103,7 @@ static void run_reclaims(struct maintenance *maintenance)
 
 static void delete_token_records(struct cluster *cluster)
 {
-    status s = tokens_delete_records(cluster->tokens);
+    status s = tokens_delete_records(cluster->home->tokens);
     if (!status_is_ok(s))
         log_warn(cluster->options.log, "records of idempotency tokens are kept for now",
                  LOG_STR("cause", status_message(s)));

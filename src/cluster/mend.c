@@ -10,7 +10,7 @@ enum {
 };
 
 struct mender {
-    struct cluster *cluster;
+    struct shard *shard;
     pthread_mutex_t lock;
     pthread_cond_t idle;
     size_t count;
@@ -56,7 +56,7 @@ static void end(struct mender *mender, uint64_t row_hash)
 
 static void count(struct mender *mender, bool was_mended)
 {
-    metrics_add(mender->cluster->options.metrics,
+    metrics_add(mender->shard->cluster->options.metrics,
                 was_mended ? METRIC_rows_mended_total : METRIC_rows_unmended_total, 1);
 }
 
@@ -104,14 +104,14 @@ static void finish(struct task *task)
 }
 
 /* True: the queue has it, and may have ended it. */
-static bool submit(struct cluster *cluster, struct commit *commit, uint64_t as_of)
+static bool submit(struct shard *shard, struct commit *commit, uint64_t as_of)
 {
     uint64_t row_hash = commit->row_hash;
-    if (!row_lock_try(cluster->locks, row_hash))
+    if (!row_lock_try(shard->locks, row_hash))
         return false;
-    bool is_submitted = row_lock_sequence(cluster->locks, row_hash) <= as_of &&
-                        commit_offer(cluster->commits, commit);
-    row_lock_release(cluster->locks, row_hash);
+    bool is_submitted =
+        row_lock_sequence(shard->locks, row_hash) <= as_of && commit_offer(shard->commits, commit);
+    row_lock_release(shard->locks, row_hash);
     return is_submitted;
 }
 
@@ -126,7 +126,7 @@ void mender_take(struct mender *mender, struct table *table, struct keyspace *ke
     struct mending *mending = new_mending(mender, table, keyspace, row_hash, row);
     if (mending != NULL)
         mending->commit.done.run = finish;
-    if (mending != NULL && submit(mender->cluster, &mending->commit, row->as_of))
+    if (mending != NULL && submit(mender->shard, &mending->commit, row->as_of))
         return;
     count(mender, false);
     free_mending(mending);
@@ -135,12 +135,12 @@ void mender_take(struct mender *mender, struct table *table, struct keyspace *ke
 
 /* --- life --- */
 
-status mender_create(struct cluster *cluster, struct mender **out)
+status mender_create(struct shard *shard, struct mender **out)
 {
     struct mender *mender = *out = calloc(1, sizeof *mender);
     if (mender == NULL)
         return status_out_of_memory();
-    mender->cluster = cluster;
+    mender->shard = shard;
     pthread_mutex_init(&mender->lock, NULL);
     pthread_cond_init(&mender->idle, NULL);
     return status_ok();

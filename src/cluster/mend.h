@@ -22,8 +22,9 @@
 #include "tablet/row_read.h"
 
 struct mender;
+struct shard;
 
-status mender_create(struct cluster *cluster, struct mender **out);
+status mender_create(struct shard *shard, struct mender **out);
 /* Takes no more rows, and waits for those that are under way. NULL is fine. */
 void mender_stop(struct mender *mender);
 void mender_destroy(struct mender *mender); /* NULL is fine */

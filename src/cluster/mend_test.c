@@ -60,7 +60,7 @@ static void assert_pieces(struct cluster_fixture *f, const char *row_key, size_t
 static void settle(struct cluster_fixture *f)
 {
     struct commit barrier = {.kind = COMMIT_BARRIER};
-    assert_ok(commit_and_wait(f->cluster->commits, &barrier));
+    assert_ok(commit_and_wait(f->cluster->home->commits, &barrier));
 }
 
 static void assert_counted(struct cluster_fixture *f, int64_t mended, int64_t unmended)
@@ -73,7 +73,7 @@ static void assert_counted(struct cluster_fixture *f, int64_t mended, int64_t un
 static uint64_t syncs(struct cluster_fixture *f)
 {
     struct store_statistics statistics;
-    store_statistics(f->cluster->store, &statistics);
+    store_statistics(f->cluster->home->store, &statistics);
     return statistics.syncs;
 }
 
@@ -88,8 +88,8 @@ static void overwrite(struct cluster_fixture *f, const char *row_key, char last)
 
 static void read_row(struct cluster_fixture *f, const char *row_key, struct row *row)
 {
-    struct row_read_options options = {.store = f->cluster->store,
-                                       .commits = f->cluster->commits,
+    struct row_read_options options = {.store = f->cluster->home->store,
+                                       .commits = f->cluster->home->commits,
                                        .schema = table_schema(f->table),
                                        .size_limit = UINT64_MAX};
     enum row_outcome outcome;
@@ -100,7 +100,7 @@ static void read_row(struct cluster_fixture *f, const char *row_key, struct row 
 
 static void mend(struct cluster_fixture *f, struct row *row)
 {
-    mender_take(f->cluster->mender, f->table, keyspace_of(f), row);
+    mender_take(f->cluster->home->mender, f->table, keyspace_of(f), row);
     row_clear(row);
 }
 
@@ -266,10 +266,10 @@ static void a_row_that_somebody_holds_is_left(void **state)
     struct row row;
     uint64_t hash = row_lock_hash(keyspace_id(keyspace_of(f)), bytes_of("a"));
     overwrite(f, "a", '3');
-    assert_true(row_lock_try(f->cluster->locks, hash));
+    assert_true(row_lock_try(f->cluster->home->locks, hash));
     read_row(f, "a", &row);
     mend(f, &row);
-    row_lock_release(f->cluster->locks, hash);
+    row_lock_release(f->cluster->home->locks, hash);
     assert_counted(f, 0, 1);
     assert_pieces(f, "a", 3);
 }
@@ -335,7 +335,7 @@ static void without_memory_there_is_no_mender(void **state)
     struct cluster_fixture *f = *state;
     struct mender *mender;
     failmalloc_start(0);
-    status s = mender_create(f->cluster, &mender);
+    status s = mender_create(f->cluster->home, &mender);
     assert_true(failmalloc_stop());
     assert_status(s, STATUS_RESOURCE_EXHAUSTED);
     assert_null(mender);

@@ -39,7 +39,7 @@ static void take_apart(struct cluster_fixture *f)
     split_at(f, "g");
     split_at(f, "p");
     pthread_mutex_lock(&f->cluster->admin);
-    assert_ok(cluster_take_spare(f->cluster, &other));
+    assert_ok(shard_take_spare(f->cluster->home, &other));
     pthread_mutex_unlock(&f->cluster->admin);
     give_keyspace(f, "g", other);
     reopen_test_cluster(f);
@@ -253,7 +253,7 @@ static void sizes_are_of_all_keyspaces(void **state)
 static size_t keyspaces_in_store(const struct cluster_fixture *f)
 {
     size_t count = 0;
-    while (store_keyspace_at(f->cluster->store, count) != NULL)
+    while (store_keyspace_at(f->cluster->home->store, count) != NULL)
         count++;
     return count;
 }

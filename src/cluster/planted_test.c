@@ -126,7 +126,7 @@ static void a_spare_is_taken_without_admin(void)
 {
     struct cluster_fixture *f = begin();
     struct keyspace *keyspace;
-    status_ignore(cluster_take_spare(f->cluster, &keyspace));
+    status_ignore(shard_take_spare(f->cluster->home, &keyspace));
 }
 
 static void a_name_is_looked_for_without_admin(void)
@@ -138,7 +138,8 @@ static void a_name_is_looked_for_without_admin(void)
 static void a_drop_is_noted_without_the_locks(void)
 {
     struct cluster_fixture *f = begin();
-    refill_note_drop(f->cluster, f->table->tablets[0]->keyspace, bytes_of("a"), bytes_of("b"));
+    refill_note_drop(f->cluster->home, f->table->tablets[0]->keyspace, bytes_of("a"),
+                     bytes_of("b"));
 }
 
 static const struct planted faults[] = {
@@ -159,9 +160,9 @@ static const struct planted faults[] = {
             "bytes_compare(tablet->start, at) < 0 && tablet_contains(tablet, at)", true),
     PLANTED(tablets_merge_that_are_no_neighbours,
             "bytes_equal(left->end, right->start) && left->keyspace == right->keyspace", true),
-    PLANTED(a_spare_is_taken_without_admin, "check_is_locked(&cluster->admin)", false),
+    PLANTED(a_spare_is_taken_without_admin, "check_is_locked(&shard->cluster->admin)", false),
     PLANTED(a_name_is_looked_for_without_admin, "check_is_locked(&cluster->admin)", false),
-    PLANTED(a_drop_is_noted_without_the_locks, "row_locks_are_all_held(cluster->locks)", false),
+    PLANTED(a_drop_is_noted_without_the_locks, "row_locks_are_all_held(shard->locks)", false),
 };
 
 static void each_planted_fault_is_caught_by_name(void **state)

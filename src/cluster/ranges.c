@@ -37,19 +37,19 @@ static void add_to_batch(struct commit *commit, struct store_batch *batch)
     }
 }
 
-static void note_drop(struct cluster *cluster, const struct drop_part *part)
+static void note_drop(struct shard *shard, const struct drop_part *part)
 {
-    refill_note_drop(cluster, part->keyspace, buffer_bytes(&part->records.lower),
+    refill_note_drop(shard, part->keyspace, buffer_bytes(&part->records.lower),
                      buffer_bytes(&part->records.upper));
-    refill_note_drop(cluster, part->keyspace, buffer_bytes(&part->spilled.lower),
+    refill_note_drop(shard, part->keyspace, buffer_bytes(&part->spilled.lower),
                      buffer_bytes(&part->spilled.upper));
 }
 
 /* With every row lock held nobody is between a read and the write that follows from it, and what
  * was submitted before is ahead of us in the queue: the drop falls wholly before or after any other
  * change. */
-static status delete_parts(struct cluster *cluster, struct table *table,
-                           const struct drop_part *parts, size_t count)
+static status delete_parts(struct shard *shard, struct table *table, const struct drop_part *parts,
+                           size_t count)
 {
     struct drop drop = {.commit = {.kind = COMMIT_DROP,
                                    .table = table,
@@ -57,19 +57,19 @@ static status delete_parts(struct cluster *cluster, struct table *table,
                                    .frees_space = true},
                         .parts = parts,
                         .count = count};
-    row_locks_acquire_all(cluster->locks);
+    row_locks_acquire_all(shard->locks);
     for (size_t i = 0; i < count; i++)
-        note_drop(cluster, &parts[i]);
-    status s = commit_and_wait(cluster->commits, &drop.commit);
-    row_locks_release_all(cluster->locks, commit_applied(cluster->commits));
+        note_drop(shard, &parts[i]);
+    status s = commit_and_wait(shard->commits, &drop.commit);
+    row_locks_release_all(shard->locks, commit_applied(shard->commits));
     return s;
 }
 
-status cluster_delete_keys(struct cluster *cluster, struct table *table, struct keyspace *keyspace,
-                           const struct key_bounds *records, const struct key_bounds *spilled)
+status shard_delete_keys(struct shard *shard, struct table *table, struct keyspace *keyspace,
+                         const struct key_bounds *records, const struct key_bounds *spilled)
 {
     const struct drop_part part = {.keyspace = keyspace, .records = *records, .spilled = *spilled};
-    return delete_parts(cluster, table, &part, 1);
+    return delete_parts(shard, table, &part, 1);
 }
 
 /* Of a table's rows. */
@@ -103,13 +103,13 @@ static void free_parts(struct drop_parts *parts)
 
 static status drop_range(struct table *table, bytes from, bytes to)
 {
-    struct cluster *cluster = table->cluster;
+    struct shard *shard = table->cluster->home;
     struct drop_parts parts = {0};
     status s = table_visit_parts(table, from, to, add_part, &parts);
     if (status_is_ok(s))
-        s = delete_parts(cluster, table, parts.items, parts.count);
+        s = delete_parts(shard, table, parts.items, parts.count);
     for (size_t i = 0; status_is_ok(s) && i < parts.count; i++)
-        damages_end_deleted(cluster->damages, parts.items[i].keyspace, &parts.items[i].records,
+        damages_end_deleted(shard->damages, parts.items[i].keyspace, &parts.items[i].records,
                             &parts.items[i].spilled);
     free_parts(&parts);
     return s;

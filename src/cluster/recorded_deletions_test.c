@@ -318,8 +318,8 @@ static struct model_row read_row(struct history *h, uint32_t row, bool by_rules)
     struct cluster_fixture *f = h->f;
     struct model_row seen = {0};
     struct arena *arena = arena_create(1 << 20);
-    struct row_read_options options = {.store = f->cluster->store,
-                                       .commits = f->cluster->commits,
+    struct row_read_options options = {.store = f->cluster->home->store,
+                                       .commits = f->cluster->home->commits,
                                        .schema = table_schema(f->table),
                                        .now_us = atomic_load(&test_clock.wall_us),
                                        .apply_gc = by_rules,
@@ -339,7 +339,7 @@ static struct model_row read_row(struct history *h, uint32_t row, bool by_rules)
         put_cell(&seen, &entry);
     }
     if (found.wants_mending)
-        mender_take(f->cluster->mender, f->table, tablet->keyspace, &found);
+        mender_take(f->cluster->home->mender, f->table, tablet->keyspace, &found);
     row_clear(&found);
     tablet_release(tablet);
     arena_destroy(arena);

@@ -22,7 +22,7 @@ enum { BATCH_BYTES = 2 << 20 };
 
 struct refill {
     struct commit commit;
-    struct cluster *cluster;
+    struct shard *shard;
     struct keyspace *keyspace;
     const struct foreign_table *source;
     struct damage_part rows;
@@ -145,26 +145,26 @@ status refill_count_cells(const struct foreign_table *source, const struct refil
 static void append_batch(struct commit *commit, struct store_batch *batch)
 {
     struct refill *refill = LIST_ENTRY(&commit->link, struct refill, commit.link);
-    store_batch_append(refill->cluster->store, batch, refill->batch);
+    store_batch_append(refill->shard->store, batch, refill->batch);
 }
 
 static void unlock(void *context)
 {
     struct refill *refill = context;
-    row_locks_release_all(refill->cluster->locks, refill->commit.sequence);
+    row_locks_release_all(refill->shard->locks, refill->commit.sequence);
     refill->is_locked = false;
 }
 
 /* Writers wait until it has its place in the queue, and not for the disk. */
 static status commit_if_not_dropped(struct refill *refill)
 {
-    struct cluster *cluster = refill->cluster;
-    row_locks_acquire_all(cluster->locks);
+    struct shard *shard = refill->shard;
+    row_locks_acquire_all(shard->locks);
     refill->is_locked = true;
-    status s = cluster->refilling.is_dropped
+    status s = shard->refilling.is_dropped
                    ? status_make(STATUS_UNAVAILABLE,
                                  "rows of the range were dropped meanwhile: repair it again")
-                   : commit_and_wait_unlocked(cluster->commits, &refill->commit, unlock, refill);
+                   : commit_and_wait_unlocked(shard->commits, &refill->commit, unlock, refill);
     if (refill->is_locked)
         unlock(refill);
     return s;
@@ -295,9 +295,9 @@ static status refill_cells(struct refill *refill)
 /* --- all of it --- */
 
 /* Versions of what comes are to be in the past, or it would win over what is written later. */
-static status check_clock(struct cluster *cluster, const struct foreign_table *source)
+static status check_clock(struct shard *shard, const struct foreign_table *source)
 {
-    return source->newest_us <= cluster_version_us(cluster)
+    return source->newest_us <= commit_version_us(shard->commits)
                ? status_ok()
                : status_make(STATUS_FAILED_PRECONDITION,
                              "the backup is of a later time than this server's clock shows");
@@ -305,46 +305,45 @@ static status check_clock(struct cluster *cluster, const struct foreign_table *s
 
 static status refill_all(struct refill *refill)
 {
-    TRY(check_clock(refill->cluster, refill->source));
+    TRY(check_clock(refill->shard, refill->source));
     if (!damage_part_is_empty(refill->cells.part))
         TRY(refill_cells(refill));
     return damage_part_is_empty(refill->rows) ? status_ok() : refill_rows(refill);
 }
 
-static void watch_drops(struct cluster *cluster, const struct damage_record *record)
+static void watch_drops(struct shard *shard, const struct damage_record *record)
 {
-    row_locks_acquire_all(cluster->locks);
-    cluster->refilling.record = record;
-    cluster->refilling.is_dropped = false;
-    row_locks_release_all(cluster->locks, commit_applied(cluster->commits));
+    row_locks_acquire_all(shard->locks);
+    shard->refilling.record = record;
+    shard->refilling.is_dropped = false;
+    row_locks_release_all(shard->locks, commit_applied(shard->commits));
 }
 
-void refill_note_drop(struct cluster *cluster, const struct keyspace *keyspace, bytes from,
-                      bytes to)
+void refill_note_drop(struct shard *shard, const struct keyspace *keyspace, bytes from, bytes to)
 {
-    const struct damage_record *record = cluster->refilling.record;
-    DCHECK(row_locks_are_all_held(cluster->locks));
+    const struct damage_record *record = shard->refilling.record;
+    DCHECK(row_locks_are_all_held(shard->locks));
     if (record == NULL || record->keyspace_id != keyspace_id(keyspace))
         return;
     bool begins_before = record->to.size == 0 || bytes_compare(from, record->to) < 0;
     if (begins_before && bytes_compare(to, record->from) > 0)
-        cluster->refilling.is_dropped = true;
+        shard->refilling.is_dropped = true;
 }
 
-status refill_run(struct cluster *cluster, struct keyspace *keyspace,
+status refill_run(struct shard *shard, struct keyspace *keyspace,
                   const struct damage_record *record, const struct foreign_table *source)
 {
-    struct refill refill = {.cluster = cluster,
+    struct refill refill = {.shard = shard,
                             .keyspace = keyspace,
                             .source = source,
                             .rows = damage_part(record, ROW_SPACE),
-                            .cells = {cluster, keyspace, damage_part(record, SPILL_SPACE)},
+                            .cells = {shard, keyspace, damage_part(record, SPILL_SPACE)},
                             .batch = store_batch_create()};
     if (refill.batch == NULL)
         return status_out_of_memory();
-    watch_drops(cluster, record);
+    watch_drops(shard, record);
     status s = refill_all(&refill);
-    watch_drops(cluster, NULL);
+    watch_drops(shard, NULL);
     buffer_free(&refill.key);
     store_batch_destroy(refill.batch);
     return s;

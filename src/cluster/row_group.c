@@ -89,9 +89,9 @@ static status submit(struct row_group *group)
     first->is_repair = group->is_repair;
     first->done.run = committed;
     atomic_init(&group->holders, 2);
-    row_locks_acquire_many(cluster->locks, group->hashes, &held);
-    status s = commit_submit(cluster->commits, first);
-    row_locks_release_many(cluster->locks, group->hashes, held,
+    row_locks_acquire_many(cluster->home->locks, group->hashes, &held);
+    status s = commit_submit(cluster->home->commits, first);
+    row_locks_release_many(cluster->home->locks, group->hashes, held,
                            status_is_ok(s) ? first->sequence : 0);
     return s;
 }

@@ -42,7 +42,7 @@ size_t rows_big_value(const struct table *table)
 static bool lock_row(struct cluster *cluster, struct commit *commit, struct row_lock_waiter *waiter)
 {
     commit->row_hash = row_lock_hash(keyspace_id(commit->keyspace), commit->row_key);
-    return row_lock_acquire(cluster->locks, commit->row_hash, waiter);
+    return row_lock_acquire(cluster->home->locks, commit->row_hash, waiter);
 }
 
 static void count_write(struct tablet *tablet, const struct packed_change *change)
@@ -59,7 +59,7 @@ static void count_write(struct tablet *tablet, const struct packed_change *chang
 static status check_first_write(const struct row_write *write)
 {
     uint64_t failures;
-    if (tokens_remember(write->table->cluster->tokens, write->commit.token, &failures) &&
+    if (tokens_remember(write->table->cluster->home->tokens, write->commit.token, &failures) &&
         failures == write->failures)
         return status_ok();
     return status_make(STATUS_UNAVAILABLE, "A write with the same idempotency token has failed");
@@ -82,7 +82,7 @@ static void write_done(struct task *task)
 /* With the lock held. */
 static status claim_token(struct row_write *write)
 {
-    struct tokens *tokens = write->table->cluster->tokens;
+    struct tokens *tokens = write->table->cluster->home->tokens;
     struct commit *commit = &write->commit;
     commit->token = token_fingerprint(write->table->id, write->row_key, write->token);
     TRY(tokens_claim(tokens, commit->token, &write->is_repeated, &write->failures));
@@ -100,7 +100,7 @@ static status claim_and_submit(struct row_write *write)
     struct commit *commit = &write->commit;
     if (write->token.size > 0)
         TRY(claim_token(write));
-    status s = commit_submit(write->table->cluster->commits, commit);
+    status s = commit_submit(write->table->cluster->home->commits, commit);
     if (!status_is_ok(s) && commit->tokens != NULL)
         tokens_forget(commit->tokens, commit->token);
     return s;
@@ -115,13 +115,14 @@ static void submit_write(struct row_write *write)
     write->commit.done.run = write_done;
     status s = claim_and_submit(write);
     if (status_is_ok(s)) { /* the result is the commit thread's from here on */
-        row_lock_note_sequence(cluster->locks, write->commit.row_hash, write->commit.sequence);
+        row_lock_note_sequence(cluster->home->locks, write->commit.row_hash,
+                               write->commit.sequence);
     } else {
         write->is_repeated = false;
         write->commit.result = s;
         loop_post(write->loop, &write->commit.done);
     }
-    row_lock_release(cluster->locks, write->commit.row_hash);
+    row_lock_release(cluster->home->locks, write->commit.row_hash);
 }
 
 static void submit_granted_write(struct task *task)
@@ -171,7 +172,7 @@ static void count_heat(struct row_update *update)
 /* On the loop, with the lock held: gives it back and ends. */
 static void end_update(struct row_update *update, status result)
 {
-    row_lock_release(update->table->cluster->locks, update->commit.row_hash);
+    row_lock_release(update->table->cluster->home->locks, update->commit.row_hash);
     count_heat(update);
     store_value_release(&update->record);
     buffer_free(&update->change.fragment);
@@ -183,7 +184,7 @@ static void end_committed_update(struct task *task)
 {
     struct row_update *update = LIST_ENTRY(&task->link, struct row_update, commit.done.link);
     if (status_is_ok(update->commit.result))
-        row_lock_note_sequence(update->table->cluster->locks, update->commit.row_hash,
+        row_lock_note_sequence(update->table->cluster->home->locks, update->commit.row_hash,
                                update->commit.sequence);
     end_update(update, update->commit.result);
 }
@@ -217,7 +218,7 @@ static void decide_and_submit(struct row_update *update, struct row *row)
         update->commit.kind = COMMIT_ROWS;
         update->commit.change = &update->change;
         count_write(update->commit.tablet, &update->change);
-        s = commit_submit(update->table->cluster->commits, &update->commit);
+        s = commit_submit(update->table->cluster->home->commits, &update->commit);
         if (status_is_ok(s))
             return; /* the commit's now: it may even have ended */
     }
@@ -235,7 +236,7 @@ static void read_from_disk(struct task *task)
 static void read_on_pool(struct row_update *update)
 {
     update->task.run = read_from_disk;
-    if (!pool_submit(care_pool(update->table->cluster->care), &update->task))
+    if (!pool_submit(care_pool(update->table->cluster->home->care), &update->task))
         end_update(update, pool_full());
 }
 
@@ -274,8 +275,8 @@ static bool leaves_values(const struct row_update *update)
 static bool read_and_decide(struct row_update *update, enum store_reach reach)
 {
     struct cluster *cluster = update->table->cluster;
-    struct row_read_options options = {.store = cluster->store,
-                                       .commits = cluster->commits,
+    struct row_read_options options = {.store = cluster->home->store,
+                                       .commits = cluster->home->commits,
                                        .schema = update->schema,
                                        .scope = update->scope,
                                        .now_us = cluster_wall_us(cluster),
@@ -325,13 +326,13 @@ static void start_update(struct row_update *update)
     struct cluster *cluster = update->table->cluster;
     if (update->locked != NULL)
         update->locked(update);
-    uint64_t submitted = row_lock_sequence(cluster->locks, update->commit.row_hash);
-    if (submitted <= commit_applied(cluster->commits)) {
+    uint64_t submitted = row_lock_sequence(cluster->home->locks, update->commit.row_hash);
+    if (submitted <= commit_applied(cluster->home->commits)) {
         read_row(update);
         return;
     }
     update->commit.done.run = pass_barrier;
-    status s = commit_submit(cluster->commits, &update->commit);
+    status s = commit_submit(cluster->home->commits, &update->commit);
     if (!status_is_ok(s))
         end_update(update, s);
 }

@@ -64,7 +64,7 @@ static bool is_named(const struct salvage *salvage, uint64_t id)
 
 static bool is_there(const struct salvage *salvage, uint64_t keyspace_id)
 {
-    return store_keyspace_find(salvage->cluster->store, keyspace_id) != NULL;
+    return store_keyspace_find(salvage->cluster->home->store, keyspace_id) != NULL;
 }
 
 static void note_id(struct salvage *salvage, uint64_t id)
@@ -156,7 +156,7 @@ status salvage_is_empty(struct keyspace *keyspace, bool *is_empty)
 static status find_spare(void *context, uint64_t id)
 {
     struct salvage *salvage = context;
-    struct keyspace *keyspace = store_keyspace_find(salvage->cluster->store, id);
+    struct keyspace *keyspace = store_keyspace_find(salvage->cluster->home->store, id);
     bool is_empty = false;
     if (keyspace != NULL)
         status_ignore(salvage_is_empty(keyspace, &is_empty)); /* then it is not known to be */
@@ -229,7 +229,7 @@ static void remove_table(struct salvage *salvage, const struct salvaged_table *t
 static status serve_empty(struct salvage *salvage, const struct salvaged_table *table)
 {
     tell_of(salvage, "no file has rows of a table: it is empty now", table);
-    return store_keyspaces_create(salvage->cluster->store, table->keyspace_id, 1);
+    return store_keyspaces_create(salvage->cluster->home->store, table->keyspace_id, 1);
 }
 
 static status join_tablets(struct salvage *salvage, const struct salvaged_table *table)
@@ -246,7 +246,7 @@ static status settle_tables(struct salvage *salvage)
 {
     for (const struct salvaged_table *each = salvage->tables; each != NULL; each = each->next) {
         bool is_missing = each->keyspace_id != 0 && !is_there(salvage, each->keyspace_id);
-        if (is_missing && store_old_data(salvage->cluster->store) != NULL) {
+        if (is_missing && store_old_data(salvage->cluster->home->store) != NULL) {
             TRY(serve_empty(salvage, each));
         } else if (each->keyspace_id == 0 || is_missing) {
             remove_table(salvage, each);
@@ -301,7 +301,8 @@ static void settle_keyspace(const struct salvage *salvage, struct keyspace *keys
 static void settle_keyspaces(struct salvage *salvage)
 {
     struct keyspace *keyspace;
-    for (size_t i = 0; (keyspace = store_keyspace_at(salvage->cluster->store, i)) != NULL; i++) {
+    for (size_t i = 0; (keyspace = store_keyspace_at(salvage->cluster->home->store, i)) != NULL;
+         i++) {
         note_id(salvage, keyspace_id(keyspace));
         settle_keyspace(salvage, keyspace);
     }
@@ -343,21 +344,21 @@ static status settle(struct salvage *salvage)
     settle_keyspaces(salvage);
     TRY(settle_lost_records(salvage));
     TRY(catalog_put_next_id(salvage->batch, cluster->catalog, salvage->next_id));
-    TRY(store_write(cluster->store, salvage->batch, STORE_SYNCED));
-    return store_accept_loss(cluster->store);
+    TRY(store_write(cluster->home->store, salvage->batch, STORE_SYNCED));
+    return store_accept_loss(cluster->home->store);
 }
 
 static bool needs_it(struct cluster *cluster)
 {
-    return store_log_end(cluster->store).verdict == STORE_LOG_LOST ||
-           store_old_data(cluster->store) != NULL || cluster->lost_records != NULL;
+    return store_log_end(cluster->home->store).verdict == STORE_LOG_LOST ||
+           store_old_data(cluster->home->store) != NULL || cluster->home->lost_records != NULL;
 }
 
 status salvage_catalog(struct cluster *cluster)
 {
     struct salvage salvage = {.cluster = cluster,
                               .next_id = CATALOG_KEYSPACE_ID + 1,
-                              .has_lost_records = cluster->lost_records != NULL};
+                              .has_lost_records = cluster->home->lost_records != NULL};
     if (!needs_it(cluster))
         return status_ok();
     salvage.last = &salvage.tables;
@@ -375,10 +376,10 @@ status salvage_catalog(struct cluster *cluster)
 
 static void tell_unclaimed(struct cluster *cluster)
 {
-    for (size_t i = 0; i < cluster->unclaimed_count; i++)
+    for (size_t i = 0; i < cluster->home->unclaimed_count; i++)
         log_warn(cluster->options.log,
                  "a keyspace has rows but no table: what named it is lost, and it is kept",
-                 LOG_INT("keyspace", cluster->unclaimed[i]));
+                 LOG_INT("keyspace", cluster->home->unclaimed[i]));
 }
 
 static void append_part(struct buffer *out, const char *what, const char *words)
@@ -388,20 +389,20 @@ static void append_part(struct buffer *out, const char *what, const char *words)
 
 void salvage_tell(struct cluster *cluster)
 {
-    const struct store_log_end end = store_log_end(cluster->store);
+    const struct store_log_end end = store_log_end(cluster->home->store);
     struct buffer words = {0};
     tell_unclaimed(cluster);
-    if (cluster->unclaimed_count > 0)
+    if (cluster->home->unclaimed_count > 0)
         buffer_append_format(&words,
                              "%zu keyspaces have rows but no table, since a start with --salvage",
-                             cluster->unclaimed_count);
+                             cluster->home->unclaimed_count);
     if (end.verdict == STORE_LOG_LOST)
         append_part(&words, "", end.words);
-    if (cluster->lost_records != NULL)
-        append_part(&words, "lost: ", cluster->lost_records);
+    if (cluster->home->lost_records != NULL)
+        append_part(&words, "lost: ", cluster->home->lost_records);
     if (words.size > 0) {
         buffer_append_byte(&words, 0);
-        condition_enter(cluster->condition, REASON_salvaged, "%s",
+        condition_enter(cluster->home->condition, REASON_salvaged, "%s",
                         words.failed ? "something is lost: see the log" : (const char *)words.data);
     }
     buffer_free(&words);

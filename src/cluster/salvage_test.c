@@ -114,11 +114,11 @@ static void a_keyspace_whose_table_was_lost_is_kept(void **state)
     assert_true(is_salvaged(f));
     for (int i = 0; i < 3; i++) { /* and by every later start */
         bool is_empty = true;
-        assert_non_null(store_keyspace_find(f->cluster->store, id));
-        assert_ok(salvage_is_empty(store_keyspace_find(f->cluster->store, id), &is_empty));
+        assert_non_null(store_keyspace_find(f->cluster->home->store, id));
+        assert_ok(salvage_is_empty(store_keyspace_find(f->cluster->home->store, id), &is_empty));
         assert_false(is_empty);
-        assert_int_equal(f->cluster->unclaimed_count, 1);
-        assert_int_equal(f->cluster->unclaimed[0], id);
+        assert_int_equal(f->cluster->home->unclaimed_count, 1);
+        assert_int_equal(f->cluster->home->unclaimed[0], id);
         assert_true(is_salvaged(f));
         restart(f);
     }
@@ -131,12 +131,12 @@ static void a_keyspace_whose_table_was_lost_is_kept(void **state)
 static void a_spare_keyspace_with_rows_is_never_used(void **state)
 {
     struct cluster_fixture *f = *state;
-    size_t spares = f->cluster->spare_count;
+    size_t spares = f->cluster->home->spare_count;
     table_release(f->table);
     assert_ok(keyspace_flush(f->cluster->catalog));
     create(f, TABLE_U);
     uint64_t id = keyspace_id(keyspace_of(f->table));
-    assert_int_equal(f->cluster->spare_count, spares - 1);
+    assert_int_equal(f->cluster->home->spare_count, spares - 1);
     set_cell(f, "row", "value");
     assert_ok(keyspace_flush(keyspace_of(f->table)));
     stop(f);
@@ -145,9 +145,9 @@ static void a_spare_keyspace_with_rows_is_never_used(void **state)
     assert_true(find_table(f, TEST_TABLE));
     table_release(f->table);
     assert_false(find_table(f, TABLE_U));
-    assert_int_equal(f->cluster->spare_count, spares - 1);
-    assert_int_equal(f->cluster->unclaimed_count, 1);
-    assert_int_equal(f->cluster->unclaimed[0], id);
+    assert_int_equal(f->cluster->home->spare_count, spares - 1);
+    assert_int_equal(f->cluster->home->unclaimed_count, 1);
+    assert_int_equal(f->cluster->home->unclaimed[0], id);
     create(f, TABLE_U);
     assert_scan(f, "", "", false, "");
 }
@@ -157,11 +157,11 @@ static void who_takes_a_spare_looks_into_it(void **state)
 {
     struct cluster_fixture *f = *state;
     struct cluster *cluster = f->cluster;
-    uint64_t id = cluster->spares[cluster->spare_count - 1];
+    uint64_t id = cluster->home->spares[cluster->home->spare_count - 1];
     struct store_batch *batch = store_batch_create();
-    store_batch_put(batch, store_keyspace_find(cluster->store, id), bytes_of("Rrow"),
+    store_batch_put(batch, store_keyspace_find(cluster->home->store, id), bytes_of("Rrow"),
                     bytes_of("old"));
-    assert_ok(store_write(cluster->store, batch, STORE_ASYNC));
+    assert_ok(store_write(cluster->home->store, batch, STORE_ASYNC));
     store_batch_destroy(batch);
     table_release(f->table);
     create(f, TABLE_U);
@@ -173,7 +173,7 @@ static void who_takes_a_spare_looks_into_it(void **state)
 static void a_spare_keyspace_that_is_gone_is_forgotten(void **state)
 {
     struct cluster_fixture *f = *state;
-    size_t spares = f->cluster->spare_count;
+    size_t spares = f->cluster->home->spare_count;
     assert_ok(keyspace_flush(f->cluster->catalog));
     table_release(f->table);
     create(f, TABLE_U);
@@ -183,7 +183,7 @@ static void a_spare_keyspace_that_is_gone_is_forgotten(void **state)
     stop(f);
     take_away(f, "*.log");
     salvage(f);
-    assert_int_equal(f->cluster->spare_count, spares - 1);
+    assert_int_equal(f->cluster->home->spare_count, spares - 1);
     restart(f);
     assert_true(find_table(f, TEST_TABLE));
 }
@@ -203,7 +203,7 @@ static void a_table_whose_deletion_was_lost_stays_deleted(void **state)
     take_away(f, "*.log");
     salvage(f);
     assert_false(find_table(f, TEST_TABLE));
-    assert_int_equal(f->cluster->unclaimed_count, 0);
+    assert_int_equal(f->cluster->home->unclaimed_count, 0);
     restart(f);
     assert_false(find_table(f, TEST_TABLE));
 }
@@ -222,7 +222,7 @@ static void tablets_that_do_not_fit_become_one(void **state)
     split_at(f, "t");
     assert_ok(catalog_delete_tablet(batch, f->cluster->catalog, f->table->id, bytes_of("m")));
     assert_ok(catalog_put_tablet(batch, f->cluster->catalog, &stray));
-    assert_ok(store_write(f->cluster->store, batch, STORE_SYNCED));
+    assert_ok(store_write(f->cluster->home->store, batch, STORE_SYNCED));
     store_batch_destroy(batch);
     stop(f);
     take_away(f, "SYNCED");
@@ -244,10 +244,10 @@ static void without_a_loss_there_is_nothing_to_salvage(void **state)
 {
     struct cluster_fixture *f = *state;
     uint64_t id = f->cluster->next_id;
-    assert_ok(store_keyspaces_create(f->cluster->store, id, 1));
+    assert_ok(store_keyspaces_create(f->cluster->home->store, id, 1));
     f->options.salvage = true;
     restart(f);
-    assert_null(store_keyspace_find(f->cluster->store, id));
+    assert_null(store_keyspace_find(f->cluster->home->store, id));
     assert_false(is_salvaged(f));
     assert_true(find_table(f, TEST_TABLE));
 }

@@ -86,8 +86,8 @@ static status prepare(struct scan *scan, const struct scan_spec *spec)
     if (scan->is_restricted)
         TRY(columns_restrict(spec->columns, spec->schema, spec->arena, &scan->scope));
     scan->options = (struct row_read_options){
-        .store = cluster->store,
-        .commits = spec->is_quiet ? NULL : cluster->commits,
+        .store = cluster->home->store,
+        .commits = spec->is_quiet ? NULL : cluster->home->commits,
         .schema = spec->schema,
         .scope = &scan->scope,
         .now_us = cluster_wall_us(cluster),
@@ -273,9 +273,9 @@ static void look_after(struct scan *scan, struct tablet *tablet)
 {
     struct cluster *cluster = scan->table->cluster;
     if (scan->row.wants_care)
-        care_request(cluster->care, scan->table, scan->row.key);
+        care_request(cluster->home->care, scan->table, scan->row.key);
     else if (scan->row.wants_mending)
-        mender_take(cluster->mender, scan->table, tablet->keyspace, &scan->row);
+        mender_take(cluster->home->mender, scan->table, tablet->keyspace, &scan->row);
 }
 
 /* For who splits tablets by their load. An empty key: none yet. What the memory does not have is

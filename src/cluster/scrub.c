@@ -24,7 +24,7 @@ enum {
 
 struct scrub {
     uint32_t magic;
-    struct cluster *cluster;
+    struct shard *shard;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -53,7 +53,8 @@ static bool rest(struct scrub *scrub, int64_t us)
 static bool go_on(void *context, uint64_t bytes)
 {
     struct scrub *scrub = context;
-    metrics_add(scrub->cluster->options.metrics, METRIC_scrubbed_bytes_total, (int64_t)bytes);
+    metrics_add(scrub->shard->cluster->options.metrics, METRIC_scrubbed_bytes_total,
+                (int64_t)bytes);
     scrub->piece += bytes;
     if (scrub->piece < PIECE_BYTES)
         return rest(scrub, 0);
@@ -67,12 +68,12 @@ static bool go_on(void *context, uint64_t bytes)
 /* Those whose turn it was between two moments. */
 static void scrub_turns(struct scrub *scrub, int64_t from_us, int64_t to_us)
 {
-    int64_t period_us = scrub->cluster->options.scrub_period_us;
+    int64_t period_us = scrub->shard->cluster->options.scrub_period_us;
     const struct store_pacer pacer = {.go_on = go_on, .context = scrub};
     const struct store_turn turn = {.from_us = from_us, .to_us = to_us, .period_us = period_us};
-    status s = store_scrub(scrub->cluster->store, &turn, &pacer);
+    status s = store_scrub(scrub->shard->store, &turn, &pacer);
     if (!status_is_ok(s) && s.code != STATUS_CANCELLED)
-        log_warn(scrub->cluster->options.log, "table files are not scrubbed",
+        log_warn(scrub->shard->cluster->options.log, "table files are not scrubbed",
                  LOG_STR("cause", status_message(s)));
     status_free(s);
 }
@@ -80,7 +81,7 @@ static void scrub_turns(struct scrub *scrub, int64_t from_us, int64_t to_us)
 /* A look asks all keyspaces for their files. */
 static int64_t time_between_looks(const struct scrub *scrub)
 {
-    int64_t us = scrub->cluster->options.scrub_period_us / LOOKS;
+    int64_t us = scrub->shard->cluster->options.scrub_period_us / LOOKS;
     us = us < LOOK_LEAST_US ? LOOK_LEAST_US : us;
     return us > LOOK_MOST_US ? LOOK_MOST_US : us;
 }
@@ -88,9 +89,9 @@ static int64_t time_between_looks(const struct scrub *scrub)
 static void *run(void *argument)
 {
     struct scrub *scrub = argument;
-    int64_t before_us = cluster_wall_us(scrub->cluster);
+    int64_t before_us = cluster_wall_us(scrub->shard->cluster);
     while (rest(scrub, time_between_looks(scrub))) {
-        int64_t now_us = cluster_wall_us(scrub->cluster);
+        int64_t now_us = cluster_wall_us(scrub->shard->cluster);
         if (now_us > before_us)
             scrub_turns(scrub, before_us, now_us);
         before_us = now_us;
@@ -115,16 +116,16 @@ static void init_wake(pthread_cond_t *wake)
     pthread_condattr_destroy(&attributes);
 }
 
-status scrub_start(struct cluster *cluster, struct scrub **out)
+status scrub_start(struct shard *shard, struct scrub **out)
 {
     *out = NULL;
-    if (cluster->options.scrub_period_us == 0)
+    if (shard->cluster->options.scrub_period_us == 0)
         return status_ok();
     struct scrub *scrub = calloc(1, sizeof *scrub);
     if (scrub == NULL)
         return status_out_of_memory();
     scrub->magic = SCRUB_MAGIC;
-    scrub->cluster = cluster;
+    scrub->shard = shard;
     pthread_mutex_init(&scrub->lock, NULL);
     init_wake(&scrub->wake);
     status s = thread_start(&scrub->thread, "scrub", run, scrub);

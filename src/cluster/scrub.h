@@ -9,11 +9,11 @@
 
 #include "base/status.h"
 
-struct cluster;
+struct shard;
 struct scrub;
 
 /* `*out` stays NULL if the period is 0: nothing is scrubbed. */
-status scrub_start(struct cluster *cluster, struct scrub **out);
+status scrub_start(struct shard *shard, struct scrub **out);
 void scrub_stop(struct scrub *scrub); /* NULL is fine */
 
 #endif

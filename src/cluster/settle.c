@@ -140,8 +140,8 @@ static bool visit(void *context, struct table *table)
 /* Whether something was written so short a time ago that a table may be coming to rest. */
 static bool is_anything_new(struct cluster *cluster)
 {
-    struct cluster_settling *settling = &cluster->settling;
-    uint64_t applied = commit_applied(cluster->commits);
+    struct shard_settling *settling = &cluster->home->settling;
+    uint64_t applied = commit_applied(cluster->home->commits);
     settling->quiet_looks = applied != settling->applied_version ? 0 : settling->quiet_looks + 1;
     settling->applied_version = applied;
     return settling->quiet_looks <= QUIET_LOOKS;

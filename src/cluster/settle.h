@@ -23,8 +23,8 @@ struct table_settling {
     unsigned quiet_looks; /* in a row */
 };
 
-/* What was seen of all of them, likewise. */
-struct cluster_settling {
+/* What was seen of all of a shard, likewise. */
+struct shard_settling {
     uint64_t applied_version; /* of the commit queue, at the last look */
     unsigned quiet_looks;
 };

@@ -60,8 +60,9 @@ static void overwrite_rows(struct cluster_fixture *f)
 static size_t operands_of(struct cluster_fixture *f, unsigned row, char *first)
 {
     char key[16];
-    struct row_read_options options = {
-        .store = f->cluster->store, .schema = table_schema(f->table), .size_limit = UINT64_MAX};
+    struct row_read_options options = {.store = f->cluster->home->store,
+                                       .schema = table_schema(f->table),
+                                       .size_limit = UINT64_MAX};
     struct row found = {.cells.arena = arena_create(1 << 20)};
     enum row_outcome outcome;
     struct tablet *tablet = table_route(f->table, bytes_of(""));

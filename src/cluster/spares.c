@@ -1,4 +1,4 @@
-/* Spare keyspaces: see cluster_add_spares.
+/* Spare keyspaces: see shard_add_spares.
  *
  * RocksDB writes its options, those of all keyspaces, at each making of one, so making one among a
  * thousand takes a tenth of a second, and making sixteen takes little more. A spare is named by a
@@ -10,16 +10,16 @@
 
 #include <stdlib.h>
 
-static bool has_room(struct cluster *cluster, size_t more)
+static bool has_room(struct shard *shard, size_t more)
 {
-    size_t wanted = cluster->spare_count + more;
-    if (wanted <= cluster->spare_capacity)
+    size_t wanted = shard->spare_count + more;
+    if (wanted <= shard->spare_capacity)
         return true;
-    uint64_t *spares = realloc(cluster->spares, wanted * sizeof(*spares));
+    uint64_t *spares = realloc(shard->spares, wanted * sizeof(*spares));
     if (spares == NULL)
         return false;
-    cluster->spares = spares;
-    cluster->spare_capacity = wanted;
+    shard->spares = spares;
+    shard->spare_capacity = wanted;
     return true;
 }
 
@@ -35,7 +35,7 @@ static void describe_made(const struct catalog_change *change, struct event_writ
     event_keyspaces_made(writer, made->first_id, made->count);
 }
 
-static status record_spares(struct cluster *cluster, uint64_t first_id, size_t count)
+static status record_spares(struct shard *shard, uint64_t first_id, size_t count)
 {
     const struct made made = {
         .change = {.describe = describe_made}, .first_id = first_id, .count = count};
@@ -43,41 +43,41 @@ static status record_spares(struct cluster *cluster, uint64_t first_id, size_t c
     if (batch == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < count; i++)
-        catalog_put_spare(batch, cluster->catalog, first_id + i);
-    status s = catalog_put_next_id(batch, cluster->catalog, first_id + count);
+        catalog_put_spare(batch, shard->system, first_id + i);
+    status s = catalog_put_next_id(batch, shard->system, first_id + count);
     if (status_is_ok(s))
-        s = cluster_write_change(cluster, COMMIT_CATALOG, batch, &made.change);
+        s = cluster_write_change(shard->cluster, COMMIT_CATALOG, batch, &made.change);
     store_batch_destroy(batch);
     return s;
 }
 
 /* If the record fails, the keyspaces stay behind without a name until the next start drops them. */
-status cluster_add_spares(struct cluster *cluster, size_t count)
+status shard_add_spares(struct shard *shard, size_t count)
 {
-    if (!has_room(cluster, count))
+    if (!has_room(shard, count))
         return status_out_of_memory();
-    uint64_t first_id = cluster->next_id;
-    cluster->next_id += count;
-    TRY(store_keyspaces_create(cluster->store, first_id, count));
-    TRY(record_spares(cluster, first_id, count));
+    uint64_t first_id = shard->cluster->next_id;
+    shard->cluster->next_id += count;
+    TRY(store_keyspaces_create(shard->store, first_id, count));
+    TRY(record_spares(shard, first_id, count));
     for (size_t i = 0; i < count; i++)
-        cluster->spares[cluster->spare_count++] = first_id + i;
+        shard->spares[shard->spare_count++] = first_id + i;
     return status_ok();
 }
 
-status cluster_remember_spare(struct cluster *cluster, uint64_t id)
+status shard_remember_spare(struct shard *shard, uint64_t id)
 {
-    if (!has_room(cluster, 1))
+    if (!has_room(shard, 1))
         return status_out_of_memory();
-    cluster->spares[cluster->spare_count++] = id;
+    shard->spares[shard->spare_count++] = id;
     return status_ok();
 }
 
 /* A tenth of what there is, so that n tables cost about ten writes of options for n = 1,000. */
-static size_t spares_to_add(struct cluster *cluster)
+static size_t spares_to_add(struct shard *shard)
 {
     enum { FEWEST = 4, MOST = 64 };
-    size_t tenth = cluster->table_count / 10;
+    size_t tenth = shard->cluster->table_count / 10;
     if (tenth < FEWEST)
         return FEWEST;
     return tenth > MOST ? MOST : tenth;
@@ -85,24 +85,24 @@ static size_t spares_to_add(struct cluster *cluster)
 
 /* One that has rows is nobody's to have: they would be the table's. It is not spare any more until
  * a start looks again, and salvage.h may know whose it is. */
-static bool is_fit(struct cluster *cluster, struct keyspace *keyspace)
+static bool is_fit(struct shard *shard, struct keyspace *keyspace)
 {
     bool is_empty;
     status s = salvage_is_empty(keyspace, &is_empty);
     if (!is_empty)
-        log_error(cluster->options.log, "a spare keyspace is not empty, and is left alone",
+        log_error(shard->cluster->options.log, "a spare keyspace is not empty, and is left alone",
                   LOG_INT("keyspace", keyspace_id(keyspace)), LOG_STR("cause", status_message(s)));
     status_free(s);
     return is_empty;
 }
 
-status cluster_take_spare(struct cluster *cluster, struct keyspace **out)
+status shard_take_spare(struct shard *shard, struct keyspace **out)
 {
-    DCHECK(check_is_locked(&cluster->admin));
+    DCHECK(check_is_locked(&shard->cluster->admin));
     do {
-        if (cluster->spare_count == 0)
-            TRY(cluster_add_spares(cluster, spares_to_add(cluster)));
-        *out = store_keyspace_find(cluster->store, cluster->spares[--cluster->spare_count]);
-    } while (!is_fit(cluster, *out));
+        if (shard->spare_count == 0)
+            TRY(shard_add_spares(shard, spares_to_add(shard)));
+        *out = store_keyspace_find(shard->store, shard->spares[--shard->spare_count]);
+    } while (!is_fit(shard, *out));
     return status_ok();
 }

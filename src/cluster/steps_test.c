@@ -229,9 +229,9 @@ static size_t find_state(struct cluster_fixture *f, size_t done)
 static void assert_no_orphans(struct cluster_fixture *f)
 {
     size_t keyspaces = 0;
-    while (store_keyspace_at(f->cluster->store, keyspaces) != NULL)
+    while (store_keyspace_at(f->cluster->home->store, keyspaces) != NULL)
         keyspaces++;
-    assert_int_equal(keyspaces, 1 + f->cluster->spare_count + f->cluster->table_count +
+    assert_int_equal(keyspaces, 1 + f->cluster->home->spare_count + f->cluster->table_count +
                                     f->cluster->kept_count);
 }
 

@@ -149,16 +149,16 @@ static void begin(struct cluster_fixture *f, struct reshaping *reshaping,
 {
     uint64_t applied;
     *reshaping = (struct reshaping){.f = f, .make = make};
-    commit_hold(f->cluster->commits, &applied);
-    double load = commit_queue_load(f->cluster->commits);
+    commit_hold(f->cluster->home->commits, &applied);
+    double load = commit_queue_load(f->cluster->home->commits);
     assert_ok(thread_start(&reshaping->thread, "reshape", run_reshaping, reshaping));
-    while (commit_queue_load(f->cluster->commits) <= load)
+    while (commit_queue_load(f->cluster->home->commits) <= load)
         sched_yield();
 }
 
 static void finish(struct reshaping *reshaping)
 {
-    commit_release(reshaping->f->cluster->commits);
+    commit_release(reshaping->f->cluster->home->commits);
     assert_int_equal(pthread_join(reshaping->thread, NULL), 0);
 }
 
@@ -303,13 +303,13 @@ static void a_write_that_waits_for_its_row_is_behind_what_comes_meanwhile(void *
     struct event event;
     event_init(&event);
     tablet_release(tablet);
-    row_lock_wait(f->cluster->locks, hash);
+    row_lock_wait(f->cluster->home->locks, hash);
     post_write(f, &waiting, bytes_of("k"), setting(f, FAMILY_F, "q", 1, "x"), &event);
     set_cell(f, "a", "x"); /* behind it on the loop */
     split_at(f, "g");
     split_at(f, "p");
     merge_at(f, "g");
-    row_lock_release(f->cluster->locks, hash);
+    row_lock_release(f->cluster->home->locks, hash);
     assert_ok(event_wait(&event, 1));
     assert_seen(&seen, "a[,) split g split p merge g k[,p)");
 }

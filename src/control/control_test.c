@@ -207,7 +207,7 @@ static void test_versions_rise_without_their_record(void **state)
     uint64_t last = version_of(f, INSTANCE);
     f->clock.wall_ahead_us = 0;
     catalog_txn_delete(txn, bytes_of("V"));
-    assert_ok(catalog_txn_write_unserved(txn, f->base.cluster->store));
+    assert_ok(catalog_txn_write_unserved(txn, f->base.cluster->home->store));
     catalog_txn_destroy(txn);
     reopen(f);
     assert_ok(edit(f, "i:" INSTANCE "2"));

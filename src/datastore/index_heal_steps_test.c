@@ -143,7 +143,7 @@ static status note_wrong(void *context, const struct ds_index_damage *damage)
 /* The indexes are right; how many entities there are. */
 static uint64_t check_indexes(struct cluster_fixture *f)
 {
-    struct ds_index_check check = {.store = f->cluster->store,
+    struct ds_index_check check = {.store = f->cluster->home->store,
                                    .keyspace = f->table->tablets[0]->keyspace,
                                    .schema = table_schema(f->table),
                                    .now_us = MOMENT_US,

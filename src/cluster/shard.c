@@ -1,0 +1,353 @@
+/* See shard.h. */
+#include "cluster/shard.h"
+
+#include "base/check.h"
+#include "base/limits.h"
+#include "cluster/care.h"
+#include "cluster/cluster_private.h"
+#include "cluster/mend.h"
+
+#include <stdlib.h>
+
+/* --- what is the matter with it --- */
+
+/* Of the reasons that the store may have, it is that one: it is fenced, or its disk is full, or
+ * nobody may change what may not be true (cluster_seal_old_data). */
+static void note_store(struct condition *condition, status s)
+{
+    if (s.code == STATUS_FAILED_PRECONDITION)
+        condition_enter(condition, REASON_old_data, "%s", status_message(s));
+    if (s.code == STATUS_UNAVAILABLE)
+        condition_enter(condition, REASON_fenced, "%s: the server must be started anew",
+                        status_message(s));
+    else
+        condition_leave(condition, REASON_fenced);
+    if (s.code == STATUS_RESOURCE_EXHAUSTED)
+        condition_enter(condition, REASON_disk_full, "writes are refused: %s", status_message(s));
+    else
+        condition_leave(condition, REASON_disk_full);
+}
+
+static void note_records(struct condition *condition, bool records)
+{
+    if (records)
+        condition_leave(condition, REASON_log_unrecorded);
+    else
+        condition_enter(condition, REASON_log_unrecorded,
+                        "the file SYNCED cannot be written; the log says why");
+}
+
+static void look_at_store(struct shard *shard)
+{
+    pthread_mutex_lock(&shard->looking);
+    status s = store_health(shard->store);
+    note_store(shard->condition, s);
+    note_records(shard->condition, store_records_log_end(shard->store));
+    status_free(s);
+    pthread_mutex_unlock(&shard->looking);
+}
+
+/* The store may say so before it is open. */
+static void report_trouble(void *context, enum status_code code, const char *what)
+{
+    struct shard *shard = context;
+    (void)code;
+    (void)what;
+    if (shard->store != NULL)
+        look_at_store(shard);
+}
+
+void shard_look(struct shard *shard)
+{
+    store_look_for_room(shard->store);
+    look_at_store(shard);
+    data_directory_look(&shard->place);
+    disk_reserve_look(&shard->reserve);
+    clock_watch_note_lead(shard);
+    if (shard->archiver != NULL)
+        archiver_look(shard->archiver);
+}
+
+/* --- its store --- */
+
+status shard_create(struct cluster *cluster, struct shard **out)
+{
+    struct shard *shard = *out = calloc(1, sizeof *shard);
+    if (shard == NULL)
+        return status_out_of_memory();
+    shard->magic = SHARD_MAGIC;
+    shard->cluster = cluster;
+    pthread_mutex_init(&shard->looking, NULL);
+    status s = condition_create_part(cluster->condition, &shard->condition);
+    if (status_is_ok(s))
+        s = damages_create(shard, &shard->damages);
+    if (!status_is_ok(s)) {
+        shard_destroy(shard);
+        *out = NULL;
+    }
+    return s;
+}
+
+/* Old data without a catalog is no new store: nobody knows who may read what. */
+static status check_catalog(struct store *store)
+{
+    const char *words = store_old_data(store);
+    if (words == NULL || store_keyspace_find(store, CATALOG_KEYSPACE_ID) != NULL)
+        return status_ok();
+    return status_make(STATUS_DATA_LOSS, "nothing of the catalog is left: %s", words);
+}
+
+static status open_store(struct shard *shard, const char *directory)
+{
+    const struct cluster_options *options = &shard->cluster->options;
+    struct store_options store_options = {.directory = directory,
+                                          .fold = &row_fold,
+                                          .log = options->log,
+                                          .cache_bytes = options->cache_bytes,
+                                          .write_buffer_bytes = options->write_buffer_bytes,
+                                          .open_files = options->open_files,
+                                          .background_threads = options->background_threads,
+                                          .salvage = options->salvage,
+                                          .accepts_old_data = options->accepts_old_data,
+                                          .on_trouble = report_trouble,
+                                          .trouble_context = shard,
+                                          .holds_compactions =
+                                              !options->salvage && !options->accepts_lost_records,
+                                          .on_damage = damages_see,
+                                          .damage_context = shard->damages,
+                                          .fine_keyspace = CATALOG_KEYSPACE_ID,
+                                          .metrics = options->metrics,
+                                          .on_large_work = options->on_large_work,
+                                          .large_value_bytes = options->large_value_bytes,
+                                          .large_work_context = options->large_work_context};
+    TRY(store_open(&store_options, &shard->store));
+    if (store_old_data(shard->store) != NULL) /* it may not be true */
+        shard->cluster->options.archive.place = NULL;
+    return check_catalog(shard->store);
+}
+
+static status open_system(struct shard *shard)
+{
+    if (store_keyspace_find(shard->store, CATALOG_KEYSPACE_ID) == NULL)
+        TRY(store_keyspaces_create(shard->store, CATALOG_KEYSPACE_ID, 1));
+    shard->system = store_keyspace_find(shard->store, CATALOG_KEYSPACE_ID);
+    keyspace_set_name(shard->system, "the catalog");
+    return status_ok();
+}
+
+status shard_open_store(struct shard *shard, const char *directory)
+{
+    const struct cluster_options *options = &shard->cluster->options;
+    shard->reserve = (struct disk_reserve){.directory = directory,
+                                           .reserve_bytes = options->disk_reserve_bytes,
+                                           .clock = options->clock,
+                                           .metrics = options->metrics,
+                                           .condition = shard->condition};
+    TRY(open_store(shard, directory));
+    TRY(open_system(shard));
+    shard->place = (struct data_directory){.path = directory,
+                                           .store = shard->store,
+                                           .clock = options->clock,
+                                           .condition = shard->condition};
+    data_directory_note(&shard->place);
+    return status_ok();
+}
+
+/* --- its commits --- */
+
+static status admit_writes(void *context)
+{
+    struct shard *shard = context;
+    TRY(data_directory_admit(&shard->place));
+    return disk_reserve_admit(&shard->reserve);
+}
+
+/* The log first: it is asked for memory before others count on the commit. */
+static status gather_observers(struct shard *shard)
+{
+    const struct cluster_options *options = &shard->cluster->options;
+    enum { OUR_OWN = 2 };
+    struct commit_observer *observers = shard->observers =
+        calloc(OUR_OWN + options->observer_count, sizeof *observers);
+    if (observers == NULL)
+        return status_out_of_memory();
+    size_t count = 0;
+    if (shard->log != NULL)
+        observers[count++] = change_log_observer(shard->log);
+    observers[count++] = care_observer(shard->care);
+    for (size_t i = 0; i < options->observer_count; i++)
+        observers[count++] = options->observers[i];
+    shard->observer_count = count;
+    return status_ok();
+}
+
+static status start_commits(struct shard *shard)
+{
+    uint64_t queue_bytes = shard->cluster->options.commit_queue_bytes;
+    TRY(gather_observers(shard));
+    struct commit_options options = {
+        .store = shard->store,
+        .catalog = shard->system,
+        .clock = shard->cluster->options.clock,
+        .durability = shard->cluster->options.durability,
+        .queue_limit_bytes = queue_bytes == 0 ? LIMIT_COMMIT_QUEUE_BYTES : queue_bytes,
+        .stall_limit_us = (int64_t)LIMIT_COMMIT_STALL_SECONDS * 1000000,
+        .admit = admit_writes,
+        .admit_context = shard,
+        .route = table_route_write,
+        .tombstones_from = shard->cluster->options.tombstones_from,
+        .observers = shard->observers,
+        .observer_count = shard->observer_count,
+        .has_change_log = shard->log != NULL,
+        .metrics = shard->cluster->options.metrics};
+    TRY(row_locks_create(&shard->locks));
+    return commit_queue_create(&options, &shard->commits);
+}
+
+static status open_tokens(struct shard *shard)
+{
+    struct tokens_options options = {.store = shard->store,
+                                     .catalog = shard->system,
+                                     .clock = shard->cluster->options.clock,
+                                     .metrics = shard->cluster->options.metrics};
+    return tokens_open(&options, &shard->tokens);
+}
+
+status shard_start(struct shard *shard)
+{
+    TRY(open_tokens(shard));
+    TRY(care_create(shard, &shard->care));
+    TRY(mender_create(shard, &shard->mender));
+    return start_commits(shard);
+}
+
+status shard_start_scrub(struct shard *shard)
+{
+    return scrub_start(shard, &shard->scrub);
+}
+
+/* --- its end --- */
+
+void shard_rest(struct shard *shard)
+{
+    scrub_stop(shard->scrub);
+    shard->scrub = NULL;
+    mender_stop(shard->mender);
+}
+
+void shard_stop(struct shard *shard)
+{
+    care_stop(shard->care);
+    archiver_destroy(shard->archiver);
+    if (shard->commits != NULL)
+        commit_queue_destroy(shard->commits);
+    shard->commits = NULL;
+    free(shard->observers);
+    change_log_close(shard->log);
+    buffer_free(&shard->archive_path);
+    care_destroy(shard->care);
+    mender_destroy(shard->mender);
+    tokens_close(shard->tokens);
+}
+
+void shard_close_store(struct shard *shard)
+{
+    if (shard->locks != NULL)
+        row_locks_destroy(shard->locks);
+    if (shard->store != NULL)
+        store_close(shard->store);
+    shard->store = NULL;
+}
+
+void shard_destroy(struct shard *shard)
+{
+    if (shard == NULL)
+        return;
+    CHECK_MAGIC(shard, SHARD_MAGIC);
+    damages_destroy(shard->damages);
+    condition_destroy(shard->condition);
+    free(shard->spares);
+    free(shard->unclaimed);
+    free(shard->lost_records);
+    pthread_mutex_destroy(&shard->looking);
+    shard->magic = 0;
+    free(shard);
+}
+
+/* --- metrics --- */
+
+static void measure_cache(struct metrics *metrics, const struct store_statistics *statistics)
+{
+    metrics_set(metrics, METRIC_store_cache_bytes, (int64_t)statistics->cache_used_bytes);
+    metrics_set(metrics, METRIC_store_cache_capacity_bytes,
+                (int64_t)statistics->cache_capacity_bytes);
+    metrics_set(metrics, METRIC_store_cache_hits_total, (int64_t)statistics->cache_hits);
+    metrics_set(metrics, METRIC_store_cache_misses_total, (int64_t)statistics->cache_misses);
+}
+
+static void measure_compactions(struct metrics *metrics, const struct store_statistics *statistics)
+{
+    metrics_set(metrics, METRIC_store_flushes_running, (int64_t)statistics->flushes_running);
+    metrics_set(metrics, METRIC_store_flushes_total, (int64_t)statistics->flushes);
+    metrics_set(metrics, METRIC_store_flushed_bytes_total, (int64_t)statistics->flushed_bytes);
+    metrics_set(metrics, METRIC_store_compactions_running,
+                (int64_t)statistics->compactions_running);
+    metrics_set(metrics, METRIC_store_compactions_total, (int64_t)statistics->compactions);
+    metrics_set(metrics, METRIC_store_compaction_seconds_total, (int64_t)statistics->compaction_us);
+    metrics_set(metrics, METRIC_store_compaction_read_bytes_total,
+                (int64_t)statistics->compaction_read_bytes);
+    metrics_set(metrics, METRIC_store_compaction_written_bytes_total,
+                (int64_t)statistics->compaction_written_bytes);
+    metrics_set(metrics, METRIC_store_compaction_pending_bytes,
+                (int64_t)statistics->compaction_pending_bytes);
+    for (unsigned level = 0; level < STORE_LEVELS; level++)
+        metrics_set(metrics, METRIC_store_level_files_0 + level,
+                    (int64_t)statistics->level_files[level]);
+}
+
+/* Of the tables that there are: when one is deleted the sum falls, and a counter must not. */
+static void raise_to(struct metrics *metrics, enum metric metric, uint64_t value)
+{
+    if ((int64_t)value > metrics_value(metrics, metric))
+        metrics_set(metrics, metric, (int64_t)value);
+}
+
+static void measure_stalls(struct metrics *metrics, const struct store_statistics *statistics)
+{
+    metrics_set(metrics, METRIC_store_stalled, statistics->is_stalled);
+    metrics_set(metrics, METRIC_store_stall_milliseconds_total,
+                (int64_t)(statistics->stalls_us / 1000));
+    metrics_set(metrics, METRIC_store_stalls_total_slowdown, (int64_t)statistics->slowdowns);
+    metrics_set(metrics, METRIC_store_stalls_total_stop, (int64_t)statistics->stops);
+    raise_to(metrics, METRIC_store_stall_causes_total_write_buffers, statistics->stalls_by_buffers);
+    raise_to(metrics, METRIC_store_stall_causes_total_level0_files, statistics->stalls_by_level0);
+    raise_to(metrics, METRIC_store_stall_causes_total_pending_compaction,
+             statistics->stalls_by_pending);
+}
+
+static void measure_store(struct shard *shard)
+{
+    struct metrics *metrics = shard->cluster->options.metrics;
+    struct store_statistics statistics;
+    store_statistics(shard->store, &statistics);
+    measure_cache(metrics, &statistics);
+    measure_compactions(metrics, &statistics);
+    measure_stalls(metrics, &statistics);
+    metrics_set(metrics, METRIC_store_write_buffer_bytes,
+                (int64_t)statistics.write_buffer_used_bytes);
+    metrics_set(metrics, METRIC_store_table_bytes, (int64_t)statistics.table_bytes);
+    metrics_set(metrics, METRIC_store_log_bytes, (int64_t)statistics.log_bytes);
+    metrics_set(metrics, METRIC_store_written_bytes_total, (int64_t)statistics.bytes_written);
+    metrics_set(metrics, METRIC_store_syncs_total, (int64_t)statistics.syncs);
+}
+
+void shard_measure(struct shard *shard)
+{
+    struct metrics *metrics = shard->cluster->options.metrics;
+    measure_store(shard);
+    pool_measure(care_pool(shard->care), metrics, POOL_GAUGES(rows));
+    metrics_set(metrics, METRIC_commit_queue_percent,
+                (int64_t)(100 * commit_queue_load(shard->commits)));
+    metrics_set(metrics, METRIC_clock_lead_seconds, commit_clock_lead_us(shard->commits));
+    metrics_set(metrics, METRIC_commit_milliseconds, commit_under_way_us(shard->commits) / 1000);
+}

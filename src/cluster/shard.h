@@ -1,0 +1,153 @@
+/* A shard: one store, and all that belongs to it alone. What is known of several of them, tables
+ * and where their rows are, is the cluster's (cluster_private.h). Private to cluster/.
+ *
+ * Invariants
+ *  1. A row lies in one shard, its tablet's (tablet.h), and so do its lock, its token, its place in
+ *     the order of commits and what is remembered of its damage: nothing of another shard is needed
+ *     to read or write it.
+ *  2. What a store remembers of itself, for its next start, is in the keyspace `system` of that
+ *     store: the ceilings of its versions and sequences, tokens, damage, spare and unclaimed
+ *     keyspaces, its change log (catalog.h has the keys). In the home, and only there, the same
+ *     keyspace has the catalog, too: `catalog` of struct cluster.
+ *  3. A shard is fenced, full or damaged by itself. What is the matter with it is a part of the
+ *     server's condition, which has the worst of all shards' levels (base/condition.h).
+ *
+ * The parts begin in the order of the functions below, and end in the opposite one; a shard that
+ * has begun only some of them may be ended all the same. */
+#ifndef TRESTLE_CLUSTER_SHARD_H
+#define TRESTLE_CLUSTER_SHARD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "archive/archiver.h"
+#include "cluster/damage.h"
+#include "cluster/data_directory.h"
+#include "cluster/disk_reserve.h"
+#include "cluster/scrub.h"
+#include "cluster/settle.h"
+#include "tablet/change_log.h"
+#include "tablet/commit.h"
+#include "tablet/commit_observer.h"
+#include "tablet/row_locks.h"
+
+struct care;
+struct cluster;
+struct mender;
+
+struct shard {
+    uint32_t magic;
+    struct cluster *cluster;
+    struct store *store;
+    struct keyspace *system;
+    struct condition *condition; /* a part of the server's */
+    pthread_mutex_t looking;     /* at the store, so that what is noted last is what is so */
+    struct data_directory place;
+    struct disk_reserve reserve;
+    struct damages *damages;
+    struct { /* with every row lock held; record NULL: nothing is */
+        const struct damage_record *record;
+        bool is_dropped; /* rows of it, since that began */
+    } refilling;
+
+    struct commit_queue *commits;
+    struct commit_observer *observers; /* the queue's: ours, then those of the options */
+    size_t observer_count;
+    struct row_locks *locks;
+    struct tokens *tokens;
+    struct care *care;
+    struct mender *mender;
+    struct scrub *scrub;
+    struct shard_settling settling; /* maintenance's */
+
+    struct change_log *log;     /* NULL: none is kept */
+    uint64_t log_keyspace;      /* its id; 0: none */
+    struct archiver *archiver;  /* NULL without a log */
+    struct buffer archive_path; /* a string: where files wait to be archived */
+    atomic_uint taking_files;   /* see kept_files.h, adding */
+
+    uint64_t *spares; /* ids of keyspaces that wait for a table; guarded by the cluster's admin */
+    size_t spare_count;
+    size_t spare_capacity;
+    uint64_t *unclaimed; /* ids of keyspaces whose tables were lost (salvage.h); since the start */
+    size_t unclaimed_count;
+    char *lost_records; /* what the catalog had lost, at this start; NULL: nothing */
+};
+
+#define SHARD_MAGIC 0x73686172u
+
+/* --- its beginning and its end --- */
+
+/* One without a store. */
+status shard_create(struct cluster *cluster, struct shard **out);
+
+/* Opens the store in the directory, which outlives the shard, with a keyspace `system`. */
+status shard_open_store(struct shard *shard, const char *directory);
+
+/* Takes commits, once the catalog has been read: with row locks, tokens, the care of rows. */
+status shard_start(struct shard *shard);
+status shard_start_scrub(struct shard *shard);
+
+/* Nothing begins in it by itself any more, but what maintenance begins. */
+void shard_rest(struct shard *shard);
+/* When nobody asks anything of it any more, and maintenance has ended: finishes what was submitted.
+ */
+void shard_stop(struct shard *shard);
+/* The keyspaces of tables may be dropped up to here. */
+void shard_close_store(struct shard *shard);
+void shard_destroy(struct shard *shard); /* NULL is fine */
+
+/* --- what is asked of it --- */
+
+/* Looks at it anew, and notes what is the matter with it. May wait for the disk. Any thread. */
+void shard_look(struct shard *shard);
+
+/* Sets the metrics of its store and its queue. May wait for the disk. */
+void shard_measure(struct shard *shard);
+
+/* --- spares.c: keyspaces in reserve, since making many at once costs little more than making one.
+ * With the cluster's admin held --- */
+
+status shard_add_spares(struct shard *shard, size_t count);
+status shard_remember_spare(struct shard *shard, uint64_t id); /* one that exists already */
+status shard_take_spare(struct shard *shard, struct keyspace **out);
+
+/* --- ranges.c, refill.c: rows that go --- */
+
+struct foreign_table;
+struct key_bounds;
+struct table;
+
+/* Deletes records and spilled cells between these bounds, as one change of all of them. `table`:
+ * whose they are; NULL: only the keyspace is known. Blocks. */
+status shard_delete_keys(struct shard *shard, struct table *table, struct keyspace *keyspace,
+                         const struct key_bounds *records, const struct key_bounds *spilled);
+
+/* Deletes the rows of the range, and puts there what the source has of them: refill.h. The range is
+ * closed, and stays so; one at a time. UNAVAILABLE if rows of it were dropped meanwhile; after any
+ * failure it is to be told again. Blocks. */
+status refill_run(struct shard *shard, struct keyspace *keyspace,
+                  const struct damage_record *record, const struct foreign_table *source);
+/* Keys from `from` to `to` are dropped. With every row lock held. */
+void refill_note_drop(struct shard *shard, const struct keyspace *keyspace, bytes from, bytes to);
+
+/* --- event_log.c --- */
+
+/* Before orphans are dropped: whether there is a log to go on with. Then, after: opens it, or
+ * begins one, if one is to be kept. */
+status event_log_look(struct shard *shard);
+status event_log_open(struct shard *shard);
+/* Once there is a queue: begins to archive. */
+status event_log_start(struct shard *shard);
+/* What is archived is known by; 0: nothing is. */
+uint64_t event_log_stream(struct shard *shard);
+/* Around the making of a keyspace of files, up to the commit that names it. */
+void event_log_begin_taking(struct shard *shard);
+void event_log_end_taking(struct shard *shard);
+/* Within that, before the keyspace is made: the files are to be archived with it. Blocks. */
+status event_log_keep_files(struct shard *shard, uint64_t keyspace, const char *const *paths,
+                            size_t count);
+/* After a keyspace has gone. Blocks. */
+void event_log_note_drop(struct shard *shard, uint64_t keyspace);
+
+#endif
