@@ -84,7 +84,7 @@ static status append_tablets(struct cluster *cluster, const struct table_spec *s
         bytes start = i == 0 ? none : spec->split_keys[i - 1];
         bytes end = i == spec->split_count ? none : spec->split_keys[i];
         struct tablet *tablet;
-        TRY(tablet_create(cluster->next_id++, keyspace, start, end, &tablet));
+        TRY(tablet_create(cluster->next_id++, cluster->home, keyspace, start, end, &tablet));
         status s = table_append_tablet(table, tablet);
         if (!status_is_ok(s)) {
             tablet_release(tablet);

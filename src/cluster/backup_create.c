@@ -66,7 +66,7 @@ static status add_records(void *context, const struct table_part *part)
 {
     struct key_bounds bounds;
     status s = record_bounds(part->from, part->to, &bounds)
-                   ? add_cursor(context, part->keyspace, &bounds)
+                   ? add_cursor(context, part->space.keyspace, &bounds)
                    : status_out_of_memory();
     key_bounds_free(&bounds);
     return s;
@@ -76,7 +76,7 @@ static status add_spilled(void *context, const struct table_part *part)
 {
     struct key_bounds bounds;
     status s = spill_bounds(part->from, part->to, &bounds)
-                   ? add_cursor(context, part->keyspace, &bounds)
+                   ? add_cursor(context, part->space.keyspace, &bounds)
                    : status_out_of_memory();
     key_bounds_free(&bounds);
     return s;
@@ -117,9 +117,9 @@ static status flush(struct export *e)
 {
     const bytes all = bytes_make(NULL, 0);
     e->work->bytes_total = 0;
-    for (size_t i = 0; i < e->table->keyspace_count; i++) {
-        TRY(keyspace_flush(e->table->keyspaces[i]));
-        e->work->bytes_total += keyspace_size(e->table->keyspaces[i], all, all);
+    for (size_t i = 0; i < e->table->space_count; i++) {
+        TRY(keyspace_flush(e->table->spaces[i].keyspace));
+        e->work->bytes_total += keyspace_size(e->table->spaces[i].keyspace, all, all);
     }
     return status_ok();
 }
@@ -136,8 +136,8 @@ static status take_instant(struct export *e)
 
 static status verify(const struct export *e, const struct store_pacer *pacer)
 {
-    for (size_t i = 0; i < e->table->keyspace_count; i++)
-        TRY(keyspace_verify(e->table->keyspaces[i], pacer));
+    for (size_t i = 0; i < e->table->space_count; i++)
+        TRY(keyspace_verify(e->table->spaces[i].keyspace, pacer));
     return status_ok();
 }
 

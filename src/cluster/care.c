@@ -98,8 +98,8 @@ static struct row_care care_of_row(struct table *table, struct tablet *tablet, u
                              .keyspace = tablet->keyspace,
                              .row_key = row_key,
                              .row_hash = row_hash,
-                             .locks = cluster->home->locks,
-                             .commits = cluster->home->commits,
+                             .locks = tablet->shard->locks,
+                             .commits = tablet->shard->commits,
                              .spill_bytes = cluster->options.spill_bytes,
                              .rules = &table_description(table)->rules};
 }
@@ -193,9 +193,9 @@ static status walk_row(struct table *table, bytes row_key,
     while (status_is_ok(s) && !place.is_over && !maintenance_is_stopping(cluster->maintenance)) {
         struct row_care care = care_of_row(table, tablet, row_hash, row_key);
         care.place = &place;
-        row_lock_wait(cluster->home->locks, row_hash);
+        row_lock_wait(tablet->shard->locks, row_hash);
         s = step(&care);
-        row_lock_release(cluster->home->locks, row_hash);
+        row_lock_release(tablet->shard->locks, row_hash);
     }
     buffer_free(&place.qualifier);
     tablet_release(tablet);

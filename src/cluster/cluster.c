@@ -65,7 +65,8 @@ static status load_tablet(void *context, const struct tablet_record *record)
         return status_make(STATUS_DATA_LOSS, "tablet %llu of %s has no keyspace",
                            (unsigned long long)record->id, table->name);
     struct tablet *tablet;
-    TRY(tablet_create(record->id, keyspace, record->start, record->end, &tablet));
+    TRY(tablet_create(record->id, loading->cluster->home, keyspace, record->start, record->end,
+                      &tablet));
     status s = table_append_tablet(table, tablet);
     if (!status_is_ok(s))
         tablet_release(tablet);

@@ -66,8 +66,8 @@ struct damage *damages_add(struct damages *damages, const struct damage_record *
 
 static bool has_keyspace(const struct table *table, uint64_t keyspace)
 {
-    for (size_t i = 0; i < table->keyspace_count; i++)
-        if (keyspace_id(table->keyspaces[i]) == keyspace)
+    for (size_t i = 0; i < table->space_count; i++)
+        if (keyspace_id(table->spaces[i].keyspace) == keyspace)
             return true;
     return false;
 }
@@ -918,8 +918,8 @@ status table_list_damage(struct table *table,
                          status (*visit)(void *context, const struct lost_rows *lost),
                          void *context)
 {
-    for (size_t i = 0; i < table->keyspace_count; i++)
-        TRY(tell_all(table->cluster->home->damages, table->keyspaces[i], visit, context));
+    for (size_t i = 0; i < table->space_count; i++)
+        TRY(tell_all(table->spaces[i].shard->damages, table->spaces[i].keyspace, visit, context));
     return status_ok();
 }
 
@@ -933,8 +933,8 @@ static status check_source(struct table *table, const struct table_repair_option
 status table_repair(struct table *table, const struct table_repair_options *options)
 {
     TRY(check_source(table, options));
-    for (size_t i = 0; i < table->keyspace_count; i++)
-        TRY(repair_all(table->cluster->home->damages, table->keyspaces[i], options));
+    for (size_t i = 0; i < table->space_count; i++)
+        TRY(repair_all(table->spaces[i].shard->damages, table->spaces[i].keyspace, options));
     return status_ok();
 }
 

@@ -348,8 +348,8 @@ static uint64_t size_of(const struct table *table)
 {
     const bytes all = bytes_make(NULL, 0);
     uint64_t size = 0;
-    for (size_t i = 0; i < table->keyspace_count; i++)
-        size += rows_size(table->keyspaces[i], all, all);
+    for (size_t i = 0; i < table->space_count; i++)
+        size += rows_size(table->spaces[i].keyspace, all, all);
     return size;
 }
 
@@ -459,17 +459,18 @@ void cluster_bury_table(struct cluster *cluster, struct table *table)
 static bool drop_keyspaces(struct cluster *cluster, struct table *table)
 {
     bool all = true;
-    for (size_t i = 0; i < table->keyspace_count; i++) {
-        struct keyspace *keyspace = table->keyspaces[i];
+    for (size_t i = 0; i < table->space_count; i++) {
+        struct shard *shard = table->spaces[i].shard;
+        struct keyspace *keyspace = table->spaces[i].keyspace;
         uint64_t id = keyspace_id(keyspace);
-        status s = store_keyspace_drop(cluster->home->store, keyspace);
+        status s = store_keyspace_drop(shard->store, keyspace);
         if (status_is_ok(s))
-            event_log_note_drop(cluster->home, id);
+            event_log_note_drop(shard, id);
         if (!status_is_ok(s))
             log_warn(cluster->options.log, "a deleted table's space is kept until the next start",
                      LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));
         else
-            damages_forget_keyspace(cluster->home->damages, id);
+            damages_forget_keyspace(shard->damages, id);
         all = all && status_is_ok(s);
         status_free(s);
     }

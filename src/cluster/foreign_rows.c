@@ -6,26 +6,26 @@
 #include "tablet/foreign_change.h"
 
 /* What was submitted under the lock before, and is not applied yet, could not be read. */
-static status wait_for_earlier(struct cluster *cluster, uint64_t row_hash)
+static status wait_for_earlier(struct shard *shard, uint64_t row_hash)
 {
-    if (row_lock_sequence(cluster->home->locks, row_hash) <= commit_applied(cluster->home->commits))
+    if (row_lock_sequence(shard->locks, row_hash) <= commit_applied(shard->commits))
         return status_ok();
     struct commit barrier = {.kind = COMMIT_BARRIER};
-    return commit_and_wait(cluster->home->commits, &barrier);
+    return commit_and_wait(shard->commits, &barrier);
 }
 
 /* With the lock held. */
-static status write_locked(struct cluster *cluster, struct commit *commit)
+static status write_locked(struct shard *shard, struct commit *commit)
 {
     const struct row_rules *rules = &table_description(commit->table)->rules;
     struct foreign_change foreign;
-    TRY(wait_for_earlier(cluster, commit->row_hash));
+    TRY(wait_for_earlier(shard, commit->row_hash));
     fragment_set_version(commit->change->fragment.data, commit->given_version);
     TRY(foreign_change_prepare(commit->keyspace, commit->row_key, commit->change, rules, &foreign));
     commit->foreign = &foreign;
-    status s = commit_and_wait(cluster->home->commits, commit);
+    status s = commit_and_wait(shard->commits, commit);
     if (status_is_ok(s))
-        row_lock_note_sequence(cluster->home->locks, commit->row_hash, commit->sequence);
+        row_lock_note_sequence(shard->locks, commit->row_hash, commit->sequence);
     foreign_change_free(&foreign);
     return s;
 }
@@ -33,8 +33,8 @@ static status write_locked(struct cluster *cluster, struct commit *commit)
 status foreign_row_write(struct table *table, bytes row_key, struct packed_change *change,
                          uint64_t version)
 {
-    struct cluster *cluster = table->cluster;
     struct tablet *tablet = table_route(table, row_key);
+    struct shard *shard = tablet->shard;
     uint64_t row_hash = row_lock_hash(keyspace_id(tablet->keyspace), row_key);
     struct commit commit = {.kind = COMMIT_ROWS,
                             .table = table,
@@ -44,9 +44,9 @@ status foreign_row_write(struct table *table, bytes row_key, struct packed_chang
                             .row_hash = row_hash,
                             .change = change,
                             .given_version = version};
-    row_lock_wait(cluster->home->locks, row_hash);
-    status s = write_locked(cluster, &commit);
-    row_lock_release(cluster->home->locks, row_hash);
+    row_lock_wait(shard->locks, row_hash);
+    status s = write_locked(shard, &commit);
+    row_lock_release(shard->locks, row_hash);
     tablet_release(commit.tablet);
     return s;
 }

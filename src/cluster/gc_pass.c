@@ -73,8 +73,8 @@ static status has_spilled_cells(struct keyspace *keyspace, bool *has)
 
 static status look_for_spilled_cells(const struct table *table, bool *has)
 {
-    for (size_t i = 0; i < table->keyspace_count && !*has; i++)
-        TRY(has_spilled_cells(table->keyspaces[i], has));
+    for (size_t i = 0; i < table->space_count && !*has; i++)
+        TRY(has_spilled_cells(table->spaces[i].keyspace, has));
     return status_ok();
 }
 
@@ -189,12 +189,12 @@ static status collect_piece(struct table *table, int64_t now_us)
 {
     struct table_gc *gc = &table->gc;
     struct buffer end = {0};
-    struct keyspace *keyspace;
-    status s = table_find_part(table, buffer_bytes(&gc->next), &keyspace, &end);
+    struct table_space space;
+    status s = table_find_part(table, buffer_bytes(&gc->next), &space, &end);
     if (status_is_ok(s))
-        s = piece_end(keyspace, buffer_bytes(&gc->next), &end);
+        s = piece_end(space.keyspace, buffer_bytes(&gc->next), &end);
     if (status_is_ok(s))
-        s = collect_rows(table, keyspace, buffer_bytes(&gc->next), buffer_bytes(&end));
+        s = collect_rows(table, space.keyspace, buffer_bytes(&gc->next), buffer_bytes(&end));
     buffer_clear(&gc->next);
     buffer_append_bytes(&gc->next, buffer_bytes(&end));
     if (status_is_ok(s) && gc->next.failed)

@@ -59,10 +59,10 @@ static status reclaim_part(void *context, const struct table_part *part)
     const struct log *log = ((const struct cluster *)context)->options.log;
     struct key_bounds bounds;
     if (record_bounds(part->from, part->to, &bounds))
-        reclaim_bounds(log, part->keyspace, &bounds);
+        reclaim_bounds(log, part->space.keyspace, &bounds);
     key_bounds_free(&bounds);
     if (spill_bounds(part->from, part->to, &bounds))
-        reclaim_bounds(log, part->keyspace, &bounds);
+        reclaim_bounds(log, part->space.keyspace, &bounds);
     key_bounds_free(&bounds);
     return status_ok();
 }

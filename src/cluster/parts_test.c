@@ -43,7 +43,7 @@ static void take_apart(struct cluster_fixture *f)
     pthread_mutex_unlock(&f->cluster->admin);
     give_keyspace(f, "g", other);
     reopen_test_cluster(f);
-    assert_int_equal(f->table->keyspace_count, 2);
+    assert_int_equal(f->table->space_count, 2);
 }
 
 static struct cluster_fixture *create(const struct gc_rule *gc)
@@ -87,7 +87,7 @@ static size_t count_keys(struct cluster_fixture *f, unsigned keyspace, bytes fro
         .lower = from, .upper = to, .reach = STORE_ANYWHERE};
     struct store_cursor *cursor;
     size_t count = 0;
-    assert_ok(store_cursor_create(f->table->keyspaces[keyspace], &options, &cursor));
+    assert_ok(store_cursor_create(f->table->spaces[keyspace].keyspace, &options, &cursor));
     for (store_cursor_first(cursor); store_cursor_valid(cursor); store_cursor_next(cursor))
         count++;
     assert_ok(store_cursor_status(cursor));
@@ -140,7 +140,7 @@ static status note_part(void *context, const struct table_part *part)
 {
     struct buffer *told = context;
     buffer_append_format(told, "%llu[%.*s,%.*s) ",
-                         (unsigned long long)keyspace_id(part->keyspace),
+                         (unsigned long long)keyspace_id(part->space.keyspace),
                          (int)part->from.size, (const char *)part->from.data, (int)part->to.size,
                          (const char *)part->to.data);
     return status_ok();
@@ -149,8 +149,8 @@ static status note_part(void *context, const struct table_part *part)
 static void assert_parts(struct cluster_fixture *f, const char *from, const char *to,
                          const char *format)
 {
-    unsigned long long former = keyspace_id(f->table->keyspaces[FORMER]);
-    unsigned long long other = keyspace_id(f->table->keyspaces[OTHER]);
+    unsigned long long former = keyspace_id(f->table->spaces[FORMER].keyspace);
+    unsigned long long other = keyspace_id(f->table->spaces[OTHER].keyspace);
     struct buffer told = {0}, expected = {0};
     assert_ok(table_visit_parts(f->table, bytes_of(from), bytes_of(to), note_part, &told));
     for (const char *at = format; *at != '\0'; at++) {
@@ -331,7 +331,7 @@ static void a_backup_has_all_keyspaces(void **state)
     assert_ok(try_write(f, "y", setting(f, FAMILY_G, "q", 1, large_value())));
     struct cluster_fixture view = *f;
     back_up_and_restore(f, backups, &view.table);
-    assert_int_equal(view.table->keyspace_count, 1);
+    assert_int_equal(view.table->space_count, 1);
     assert_int_equal(table_tablet_count(view.table), 3);
     assert_int_equal(spilled_cells(&view, FORMER), 3);
     assert_scan(&view, "c", "h", false, "f=f g=g");

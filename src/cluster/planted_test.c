@@ -17,7 +17,7 @@ static struct tablet *new_tablet(struct cluster_fixture *f, const char *start, c
 {
     struct tablet *tablet;
     struct keyspace *keyspace = f->table->tablets[0]->keyspace;
-    assert_ok(tablet_create(99, keyspace, bytes_of(start), bytes_of(end), &tablet));
+    assert_ok(tablet_create(99, NULL, keyspace, bytes_of(start), bytes_of(end), &tablet));
     return tablet;
 }
 

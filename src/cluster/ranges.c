@@ -86,7 +86,7 @@ static status add_part(void *context, const struct table_part *part)
         return status_out_of_memory();
     parts->items = items;
     struct drop_part *item = &items[parts->count++];
-    *item = (struct drop_part){.keyspace = part->keyspace};
+    *item = (struct drop_part){.keyspace = part->space.keyspace};
     bool is_bounded = record_bounds(part->from, part->to, &item->records);
     is_bounded = spill_bounds(part->from, part->to, &item->spilled) && is_bounded;
     return is_bounded ? status_ok() : status_out_of_memory();

@@ -69,9 +69,11 @@ static status split(struct table *table, struct tablet *tablet, bytes at)
                                           .fresh = halves,
                                           .fresh_count = 2};
     TRY(check_stands(table, &tablet, 1));
-    status s = tablet_create(cluster->next_id++, tablet->keyspace, tablet->start, at, &halves[0]);
+    status s = tablet_create(cluster->next_id++, tablet->shard, tablet->keyspace, tablet->start, at,
+                             &halves[0]);
     if (status_is_ok(s))
-        s = tablet_create(cluster->next_id++, tablet->keyspace, at, tablet->end, &halves[1]);
+        s = tablet_create(cluster->next_id++, tablet->shard, tablet->keyspace, at, tablet->end,
+                          &halves[1]);
     if (status_is_ok(s))
         s = commit_swap(table, COMMIT_SPLIT, &change);
     if (!status_is_ok(s)) {
@@ -110,7 +112,8 @@ static status merge(struct table *table, struct tablet *left, struct tablet *rig
                                           .fresh = &whole,
                                           .fresh_count = 1};
     TRY(check_stands(table, pair, 2));
-    TRY(tablet_create(table->cluster->next_id++, left->keyspace, left->start, right->end, &whole));
+    TRY(tablet_create(table->cluster->next_id++, left->shard, left->keyspace, left->start,
+                      right->end, &whole));
     status s = commit_swap(table, COMMIT_MERGE, &change);
     if (!status_is_ok(s))
         tablet_release(whole);

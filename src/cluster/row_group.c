@@ -78,9 +78,19 @@ static void route(struct row_group *group)
     }
 }
 
+/* One queue, and one batch, is what makes them all or none. */
+static status check_shard(struct row_group *group)
+{
+    for (size_t i = 0; i < group->count; i++)
+        if (commit_of(group, i)->tablet->shard != group->commit.tablet->shard)
+            return status_make(STATUS_FAILED_PRECONDITION,
+                               "rows that change together must lie in one shard");
+    return status_ok();
+}
+
 static status submit(struct row_group *group)
 {
-    struct cluster *cluster = group->table->cluster;
+    struct shard *shard = group->commit.tablet->shard;
     struct commit *first = &group->commit;
     size_t held = group->count;
     first->others = group->others;
@@ -89,9 +99,9 @@ static status submit(struct row_group *group)
     first->is_repair = group->is_repair;
     first->done.run = committed;
     atomic_init(&group->holders, 2);
-    row_locks_acquire_many(cluster->home->locks, group->hashes, &held);
-    status s = commit_submit(cluster->home->commits, first);
-    row_locks_release_many(cluster->home->locks, group->hashes, held,
+    row_locks_acquire_many(shard->locks, group->hashes, &held);
+    status s = commit_submit(shard->commits, first);
+    row_locks_release_many(shard->locks, group->hashes, held,
                            status_is_ok(s) ? first->sequence : 0);
     return s;
 }
@@ -118,7 +128,9 @@ status row_group_submit(struct row_group *group)
         return status_out_of_memory();
     }
     route(group);
-    status s = submit(group);
+    status s = check_shard(group);
+    if (status_is_ok(s))
+        s = submit(group);
     if (status_is_ok(s)) {
         let_it_end(group);
         return s;

@@ -1,8 +1,8 @@
 /* Changes of several rows of a table, of whatever tablets: all of them or none.
  *
  * They share one place in the commit queue, one version and one batch of the store, so that a crash
- * at any moment leaves all or nothing. This is the seam for transactions: where a table has tablets
- * in several stores, a form in two phases will go here.
+ * at any moment leaves all or nothing. This is the seam for transactions: rows of several shards
+ * are refused with FAILED_PRECONDITION so far; a form in two phases will go here.
  *
  *     locks of all rows ─► commit_submit ─► unlock          (the caller's thread)
  *     … batch written and synced …                          (commit thread)

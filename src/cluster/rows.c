@@ -38,11 +38,17 @@ size_t rows_big_value(const struct table *table)
     return table_cluster(table)->options.spill_bytes;
 }
 
+/* Of the row: a tablet that is routed anew is in the same. */
+static struct shard *shard_of(const struct commit *commit)
+{
+    return commit->tablet->shard;
+}
+
 /* Takes the lock, or leaves the waiter in line for it. */
-static bool lock_row(struct cluster *cluster, struct commit *commit, struct row_lock_waiter *waiter)
+static bool lock_row(struct commit *commit, struct row_lock_waiter *waiter)
 {
     commit->row_hash = row_lock_hash(keyspace_id(commit->keyspace), commit->row_key);
-    return row_lock_acquire(cluster->home->locks, commit->row_hash, waiter);
+    return row_lock_acquire(shard_of(commit)->locks, commit->row_hash, waiter);
 }
 
 static void count_write(struct tablet *tablet, const struct packed_change *change)
@@ -59,7 +65,7 @@ static void count_write(struct tablet *tablet, const struct packed_change *chang
 static status check_first_write(const struct row_write *write)
 {
     uint64_t failures;
-    if (tokens_remember(write->table->cluster->home->tokens, write->commit.token, &failures) &&
+    if (tokens_remember(shard_of(&write->commit)->tokens, write->commit.token, &failures) &&
         failures == write->failures)
         return status_ok();
     return status_make(STATUS_UNAVAILABLE, "A write with the same idempotency token has failed");
@@ -82,8 +88,8 @@ static void write_done(struct task *task)
 /* With the lock held. */
 static status claim_token(struct row_write *write)
 {
-    struct tokens *tokens = write->table->cluster->home->tokens;
     struct commit *commit = &write->commit;
+    struct tokens *tokens = shard_of(commit)->tokens;
     commit->token = token_fingerprint(write->table->id, write->row_key, write->token);
     TRY(tokens_claim(tokens, commit->token, &write->is_repeated, &write->failures));
     if (write->is_repeated) {
@@ -100,7 +106,7 @@ static status claim_and_submit(struct row_write *write)
     struct commit *commit = &write->commit;
     if (write->token.size > 0)
         TRY(claim_token(write));
-    status s = commit_submit(write->table->cluster->home->commits, commit);
+    status s = commit_submit(shard_of(commit)->commits, commit);
     if (!status_is_ok(s) && commit->tokens != NULL)
         tokens_forget(commit->tokens, commit->token);
     return s;
@@ -109,20 +115,19 @@ static status claim_and_submit(struct row_write *write)
 /* With the lock held. What was not taken into the queue ends the same way, a turn later. */
 static void submit_write(struct row_write *write)
 {
-    struct cluster *cluster = write->table->cluster;
+    struct row_locks *locks = shard_of(&write->commit)->locks;
     if (write->locked != NULL)
         write->locked(write);
     write->commit.done.run = write_done;
     status s = claim_and_submit(write);
     if (status_is_ok(s)) { /* the result is the commit thread's from here on */
-        row_lock_note_sequence(cluster->home->locks, write->commit.row_hash,
-                               write->commit.sequence);
+        row_lock_note_sequence(locks, write->commit.row_hash, write->commit.sequence);
     } else {
         write->is_repeated = false;
         write->commit.result = s;
         loop_post(write->loop, &write->commit.done);
     }
-    row_lock_release(cluster->home->locks, write->commit.row_hash);
+    row_lock_release(locks, write->commit.row_hash);
 }
 
 static void submit_granted_write(struct task *task)
@@ -153,7 +158,7 @@ void rows_write(struct row_write *write)
     write->waiter.granted = grant_write;
     count_write(tablet, &write->change);
     key_sample_note(&tablet->asked_for, write->row_key);
-    if (lock_row(write->table->cluster, &write->commit, &write->waiter))
+    if (lock_row(&write->commit, &write->waiter))
         submit_write(write);
 }
 
@@ -172,7 +177,7 @@ static void count_heat(struct row_update *update)
 /* On the loop, with the lock held: gives it back and ends. */
 static void end_update(struct row_update *update, status result)
 {
-    row_lock_release(update->table->cluster->home->locks, update->commit.row_hash);
+    row_lock_release(shard_of(&update->commit)->locks, update->commit.row_hash);
     count_heat(update);
     store_value_release(&update->record);
     buffer_free(&update->change.fragment);
@@ -184,7 +189,7 @@ static void end_committed_update(struct task *task)
 {
     struct row_update *update = LIST_ENTRY(&task->link, struct row_update, commit.done.link);
     if (status_is_ok(update->commit.result))
-        row_lock_note_sequence(update->table->cluster->home->locks, update->commit.row_hash,
+        row_lock_note_sequence(shard_of(&update->commit)->locks, update->commit.row_hash,
                                update->commit.sequence);
     end_update(update, update->commit.result);
 }
@@ -218,7 +223,7 @@ static void decide_and_submit(struct row_update *update, struct row *row)
         update->commit.kind = COMMIT_ROWS;
         update->commit.change = &update->change;
         count_write(update->commit.tablet, &update->change);
-        s = commit_submit(update->table->cluster->home->commits, &update->commit);
+        s = commit_submit(shard_of(&update->commit)->commits, &update->commit);
         if (status_is_ok(s))
             return; /* the commit's now: it may even have ended */
     }
@@ -236,7 +241,7 @@ static void read_from_disk(struct task *task)
 static void read_on_pool(struct row_update *update)
 {
     update->task.run = read_from_disk;
-    if (!pool_submit(care_pool(update->table->cluster->home->care), &update->task))
+    if (!pool_submit(care_pool(shard_of(&update->commit)->care), &update->task))
         end_update(update, pool_full());
 }
 
@@ -275,8 +280,9 @@ static bool leaves_values(const struct row_update *update)
 static bool read_and_decide(struct row_update *update, enum store_reach reach)
 {
     struct cluster *cluster = update->table->cluster;
-    struct row_read_options options = {.store = cluster->home->store,
-                                       .commits = cluster->home->commits,
+    struct shard *shard = shard_of(&update->commit);
+    struct row_read_options options = {.store = shard->store,
+                                       .commits = shard->commits,
                                        .schema = update->schema,
                                        .scope = update->scope,
                                        .now_us = cluster_wall_us(cluster),
@@ -323,16 +329,16 @@ static void pass_barrier(struct task *task)
 /* On the loop, with the lock held. */
 static void start_update(struct row_update *update)
 {
-    struct cluster *cluster = update->table->cluster;
+    struct shard *shard = shard_of(&update->commit);
     if (update->locked != NULL)
         update->locked(update);
-    uint64_t submitted = row_lock_sequence(cluster->home->locks, update->commit.row_hash);
-    if (submitted <= commit_applied(cluster->home->commits)) {
+    uint64_t submitted = row_lock_sequence(shard->locks, update->commit.row_hash);
+    if (submitted <= commit_applied(shard->commits)) {
         read_row(update);
         return;
     }
     update->commit.done.run = pass_barrier;
-    status s = commit_submit(cluster->home->commits, &update->commit);
+    status s = commit_submit(shard->commits, &update->commit);
     if (!status_is_ok(s))
         end_update(update, s);
 }
@@ -377,6 +383,6 @@ void rows_update(struct row_update *update)
     update->waiter.granted = grant_update;
     atomic_fetch_add_explicit(&tablet->rows_read, 1, memory_order_relaxed);
     key_sample_note(&tablet->asked_for, update->row_key);
-    if (lock_row(update->table->cluster, &update->commit, &update->waiter))
+    if (lock_row(&update->commit, &update->waiter))
         start_update(update);
 }

@@ -86,8 +86,6 @@ static status prepare(struct scan *scan, const struct scan_spec *spec)
     if (scan->is_restricted)
         TRY(columns_restrict(spec->columns, spec->schema, spec->arena, &scan->scope));
     scan->options = (struct row_read_options){
-        .store = cluster->home->store,
-        .commits = spec->is_quiet ? NULL : cluster->home->commits,
         .schema = spec->schema,
         .scope = &scan->scope,
         .now_us = cluster_wall_us(cluster),
@@ -179,6 +177,14 @@ static void next_range(struct scan *scan)
     scan->has_edge = false;
 }
 
+/* The rows that are read next are this tablet's. */
+static const struct row_read_options *options_for(struct scan *scan, const struct tablet *tablet)
+{
+    scan->options.store = tablet->shard->store;
+    scan->options.commits = scan->is_quiet ? NULL : tablet->shard->commits;
+    return &scan->options;
+}
+
 /* Opens a reader on what is left of the range in the tablet where reading goes on. */
 static status open_reader(struct scan *scan)
 {
@@ -195,8 +201,8 @@ static status open_reader(struct scan *scan)
         from = scan->tablet->start;
     if (key_ends_before(scan->tablet->end, to))
         to = scan->tablet->end;
-    status s = row_range_reader_create(scan->tablet->keyspace, &scan->options, from, to,
-                                       scan->reversed, &scan->reader);
+    status s = row_range_reader_create(scan->tablet->keyspace, options_for(scan, scan->tablet),
+                                       from, to, scan->reversed, &scan->reader);
     if (!status_is_ok(s)) {
         tablet_release(scan->tablet);
         scan->tablet = NULL;
@@ -271,11 +277,10 @@ static void start_row(struct scan *scan)
 /* The row's record may want something done, whatever comes of the row. */
 static void look_after(struct scan *scan, struct tablet *tablet)
 {
-    struct cluster *cluster = scan->table->cluster;
     if (scan->row.wants_care)
-        care_request(cluster->home->care, scan->table, scan->row.key);
+        care_request(tablet->shard->care, scan->table, scan->row.key);
     else if (scan->row.wants_mending)
-        mender_take(cluster->home->mender, scan->table, tablet->keyspace, &scan->row);
+        mender_take(tablet->shard->mender, scan->table, tablet->keyspace, &scan->row);
 }
 
 /* For who splits tablets by their load. An empty key: none yet. What the memory does not have is
@@ -351,7 +356,8 @@ static status read_point(struct scan *scan, enum store_reach reach, enum row_out
     if (!filter_rejects_key(scan->filter, key)) {
         begin_point(scan);
         struct tablet *tablet = table_route(scan->table, key);
-        status s = row_read(tablet->keyspace, &scan->options, key, reach, &scan->row, outcome);
+        status s =
+            row_read(tablet->keyspace, options_for(scan, tablet), key, reach, &scan->row, outcome);
         s = name_tablet(s, scan, tablet);
         if (status_is_ok(s))
             look_after(scan, tablet);

@@ -41,8 +41,8 @@ static bool has_come_to_rest(struct table_settling *settling, uint64_t now)
 static bool is_small_enough(const struct table *table, uint64_t unsettled)
 {
     uint64_t size = 0;
-    for (size_t i = 0; i < table->keyspace_count; i++)
-        size += keyspace_size(table->keyspaces[i], bytes_of(""), bytes_of(""));
+    for (size_t i = 0; i < table->space_count; i++)
+        size += keyspace_size(table->spaces[i].keyspace, bytes_of(""), bytes_of(""));
     return size <= LARGEST_TABLE && size / MOST_WRITTEN_FOR_A_BYTE <= unsettled;
 }
 
@@ -104,8 +104,8 @@ static status settle(struct table *table, struct tablet *const *tablets, size_t 
     if (!found)
         return status_ok();
     settling->unsettled = 0;
-    for (size_t i = 0; i < table->keyspace_count; i++)
-        TRY(keyspace_compact(table->keyspaces[i], bytes_of(""), bytes_of("")));
+    for (size_t i = 0; i < table->space_count; i++)
+        TRY(keyspace_compact(table->spaces[i].keyspace, bytes_of(""), bytes_of("")));
     metrics_add(table->cluster->options.metrics, METRIC_tables_settled_total, 1);
     return status_ok();
 }

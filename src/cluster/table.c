@@ -75,8 +75,8 @@ void table_publish(struct table *table, struct description *description)
     DCHECK(description->generation > newest(table)->generation);
     description->older = newest(table);
     atomic_store_explicit(&table->description, description, memory_order_release);
-    for (size_t i = 0; i < table->keyspace_count; i++)
-        keyspace_set_rules(table->keyspaces[i], &description->rules);
+    for (size_t i = 0; i < table->space_count; i++)
+        keyspace_set_rules(table->spaces[i].keyspace, &description->rules);
 }
 
 void table_let_write(struct table *table, bool may)
@@ -153,7 +153,7 @@ void table_destroy(struct table *table)
     usage_store_free(&table->usage);
     buffer_free(&table->gc.next);
     free(table->tablets);
-    free(table->keyspaces);
+    free(table->spaces);
     free(table->name);
     table->magic = 0;
     free(table);
@@ -228,22 +228,23 @@ status table_make_room(struct table *table)
 
 static bool has_keyspace(const struct table *table, const struct keyspace *keyspace)
 {
-    for (size_t i = 0; i < table->keyspace_count; i++)
-        if (table->keyspaces[i] == keyspace)
+    for (size_t i = 0; i < table->space_count; i++)
+        if (table->spaces[i].keyspace == keyspace)
             return true;
     return false;
 }
 
-static status add_keyspace(struct table *table, struct keyspace *keyspace)
+static status add_space(struct table *table, const struct tablet *tablet)
 {
-    size_t size = (table->keyspace_count + 1) * sizeof(*table->keyspaces);
-    struct keyspace **keyspaces = realloc(table->keyspaces, size);
-    if (keyspaces == NULL)
+    size_t size = (table->space_count + 1) * sizeof *table->spaces;
+    struct table_space *spaces = realloc(table->spaces, size);
+    if (spaces == NULL)
         return status_out_of_memory();
-    keyspaces[table->keyspace_count++] = keyspace;
-    table->keyspaces = keyspaces;
-    keyspace_set_name(keyspace, table->name);
-    keyspace_set_rules(keyspace, &newest(table)->rules);
+    spaces[table->space_count++] =
+        (struct table_space){.shard = tablet->shard, .keyspace = tablet->keyspace};
+    table->spaces = spaces;
+    keyspace_set_name(tablet->keyspace, table->name);
+    keyspace_set_rules(tablet->keyspace, &newest(table)->rules);
     return status_ok();
 }
 
@@ -251,7 +252,7 @@ status table_append_tablet(struct table *table, struct tablet *tablet)
 {
     TRY(table_make_room(table));
     if (!has_keyspace(table, tablet->keyspace))
-        TRY(add_keyspace(table, tablet->keyspace));
+        TRY(add_space(table, tablet));
     tablet->is_former = table->takes_no_writes;
     table->tablets[table->tablet_count++] = tablet;
     return status_ok();
@@ -310,18 +311,19 @@ struct tablet *table_route_before(struct table *table, bytes end)
 static bytes end_of_part(const struct table *table, size_t at)
 {
     struct tablet *const *tablet =
-        &table->tablets[table->keyspace_count == 1 ? table->tablet_count - 1 : at];
+        &table->tablets[table->space_count == 1 ? table->tablet_count - 1 : at];
     struct tablet *const *last = &table->tablets[table->tablet_count - 1];
     while (tablet < last && tablet[1]->keyspace == tablet[0]->keyspace)
         tablet++;
     return (*tablet)->end;
 }
 
-status table_find_part(struct table *table, bytes from, struct keyspace **out, struct buffer *end)
+status table_find_part(struct table *table, bytes from, struct table_space *out, struct buffer *end)
 {
     pthread_mutex_lock(&table->map_lock);
     size_t at = starts_up_to(table, from) - 1;
-    *out = table->tablets[at]->keyspace;
+    *out = (struct table_space){.shard = table->tablets[at]->shard,
+                                .keyspace = table->tablets[at]->keyspace};
     buffer_clear(end);
     buffer_append_bytes(end, end_of_part(table, at));
     pthread_mutex_unlock(&table->map_lock);
@@ -338,7 +340,7 @@ status table_visit_parts(struct table *table, bytes from, bytes to,
     for (bool goes_on = true; goes_on && status_is_ok(s);) {
         struct table_part part = {.from = buffer_bytes(&start)};
         s = start.failed ? status_out_of_memory()
-                         : table_find_part(table, part.from, &part.keyspace, &end);
+                         : table_find_part(table, part.from, &part.space, &end);
         goes_on = key_ends_before(buffer_bytes(&end), to);
         part.to = goes_on ? buffer_bytes(&end) : to;
         if (status_is_ok(s))

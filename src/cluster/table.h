@@ -11,9 +11,9 @@
  *     name, and so does the list of those that are deleted and kept (deletions.h). The last
  *     reference to a doomed table hands it to maintenance, which drops its keyspaces: that may
  *     block, and references end on event loops.
- *  4. Its rows lie in its `keyspaces`, which have nothing else; which of them has a row its tablet
- *     says. The list is made when the table is loaded or created and stays as it is, so it is
- * looked at without a lock. The keyspaces are there as long as somebody holds the table.
+ *  4. Its rows lie in the keyspaces of its `spaces`, which have nothing else; which of them has a
+ *     row its tablet says. The list is made when the table is loaded or created and stays as it is,
+ *     so it is looked at without a lock. The keyspaces are there as long as somebody holds it.
  *  5. Once there is a queue the map and the newest description change on the commit thread alone,
  *     at the place of the commit that changes them, with `admin` held by who waits for it. So
  *     there they are what they were at the place of the commit that it is at. */
@@ -58,6 +58,12 @@ struct table_gc {
     uint64_t generation_before;
 };
 
+/* A keyspace that has rows of the table, and whose it is. */
+struct table_space {
+    struct shard *shard;
+    struct keyspace *keyspace;
+};
+
 struct table {
     uint32_t magic;
     atomic_uint references;
@@ -69,8 +75,8 @@ struct table {
     struct tablet **tablets; /* by start */
     size_t tablet_count;
     size_t tablet_capacity;
-    struct keyspace **keyspaces; /* of the tablets, each once */
-    size_t keyspace_count;
+    struct table_space *spaces; /* of the tablets, each once */
+    size_t space_count;
     struct table_gc gc;
     struct table_settling settling;
     struct table_heat heat;
@@ -118,11 +124,12 @@ struct tablet *table_route_before(struct table *table, bytes end);
 
 /* In which keyspace the row's tablet is, and up to where it and its neighbours are; empty: to the
  * end of the table. `*end` is cleared first. */
-status table_find_part(struct table *table, bytes from, struct keyspace **out, struct buffer *end);
+status table_find_part(struct table *table, bytes from, struct table_space *out,
+                       struct buffer *end);
 
 /* A part of some rows: those of neighbours that share a keyspace. */
 struct table_part {
-    struct keyspace *keyspace;
+    struct table_space space;
     bytes from;
     bytes to; /* exclusive; empty: no bound */
 };

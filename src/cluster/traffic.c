@@ -170,8 +170,8 @@ static bool is_due(const struct cluster_traffic *traffic, size_t tables, int64_t
 static uint64_t size_of(const struct table *table)
 {
     uint64_t size = 0;
-    for (size_t i = 0; i < table->keyspace_count; i++)
-        size += keyspace_size(table->keyspaces[i], bytes_of(""), bytes_of(""));
+    for (size_t i = 0; i < table->space_count; i++)
+        size += keyspace_size(table->spaces[i].keyspace, bytes_of(""), bytes_of(""));
     return size;
 }
 

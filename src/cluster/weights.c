@@ -57,15 +57,15 @@ static int compare_weights(const void *a, const void *b)
 /* Of one keyspace they come in their order. */
 static void sort(struct weighing *weighing, const struct table *table)
 {
-    if (table->keyspace_count > 1 && weighing->rows.size > 0)
+    if (table->space_count > 1 && weighing->rows.size > 0)
         qsort(weighing->rows.data, weighing->rows.size / sizeof(struct row_weight),
               sizeof(struct row_weight), compare_weights);
 }
 
 static status weigh_rows(struct table *table, struct weighing *weighing)
 {
-    for (size_t i = 0; i < table->keyspace_count; i++)
-        TRY(weigh_keyspace(table->keyspaces[i], weighing));
+    for (size_t i = 0; i < table->space_count; i++)
+        TRY(weigh_keyspace(table->spaces[i].keyspace, weighing));
     sort(weighing, table);
     return status_ok();
 }

@@ -130,8 +130,8 @@ static void route_to(struct tablet_fixture *f, struct keyspace *keyspace, const 
     commit_queue_destroy(f->queue);
     f->options.route = route_wrongly;
     assert_ok(commit_queue_create(&f->options, &f->queue));
-    assert_ok(tablet_create(1, f->rows, bytes_of(""), bytes_of(""), &former));
-    assert_ok(tablet_create(2, keyspace, bytes_of(from), bytes_of(""), &wrong));
+    assert_ok(tablet_create(1, NULL, f->rows, bytes_of(""), bytes_of(""), &former));
+    assert_ok(tablet_create(2, NULL, keyspace, bytes_of(from), bytes_of(""), &wrong));
     former->is_former = true;
     wrong->is_former = is_former;
     struct commit commit = commit_of(f, "row", &change);

@@ -177,8 +177,8 @@ static void it_is_committed_where_the_row_is_by_then(void **state)
     close_queue(r->f);
     r->f->options.route = route;
     open_queue(r->f);
-    assert_ok(tablet_create(1, r->f->rows, bytes_of(""), bytes_of(""), &former));
-    assert_ok(tablet_create(2, r->f->rows, bytes_of("m"), bytes_of(""), &half));
+    assert_ok(tablet_create(1, NULL, r->f->rows, bytes_of(""), bytes_of(""), &former));
+    assert_ok(tablet_create(2, NULL, r->f->rows, bytes_of("m"), bytes_of(""), &half));
     for (int64_t t = 1; t <= VERSIONS; t++) {
         struct row_change *change = new_change(r->f);
         row_change_set(change, FAMILY_F, bytes_of("q"), t, bytes_of("x"));

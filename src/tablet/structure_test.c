@@ -96,9 +96,9 @@ static int setup(void **state)
     table->f->options.route = route;
     open_queue(table->f);
     const bytes none = bytes_of("");
-    assert_ok(tablet_create(1, table->f->rows, none, none, &table->whole));
-    assert_ok(tablet_create(2, table->f->rows, none, bytes_of("m"), &table->halves[0]));
-    assert_ok(tablet_create(3, table->f->rows, bytes_of("m"), none, &table->halves[1]));
+    assert_ok(tablet_create(1, NULL, table->f->rows, none, none, &table->whole));
+    assert_ok(tablet_create(2, NULL, table->f->rows, none, bytes_of("m"), &table->halves[0]));
+    assert_ok(tablet_create(3, NULL, table->f->rows, bytes_of("m"), none, &table->halves[1]));
     *state = table;
     return 0;
 }

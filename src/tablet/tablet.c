@@ -8,8 +8,8 @@
 
 enum { TABLET_MAGIC = 0x7461626c };
 
-status tablet_create(uint64_t id, struct keyspace *keyspace, bytes start, bytes end,
-                     struct tablet **out)
+status tablet_create(uint64_t id, struct shard *shard, struct keyspace *keyspace, bytes start,
+                     bytes end, struct tablet **out)
 {
     *out = NULL;
     struct tablet *tablet = calloc(1, sizeof *tablet + start.size + end.size);
@@ -18,6 +18,7 @@ status tablet_create(uint64_t id, struct keyspace *keyspace, bytes start, bytes 
     uint8_t *keys = (uint8_t *)(tablet + 1);
     tablet->magic = TABLET_MAGIC;
     tablet->id = id;
+    tablet->shard = shard;
     tablet->keyspace = keyspace;
     tablet->start = bytes_make(keys, start.size);
     tablet->end = bytes_make(keys + start.size, end.size);

@@ -1,4 +1,4 @@
-/* A tablet: the rows of one table from `start` up to `end`, in one keyspace.
+/* A tablet: the rows of one table from `start` up to `end`, in one keyspace of one shard.
  *
  * Routing and statistics know tablets; the data does not: a split or merge moves no byte
  * (docs/internals/architecture.md, "Tablets are ranges"). A tablet object is immutable but for its
@@ -34,10 +34,13 @@ struct tablet_heat {
     double hot_percent;   /* of all processors, on average over that */
 };
 
+struct shard; /* the cluster's: here only who it is */
+
 struct tablet {
     uint32_t magic;
     atomic_uint references;
     uint64_t id;
+    struct shard *shard; /* whose store the keyspace is of */
     struct keyspace *keyspace;
     bytes start; /* inclusive; empty: the first row */
     bytes end;   /* exclusive; empty: no bound */
@@ -55,8 +58,8 @@ struct tablet {
 };
 
 /* Copies the bounds; one reference. */
-status tablet_create(uint64_t id, struct keyspace *keyspace, bytes start, bytes end,
-                     struct tablet **out);
+status tablet_create(uint64_t id, struct shard *shard, struct keyspace *keyspace, bytes start,
+                     bytes end, struct tablet **out);
 void tablet_retain(struct tablet *tablet);
 void tablet_release(struct tablet *tablet);
 
