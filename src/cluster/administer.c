@@ -76,15 +76,27 @@ status cluster_check_is_new(struct cluster *cluster, const char *name)
     return status_ok();
 }
 
+/* A new table's keyspaces, by the numbers of their shards; NULL where it has no rows. */
+struct new_spaces {
+    struct keyspace **keyspaces;
+};
+
+static unsigned shard_of_tablet(const struct table_spec *spec, size_t tablet)
+{
+    return spec->shards == NULL ? 0 : spec->shards[tablet];
+}
+
 static status append_tablets(struct cluster *cluster, const struct table_spec *spec,
-                             struct keyspace *keyspace, struct table *table)
+                             const struct new_spaces *spaces, struct table *table)
 {
     const bytes none = bytes_make(NULL, 0);
     for (size_t i = 0; i <= spec->split_count; i++) {
         bytes start = i == 0 ? none : spec->split_keys[i - 1];
         bytes end = i == spec->split_count ? none : spec->split_keys[i];
+        unsigned shard = shard_of_tablet(spec, i);
         struct tablet *tablet;
-        TRY(tablet_create(cluster->next_id++, cluster->home, keyspace, start, end, &tablet));
+        TRY(tablet_create(cluster->next_id++, cluster->shards[shard], spaces->keyspaces[shard],
+                          start, end, &tablet));
         status s = table_append_tablet(table, tablet);
         if (!status_is_ok(s)) {
             tablet_release(tablet);
@@ -129,6 +141,7 @@ static status adopt_damage(struct cluster *cluster, struct keyspace *keyspace,
                          batch);
 }
 
+/* What the home has of it. */
 static status record_new_table(struct cluster *cluster, struct table *table,
                                struct keyspace *keyspace, struct taken_files *files,
                                struct store_batch *batch)
@@ -140,20 +153,21 @@ static status record_new_table(struct cluster *cluster, struct table *table,
         TRY(catalog_put_tablet(batch, cluster->catalog, &tablet));
     }
     TRY(adopt_damage(cluster, keyspace, files, batch));
-    catalog_delete_spare(batch, cluster->catalog, keyspace_id(keyspace));
+    if (keyspace != NULL)
+        catalog_delete_spare(batch, cluster->catalog, keyspace_id(keyspace));
     TRY(catalog_put_next_id(batch, cluster->catalog, cluster->next_id));
     return commit_new_table(table, files, batch);
 }
 
 static status fill_new_table(struct cluster *cluster, const struct table_spec *spec,
-                             struct keyspace *keyspace, struct taken_files *files,
+                             const struct new_spaces *spaces, struct taken_files *files,
                              struct table *table)
 {
-    TRY(append_tablets(cluster, spec, keyspace, table));
+    TRY(append_tablets(cluster, spec, spaces, table));
     struct store_batch *batch = cluster_batch_with(spec->also);
     if (batch == NULL)
         return status_out_of_memory();
-    status s = record_new_table(cluster, table, keyspace, files, batch);
+    status s = record_new_table(cluster, table, spaces->keyspaces[0], files, batch);
     cluster_batch_done(batch, spec->also);
     return s;
 }
@@ -161,7 +175,8 @@ static status fill_new_table(struct cluster *cluster, const struct table_spec *s
 /* With admin held. `*out` has the index's reference alone; on failure it is NULL, or a table that
  * nobody knows. */
 static status create_in(struct cluster *cluster, const struct table_spec *spec,
-                        struct keyspace *keyspace, struct taken_files *files, struct table **out)
+                        const struct new_spaces *spaces, struct taken_files *files,
+                        struct table **out)
 {
     *out = NULL;
     struct table_record record = {.id = cluster->next_id++,
@@ -172,26 +187,65 @@ static status create_in(struct cluster *cluster, const struct table_spec *spec,
                                   .extra = spec->extra,
                                   .records_deletions = spec->records_deletions};
     TRY(table_create(cluster, &record, out));
-    TRY(fill_new_table(cluster, spec, keyspace, files, *out));
+    TRY(fill_new_table(cluster, spec, spaces, files, *out));
     index_add(cluster, *out);
     if (files != NULL && files->damage_count > 0)
-        damages_tell_adopted(cluster->home->damages, keyspace);
+        damages_tell_adopted(cluster->home->damages, spaces->keyspaces[0]);
     return status_ok();
 }
 
-/* With admin held. */
-static status create(struct cluster *cluster, const struct table_spec *spec, struct table **out)
+/* Another shard's keyspace is no spare before the catalog names it: if that fails nobody does, and
+ * the next start drops it. */
+static status take_space(struct cluster *cluster, unsigned number, struct keyspace **out)
 {
-    struct keyspace *keyspace;
+    struct shard *shard = cluster->shards[number];
+    TRY(shard_take_spare(shard, out));
+    return shard == cluster->home ? status_ok() : shard_forget_spare(shard, *out);
+}
+
+static status take_spaces(struct cluster *cluster, const struct table_spec *spec,
+                          const struct new_spaces *spaces)
+{
+    for (size_t i = 0; i <= spec->split_count; i++) {
+        unsigned number = shard_of_tablet(spec, i);
+        CHECK(number < cluster->shard_count);
+        if (spaces->keyspaces[number] == NULL)
+            TRY(take_space(cluster, number, &spaces->keyspaces[number]));
+    }
+    return status_ok();
+}
+
+/* There is room: it was just taken out, and admin is still held. */
+static void give_back(struct shard *home, const struct keyspace *keyspace)
+{
+    if (keyspace != NULL)
+        home->spares[home->spare_count++] = keyspace_id(keyspace);
+}
+
+/* With admin held. */
+static status create_with(struct cluster *cluster, const struct table_spec *spec,
+                          const struct new_spaces *spaces, struct table **out)
+{
+    *out = NULL;
     TRY(cluster_check_is_new(cluster, spec->name));
     TRY(index_make_room(cluster));
-    TRY(shard_take_spare(cluster->home, &keyspace));
-    status s = create_in(cluster, spec, keyspace, NULL, out);
-    if (!status_is_ok(s)) { /* there is room: it was just taken out, and admin is still held */
-        cluster->home->spares[cluster->home->spare_count++] = keyspace_id(keyspace);
+    status s = take_spaces(cluster, spec, spaces);
+    if (status_is_ok(s))
+        s = create_in(cluster, spec, spaces, NULL, out);
+    if (!status_is_ok(s)) {
+        give_back(cluster->home, spaces->keyspaces[0]);
         if (*out != NULL)
             table_destroy(*out);
     }
+    return s;
+}
+
+static status create(struct cluster *cluster, const struct table_spec *spec, struct table **out)
+{
+    const struct new_spaces spaces = {calloc(cluster->shard_count, sizeof(*spaces.keyspaces))};
+    status s = spaces.keyspaces == NULL ? status_out_of_memory()
+                                        : create_with(cluster, spec, &spaces, out);
+    free(spaces.keyspaces);
     return s;
 }
 
@@ -205,7 +259,7 @@ static status create_from(struct cluster *cluster, const struct table_spec *spec
     if (status_is_ok(s))
         s = index_make_room(cluster);
     if (status_is_ok(s))
-        s = create_in(cluster, spec, keyspace, files, out);
+        s = create_in(cluster, spec, &(struct new_spaces){&keyspace}, files, out);
     if (!status_is_ok(s))
         damages_forget_keyspace(cluster->home->damages, keyspace_id(keyspace));
     if (!status_is_ok(s) && *out != NULL) {

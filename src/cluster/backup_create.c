@@ -20,7 +20,7 @@ struct export
     /* The instant. */
     struct tablet **tablets;
     size_t tablet_count;
-    struct store_view *view;       /* while the cursors are made */
+    struct store_view **views;     /* of each shard, while the cursors are made */
     struct store_cursor **cursors; /* what is to be written, in this order */
     size_t cursor_count;
 
@@ -43,10 +43,10 @@ static status list_split_keys(struct export *e)
 }
 
 /* A cursor over a part of the table's records, or of its spilled cells. */
-static status add_cursor(struct export *e, struct keyspace *keyspace,
+static status add_cursor(struct export *e, const struct table_space *space,
                          const struct key_bounds *bounds)
 {
-    const struct store_cursor_options options = {.view = e->view,
+    const struct store_cursor_options options = {.view = e->views[space->shard->number],
                                                  .lower = buffer_bytes(&bounds->lower),
                                                  .upper = buffer_bytes(&bounds->upper),
                                                  .reach = STORE_ANYWHERE,
@@ -57,7 +57,7 @@ static status add_cursor(struct export *e, struct keyspace *keyspace,
     if (cursors == NULL)
         return status_out_of_memory();
     e->cursors = cursors;
-    TRY(store_cursor_create(keyspace, &options, &cursors[e->cursor_count]));
+    TRY(store_cursor_create(space->keyspace, &options, &cursors[e->cursor_count]));
     e->cursor_count++;
     return status_ok();
 }
@@ -66,7 +66,7 @@ static status add_records(void *context, const struct table_part *part)
 {
     struct key_bounds bounds;
     status s = record_bounds(part->from, part->to, &bounds)
-                   ? add_cursor(context, part->space.keyspace, &bounds)
+                   ? add_cursor(context, &part->space, &bounds)
                    : status_out_of_memory();
     key_bounds_free(&bounds);
     return s;
@@ -76,7 +76,7 @@ static status add_spilled(void *context, const struct table_part *part)
 {
     struct key_bounds bounds;
     status s = spill_bounds(part->from, part->to, &bounds)
-                   ? add_cursor(context, part->space.keyspace, &bounds)
+                   ? add_cursor(context, &part->space, &bounds)
                    : status_out_of_memory();
     key_bounds_free(&bounds);
     return s;
@@ -90,18 +90,36 @@ static status add_cursors(struct export *e)
     return table_visit_parts(e->table, all, all, add_spilled, e);
 }
 
-/* The view goes at once: as long as there is one, nothing that is written over leaves the store. */
+static status take_views(struct export *e)
+{
+    const struct cluster *cluster = e->backups->cluster;
+    for (size_t i = 0; i < cluster->shard_count; i++) {
+        e->views[i] = store_view_create(cluster->shards[i]->store);
+        if (e->views[i] == NULL)
+            return status_out_of_memory();
+    }
+    return status_ok();
+}
+
+/* The views go at once: as long as there is one, nothing that is written over leaves the store. */
 static status make_cursors(struct export *e)
 {
-    e->view = store_view_create(e->backups->cluster->home->store);
-    status s = e->view == NULL ? status_out_of_memory() : add_cursors(e);
-    store_view_release(e->view);
-    e->view = NULL;
+    const struct cluster *cluster = e->backups->cluster;
+    e->views = calloc(cluster->shard_count, sizeof(*e->views));
+    if (e->views == NULL)
+        return status_out_of_memory();
+    status s = take_views(e);
+    if (status_is_ok(s))
+        s = add_cursors(e);
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        store_view_release(e->views[i]);
+    free(e->views);
     return s;
 }
 
-/* With admin held no schema changes and no tablet splits; a DropRowRange is one batch, which the
- * cursors see or do not see. What was written before has a version up to the clock's present. */
+/* With admin held no schema changes and no tablet splits; a DropRowRange is one batch of a shard,
+ * which the cursors see or do not see. What was written before has a version up to the present of
+ * the clock of all shards. */
 static status fix_instant(struct export *e)
 {
     if (e->table->is_deleted)

@@ -298,7 +298,7 @@ status staged_backup_restore(struct staged_backup *staged, const struct restore_
     const char **paths;
     *out = NULL;
     TRY(list_paths(staged, &paths));
-    TRY(commit_raise_version(cluster->home->commits, version_above(staged)));
+    TRY(cluster_raise_version(cluster, version_above(staged)));
     event_log_begin_taking(cluster->home);
     status s = make_table(staged, paths, &table, out);
     event_log_end_taking(cluster->home);

@@ -9,13 +9,10 @@
 
 enum {
     JOBS_AT_ONCE = 32,
-    THREADS = 2,
-    QUEUE_LIMIT = 4096, /* updates that wait for a thread */
 };
 
 struct care {
     struct shard *shard;
-    struct pool *pool;
     struct hot_rows *hot; /* the commit thread's */
     pthread_mutex_t lock;
     pthread_cond_t idle;
@@ -133,7 +130,7 @@ static void start_job(struct row_lock_waiter *waiter)
 {
     struct job *job = LIST_ENTRY(&waiter->link, struct job, waiter.link);
     job->task.run = run_job;
-    if (!pool_submit(job->care->pool, &job->task))
+    if (!pool_submit(care_pool(job->care), &job->task))
         end_job(job);
 }
 
@@ -237,7 +234,7 @@ status care_collect(struct table *table, bytes row_key)
 
 struct pool *care_pool(struct care *care)
 {
-    return care->pool;
+    return care->shard->cluster->rows;
 }
 
 /* --- life --- */
@@ -251,8 +248,6 @@ status care_create(struct shard *shard, struct care **out)
     pthread_mutex_init(&care->lock, NULL);
     pthread_cond_init(&care->idle, NULL);
     status s = hot_rows_create(shard->cluster->options.spill_bytes, &care->hot);
-    if (status_is_ok(s))
-        s = pool_create(THREADS, QUEUE_LIMIT, "rows", &care->pool);
     if (!status_is_ok(s)) {
         care_destroy(care);
         *out = NULL;
@@ -269,15 +264,12 @@ void care_stop(struct care *care)
     while (care->job_count > 0)
         pthread_cond_wait(&care->idle, &care->lock);
     pthread_mutex_unlock(&care->lock);
-    pool_destroy(care->pool);
-    care->pool = NULL;
 }
 
 void care_destroy(struct care *care)
 {
     if (care == NULL)
         return;
-    pool_destroy(care->pool);
     hot_rows_destroy(care->hot);
     pthread_cond_destroy(&care->idle);
     pthread_mutex_destroy(&care->lock);

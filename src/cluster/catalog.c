@@ -253,6 +253,7 @@ status catalog_put_tablet(struct store_batch *batch, struct keyspace *catalog,
     Catalog__Tablet message = CATALOG__TABLET__INIT;
     message.id = record->id;
     message.keyspace = record->keyspace_id;
+    message.shard = record->shard;
     message.end = proto_data(record->end);
     struct buffer key = {0};
     struct buffer value = {0};
@@ -469,6 +470,7 @@ static status visit_tablet(const struct catalog_visitor *visitor, bytes key, byt
     const Catalog__Tablet *message = (const Catalog__Tablet *)(void *)base;
     struct tablet_record record = {.table_id = id_of_key(key),
                                    .id = message->id,
+                                   .shard = message->shard,
                                    .keyspace_id = message->keyspace,
                                    .start = bytes_from(key, 1 + ID_SIZE),
                                    .end = proto_bytes(message->end)};

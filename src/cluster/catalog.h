@@ -46,6 +46,7 @@ struct table_record {
 struct tablet_record {
     uint64_t table_id;
     uint64_t id;
+    unsigned shard; /* whose keyspace it is; 0: the home's */
     uint64_t keyspace_id;
     bytes start;
     bytes end; /* empty: no bound */

@@ -34,6 +34,8 @@ status cluster_checkpoint(struct cluster *cluster, const char *directory,
                           struct checkpoint_facts *out)
 {
     struct store_checkpoint *checkpoint;
+    if (cluster->shard_count > 1)
+        return status_make(STATUS_FAILED_PRECONDITION, "several shards have no checkpoint");
     TRY(cluster_check_true(cluster));
     TRY(store_identity(cluster->home->store, out->identity));
     TRY(cluster_remove_checkpoint(cluster, directory));

@@ -32,7 +32,8 @@ void clock_watch_run(struct cluster *cluster)
     const struct clock_look look = {.wall_us = clock_wall_us(clock),
                                     .steady_us = clock_steady_us(clock)};
     clock_watch_look(&cluster->clock_watch, cluster->options.log, &look);
-    clock_watch_note_lead(cluster->home);
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        clock_watch_note_lead(cluster->shards[i]);
 }
 
 void clock_watch_note_lead(struct shard *shard)

@@ -5,6 +5,7 @@
  * recorded. Nothing else needs repair, since every change of the catalog is one batch; unless the
  * log, or the catalog itself, has lost something (salvage.h, lost_records.h). */
 #include "base/check.h"
+#include "cluster/care.h"
 #include "cluster/deletions.h"
 #include "cluster/identity_record.h"
 #include "cluster/index.h"
@@ -18,7 +19,8 @@
 /* `tables` is in the order of ids meanwhile, that of the catalog. */
 struct loading {
     struct cluster *cluster;
-    size_t at; /* the table whose tablets are being read */
+    struct shard *shard; /* whose keyspace is being read */
+    size_t at;           /* the table whose tablets are being read */
 };
 
 static status load_table(void *context, const struct table_record *record)
@@ -49,6 +51,12 @@ static bool continues(const struct table *table, bytes start)
     return end.size > 0 && bytes_equal(end, start);
 }
 
+/* NULL: there is none. */
+static struct shard *shard_numbered(const struct cluster *cluster, unsigned number)
+{
+    return number < cluster->shard_count ? cluster->shards[number] : NULL;
+}
+
 static status load_tablet(void *context, const struct tablet_record *record)
 {
     struct loading *loading = context;
@@ -59,14 +67,15 @@ static status load_tablet(void *context, const struct tablet_record *record)
     if (!continues(table, record->start))
         return status_make(STATUS_DATA_LOSS, "tablet %llu of %s leaves a hole or overlaps",
                            (unsigned long long)record->id, table->name);
+    struct shard *shard = shard_numbered(loading->cluster, record->shard);
     struct keyspace *keyspace =
-        store_keyspace_find(loading->cluster->home->store, record->keyspace_id);
+        shard == NULL ? NULL : store_keyspace_find(shard->store, record->keyspace_id);
     if (keyspace == NULL)
-        return status_make(STATUS_DATA_LOSS, "tablet %llu of %s has no keyspace",
-                           (unsigned long long)record->id, table->name);
+        return status_make(STATUS_DATA_LOSS, "tablet %llu of %s has no %s",
+                           (unsigned long long)record->id, table->name,
+                           shard == NULL ? "shard" : "keyspace");
     struct tablet *tablet;
-    TRY(tablet_create(record->id, loading->cluster->home, keyspace, record->start, record->end,
-                      &tablet));
+    TRY(tablet_create(record->id, shard, keyspace, record->start, record->end, &tablet));
     status s = table_append_tablet(table, tablet);
     if (!status_is_ok(s))
         tablet_release(tablet);
@@ -75,29 +84,29 @@ static status load_tablet(void *context, const struct tablet_record *record)
 
 static status load_spare(void *context, uint64_t id)
 {
-    struct cluster *cluster = ((struct loading *)context)->cluster;
-    if (store_keyspace_find(cluster->home->store, id) == NULL)
+    struct shard *shard = ((struct loading *)context)->shard;
+    if (store_keyspace_find(shard->store, id) == NULL)
         return status_make(STATUS_DATA_LOSS, "a spare keyspace is missing");
-    return shard_remember_spare(cluster->home, id);
+    return shard_remember_spare(shard, id);
 }
 
 static status load_damage(void *context, const struct damage_record *record)
 {
-    return damages_remember(((struct loading *)context)->cluster->home->damages, record);
+    return damages_remember(((struct loading *)context)->shard->damages, record);
 }
 
 static status load_unclaimed(void *context, uint64_t id, int64_t found_us)
 {
-    struct cluster *cluster = ((struct loading *)context)->cluster;
+    struct shard *shard = ((struct loading *)context)->shard;
     (void)found_us;
-    if (store_keyspace_find(cluster->home->store, id) == NULL)
+    if (store_keyspace_find(shard->store, id) == NULL)
         return status_ok(); /* it was dropped, and a crash came before that was noted */
-    size_t size = (cluster->home->unclaimed_count + 1) * sizeof *cluster->home->unclaimed;
-    uint64_t *unclaimed = realloc(cluster->home->unclaimed, size);
+    size_t size = (shard->unclaimed_count + 1) * sizeof *shard->unclaimed;
+    uint64_t *unclaimed = realloc(shard->unclaimed, size);
     if (unclaimed == NULL)
         return status_out_of_memory();
-    cluster->home->unclaimed = unclaimed;
-    unclaimed[cluster->home->unclaimed_count++] = id;
+    shard->unclaimed = unclaimed;
+    unclaimed[shard->unclaimed_count++] = id;
     return status_ok();
 }
 
@@ -132,7 +141,7 @@ static status read_catalog(struct cluster *cluster, const struct catalog_visitor
 
 static status load_catalog(struct cluster *cluster)
 {
-    struct loading loading = {.cluster = cluster};
+    struct loading loading = {.cluster = cluster, .shard = cluster->home};
     struct catalog_visitor visitor = {.context = &loading,
                                       .table = load_table,
                                       .tablet = load_tablet,
@@ -142,6 +151,20 @@ static status load_catalog(struct cluster *cluster)
                                       .damage = load_damage};
     TRY(read_catalog(cluster, &visitor));
     return check_tables_are_whole(cluster);
+}
+
+/* What the other shards remember of themselves. */
+static status load_others(struct cluster *cluster)
+{
+    for (size_t i = 1; i < cluster->shard_count; i++) {
+        struct loading loading = {.cluster = cluster, .shard = cluster->shards[i]};
+        const struct catalog_visitor visitor = {.context = &loading,
+                                                .spare = load_spare,
+                                                .unclaimed = load_unclaimed,
+                                                .damage = load_damage};
+        TRY(catalog_read(loading.shard->system, &visitor));
+    }
+    return status_ok();
 }
 
 /* From the order of ids to that of the index, and without those that are deleted. */
@@ -178,35 +201,38 @@ static size_t users_tables(const struct cluster *cluster)
     return count;
 }
 
-/* The ids of the keyspaces in use, sorted, with repetitions; to be freed. NULL without memory. */
-static uint64_t *ids_in_use(const struct cluster *cluster, size_t *count)
+/* The ids of the keyspaces of the shard that are in use, sorted, with repetitions; to be freed.
+ * NULL without memory. */
+static uint64_t *ids_in_use(const struct shard *shard, size_t *count)
 {
-    uint64_t *ids = malloc((2 + cluster->home->spare_count + cluster->home->unclaimed_count +
-                            tablets_in_all(cluster)) *
-                           sizeof(*ids));
+    const struct cluster *cluster = shard->cluster;
+    size_t most = 2 + shard->spare_count + shard->unclaimed_count + tablets_in_all(cluster);
+    uint64_t *ids = malloc(most * sizeof(*ids));
     if (ids == NULL)
         return NULL;
     size_t n = 0;
     ids[n++] = CATALOG_KEYSPACE_ID;
-    if (cluster->home->log_keyspace != 0)
-        ids[n++] = cluster->home->log_keyspace;
-    for (size_t i = 0; i < cluster->home->spare_count; i++)
-        ids[n++] = cluster->home->spares[i];
-    for (size_t i = 0; i < cluster->home->unclaimed_count; i++)
-        ids[n++] = cluster->home->unclaimed[i];
+    if (shard->log_keyspace != 0)
+        ids[n++] = shard->log_keyspace;
+    for (size_t i = 0; i < shard->spare_count; i++)
+        ids[n++] = shard->spares[i];
+    for (size_t i = 0; i < shard->unclaimed_count; i++)
+        ids[n++] = shard->unclaimed[i];
     for (size_t i = 0; i < cluster->table_count; i++)
-        for (size_t j = 0; j < cluster->tables[i]->tablet_count; j++)
-            ids[n++] = keyspace_id(cluster->tables[i]->tablets[j]->keyspace);
+        for (size_t j = 0; j < cluster->tables[i]->space_count; j++)
+            if (cluster->tables[i]->spaces[j].shard == shard)
+                ids[n++] = keyspace_id(cluster->tables[i]->spaces[j].keyspace);
     qsort(ids, n, sizeof(*ids), compare_ids);
     *count = n;
     return ids;
 }
 
 /* The index moves on only past keyspaces that stay. */
-static status drop_unnamed(struct cluster *cluster, const uint64_t *ids, size_t count)
+static status drop_unnamed(struct shard *shard, const uint64_t *ids, size_t count)
 {
+    struct cluster *cluster = shard->cluster;
     struct keyspace *keyspace;
-    for (size_t i = 0; (keyspace = store_keyspace_at(cluster->home->store, i)) != NULL;) {
+    for (size_t i = 0; (keyspace = store_keyspace_at(shard->store, i)) != NULL;) {
         uint64_t id = keyspace_id(keyspace);
         if (cluster->next_id <= id)
             cluster->next_id = id + 1;
@@ -216,48 +242,122 @@ static status drop_unnamed(struct cluster *cluster, const uint64_t *ids, size_t 
         }
         log_info(cluster->options.log, "dropping a keyspace that no table has any more",
                  LOG_INT("keyspace", id));
-        TRY(store_keyspace_drop(cluster->home->store, keyspace));
+        TRY(store_keyspace_drop(shard->store, keyspace));
     }
     return status_ok();
 }
 
-static status drop_orphans(struct cluster *cluster)
+static status drop_orphans(struct shard *shard)
 {
     size_t count;
-    uint64_t *ids = ids_in_use(cluster, &count);
+    uint64_t *ids = ids_in_use(shard, &count);
     if (ids == NULL)
         return status_out_of_memory();
-    status s = drop_unnamed(cluster, ids, count);
+    status s = drop_unnamed(shard, ids, count);
     free(ids);
     return s;
 }
 
+/* Of all shards, before any of them gives an id. */
+static status drop_all_orphans(struct cluster *cluster)
+{
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        TRY(drop_orphans(cluster->shards[i]));
+    return status_ok();
+}
+
 /* --- open --- */
+
+/* What needs one store, so far. */
+static status check_options(const struct cluster_options *options)
+{
+    bool is_repair = options->salvage || options->accepts_old_data || options->accepts_lost_records;
+    if (options->shards > 1 && options->archive.place != NULL)
+        return status_make(STATUS_FAILED_PRECONDITION, "several shards cannot be archived");
+    if (options->shards > 1 && is_repair)
+        return status_make(STATUS_FAILED_PRECONDITION, "several shards cannot be salvaged");
+    return status_ok();
+}
+
+/* The home first, whose store makes the data directory. */
+static status open_shards(struct cluster *cluster)
+{
+    unsigned count = cluster->options.shards > 1 ? cluster->options.shards : 1;
+    cluster->shards = calloc(count, sizeof(*cluster->shards));
+    if (cluster->shards == NULL)
+        return status_out_of_memory();
+    for (unsigned i = 0; i < count; i++) {
+        TRY(shard_create(cluster, i, &cluster->shards[i]));
+        cluster->shard_count++;
+        TRY(shard_open_store(cluster->shards[i]));
+    }
+    cluster->home = cluster->shards[0];
+    cluster->catalog = cluster->home->system;
+    return status_ok();
+}
+
+/* What is damaged is closed, and then the stores may work by themselves. */
+static status let_compact(struct cluster *cluster)
+{
+    for (size_t i = 0; i < cluster->shard_count; i++) {
+        damages_close(cluster->shards[i]->damages);
+        TRY(store_begin_compactions(cluster->shards[i]->store));
+    }
+    return status_ok();
+}
+
+static status load_damages(struct cluster *cluster)
+{
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        TRY(damages_load(cluster->shards[i]->damages));
+    return status_ok();
+}
+
+static status start_shards(struct cluster *cluster)
+{
+    enum { THREADS = 2, QUEUE_LIMIT = 4096 /* updates that wait for a thread */ };
+    TRY(pool_create(THREADS, QUEUE_LIMIT, "rows", &cluster->rows));
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        TRY(shard_start(cluster->shards[i]));
+    if (cluster->shard_count > 1)
+        TRY(cluster_raise_version(cluster, version_at(cluster_version_us(cluster))));
+    return event_log_start(cluster->home);
+}
+
+static status start_scrubs(struct cluster *cluster)
+{
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        TRY(shard_start_scrub(cluster->shards[i]));
+    return status_ok();
+}
+
+static status open_catalog(struct cluster *cluster)
+{
+    TRY(lost_records_give_up(cluster));
+    TRY(salvage_catalog(cluster));
+    TRY(load_catalog(cluster));
+    TRY(load_others(cluster));
+    TRY(let_compact(cluster));
+    salvage_tell(cluster);
+    TRY(event_log_look(cluster->home));
+    TRY(drop_all_orphans(cluster));
+    TRY(event_log_open(cluster->home));
+    TRY(sort_tables(cluster));
+    return load_damages(cluster);
+}
 
 static status open_parts(struct cluster *cluster)
 {
     const struct cluster_options *options = &cluster->options;
+    TRY(check_options(options));
     TRY(condition_create(options->log, options->clock, options->metrics, &cluster->condition));
-    TRY(shard_create(cluster, &cluster->home));
-    TRY(shard_open_store(cluster->home, options->data_directory));
-    cluster->catalog = cluster->home->system;
-    TRY(lost_records_give_up(cluster));
-    TRY(salvage_catalog(cluster));
-    TRY(load_catalog(cluster));
-    damages_close(cluster->home->damages);
-    TRY(store_begin_compactions(cluster->home->store));
-    salvage_tell(cluster);
-    TRY(event_log_look(cluster->home));
-    TRY(drop_orphans(cluster));
-    TRY(event_log_open(cluster->home));
-    TRY(sort_tables(cluster));
-    TRY(damages_load(cluster->home->damages));
-    TRY(shard_start(cluster->home));
-    TRY(event_log_start(cluster->home));
+    TRY(open_shards(cluster));
+    TRY(open_catalog(cluster));
+    TRY(start_shards(cluster));
     identity_record_settle(cluster->home->store, cluster->catalog, cluster->options.log);
     TRY(heat_create(cluster, &cluster->heat));
     TRY(maintenance_start(cluster, &cluster->maintenance));
-    TRY(shard_start_scrub(cluster->home));
+    TRY(start_scrubs(cluster));
     metrics_add(cluster->options.metrics, METRIC_tables, (int64_t)users_tables(cluster));
     metrics_add(cluster->options.metrics, METRIC_tablets, (int64_t)tablets_in_all(cluster));
     return status_ok();
@@ -317,28 +417,40 @@ static void release_tables(struct cluster *cluster)
         table_destroy(LIST_ENTRY(link, struct table, doomed));
 }
 
-/* With a shard, whose store may not be open. */
+static void stop_shards(struct cluster *cluster)
+{
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        care_stop(cluster->shards[i]->care);
+    pool_destroy(cluster->rows);
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        shard_stop(cluster->shards[i]);
+}
+
+/* Stores may not be open, or not have begun to take commits. */
 static void stop(struct cluster *cluster)
 {
-    shard_rest(cluster->home); /* before maintenance, which it may leave a table to */
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        shard_rest(cluster->shards[i]); /* before maintenance, which it may leave a table to */
     maintenance_stop(cluster->maintenance);
     cluster->maintenance = NULL;
-    if (cluster->heat != NULL && cluster->home->commits != NULL)
+    if (cluster->heat != NULL)
         heat_stop(cluster);
     heat_destroy(cluster->heat);
-    shard_stop(cluster->home);
+    stop_shards(cluster);
     cluster_drop_doomed(cluster);
-    shard_close_store(cluster->home);
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        shard_close_store(cluster->shards[i]);
 }
 
 /* The reverse of opening, from wherever that stopped. */
 void cluster_close(struct cluster *cluster)
 {
     CHECK_MAGIC(cluster, CLUSTER_MAGIC);
-    if (cluster->home != NULL)
-        stop(cluster);
+    stop(cluster);
     release_tables(cluster); /* last: folds in the background look at their schemas */
-    shard_destroy(cluster->home);
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        shard_destroy(cluster->shards[i]);
+    free(cluster->shards);
     condition_destroy(cluster->condition);
     pthread_mutex_destroy(&cluster->traffic.lock);
     pthread_mutex_destroy(&cluster->doomed_lock);
@@ -387,23 +499,41 @@ int64_t cluster_wall_us(struct cluster *cluster)
 
 int64_t cluster_version_us(struct cluster *cluster)
 {
-    return commit_version_us(cluster->home->commits);
+    int64_t newest_us = 0;
+    for (size_t i = 0; i < cluster->shard_count; i++) {
+        int64_t us = commit_version_us(cluster->shards[i]->commits);
+        newest_us = us > newest_us ? us : newest_us;
+    }
+    return newest_us;
+}
+
+status cluster_raise_version(struct cluster *cluster, uint64_t version)
+{
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        TRY(commit_raise_version(cluster->shards[i]->commits, version));
+    return status_ok();
 }
 
 struct condition *cluster_condition(struct cluster *cluster)
 {
-    shard_look(cluster->home);
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        shard_look(cluster->shards[i]);
     return cluster->condition;
 }
 
 double cluster_write_load(struct cluster *cluster)
 {
-    return commit_queue_load(cluster->home->commits);
+    double load = 0;
+    for (size_t i = 0; i < cluster->shard_count; i++) {
+        double of_shard = commit_queue_load(cluster->shards[i]->commits);
+        load = of_shard > load ? of_shard : load;
+    }
+    return load;
 }
 
 void cluster_measure(struct cluster *cluster)
 {
-    shard_measure(cluster->home);
+    shards_measure(cluster);
     metrics_set(cluster->options.metrics, METRIC_hot_tablets, (int64_t)heat_hot_count(cluster));
     traffic_measure(cluster);
 }

@@ -50,12 +50,14 @@ struct cluster_options {
     int64_t heat_window_us;     /* that they are counted for */
     int64_t undelete_window_us; /* how long a deleted table is kept; 0: not at all */
     bool maintenance_by_hand;   /* none by itself: a test says when (maintenance_run_once) */
+    unsigned shards; /* stores that tables may lie in; 0: one. See cluster/shard.h */
     int64_t scrub_period_us;    /* between two looks at each table file; 0: none is taken */
     void (*on_large_work)(void *context, enum store_large_work what); /* as in store_options, */
     uint64_t large_value_bytes;                                       /* and this */
     void *large_work_context;
     uint64_t tombstones_from;                /* as in row_rules (row/fold.h), for all tables */
-    const struct commit_observer *observers; /* besides our own; outlive the cluster */
+    /* Besides our own; outlive the cluster. Called on each shard's commit thread. */
+    const struct commit_observer *observers;
     size_t observer_count;
     struct {
         struct place *place; /* outlives the cluster; NULL: no archive is made */
@@ -149,6 +151,8 @@ uint64_t table_id(const struct table *table);
 /* The newest schema; stays valid as long as the table is held. */
 const struct schema *table_schema(const struct table *table);
 struct cluster *table_cluster(const struct table *table);
+/* Whether all of its rows may change together: row_group.h. */
+bool table_is_in_one_shard(const struct table *table);
 /* Copies into the arena, at one instant. */
 status table_describe(struct table *table, struct arena *arena, struct table_info *out);
 
@@ -162,6 +166,7 @@ struct table_spec {
     bytes extra;
     const bytes *split_keys; /* rising, none empty */
     size_t split_count;
+    const unsigned *shards; /* the number of each tablet's shard; NULL: all are in the home */
     struct catalog_txn *also; /* see above */
 };
 

@@ -1,5 +1,5 @@
 /* A cluster's insides, for the files of cluster/: the catalog, the tables, and which tablets there
- * are. What belongs to one store is its shard's (shard.h); there is one shard today, the home.
+ * are. What belongs to one store is its shard's (shard.h).
  *
  * Locks, in the order in which they may be taken (docs/internals/threads.md):
  *   usage.lock   of one table, see usage_store.h; held over a read of what is kept, so for threads
@@ -28,7 +28,10 @@ struct cluster {
     uint32_t magic;
     struct cluster_options options;
     struct condition *condition; /* of the whole server */
+    struct pool *rows;           /* work under row locks: see care.h */
     struct shard *home;          /* the shard that keeps the catalog */
+    struct shard **shards;       /* by their numbers: the home, then the others */
+    size_t shard_count;          /* so many of them are there */
     struct keyspace *catalog;    /* its keyspace `system` */
     struct heat *heat;
     atomic_bool usage_is_to_sweep; /* tables have gone: usage_store.h */
@@ -65,6 +68,9 @@ status cluster_not_found(bytes name);
  * does calls commit_write itself. */
 status cluster_write_change(struct cluster *cluster, enum commit_kind kind,
                             struct store_batch *batch, const struct catalog_change *change);
+
+/* Versions of all shards are from now on greater than this one (commit_raise_version). Blocks. */
+status cluster_raise_version(struct cluster *cluster, uint64_t version);
 
 /* Whether a table may get the name: ALREADY_EXISTS, or RESOURCE_EXHAUSTED if its instance has too
  * many. With admin held. */

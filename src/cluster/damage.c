@@ -72,11 +72,12 @@ static bool has_keyspace(const struct table *table, uint64_t keyspace)
     return false;
 }
 
-static void append_table(struct cluster *cluster, uint64_t keyspace, struct buffer *out)
+static void append_table(const struct shard *shard, uint64_t keyspace, struct buffer *out)
 {
-    const char *name = keyspace == CATALOG_KEYSPACE_ID           ? "the catalog"
-                       : keyspace == cluster->home->log_keyspace ? "the change log"
-                                                                 : "a deleted table";
+    struct cluster *cluster = shard->cluster;
+    const char *name = keyspace == CATALOG_KEYSPACE_ID   ? "the catalog"
+                       : keyspace == shard->log_keyspace ? "the change log"
+                                                         : "a deleted table";
     pthread_rwlock_rdlock(&cluster->index_lock);
     for (size_t i = 0; i < cluster->table_count; i++)
         if (has_keyspace(cluster->tables[i], keyspace))
@@ -85,11 +86,11 @@ static void append_table(struct cluster *cluster, uint64_t keyspace, struct buff
     pthread_rwlock_unlock(&cluster->index_lock);
 }
 
-static void describe(struct cluster *cluster, const struct damage_record *record,
+static void describe(const struct shard *shard, const struct damage_record *record,
                      struct buffer *out)
 {
     struct buffer table = {0};
-    append_table(cluster, record->keyspace_id, &table);
+    append_table(shard, record->keyspace_id, &table);
     buffer_append_byte(&table, 0);
     damage_describe(record, table.failed ? "a table" : (const char *)table.data, out);
     buffer_free(&table);
@@ -112,7 +113,7 @@ void damages_show(const struct damages *damages)
         return;
     }
     struct buffer words = {0};
-    describe(damages->cluster, &damages->first->record, &words);
+    describe(damages->shard, &damages->first->record, &words);
     if (damages->count == 1)
         condition_enter(condition, REASON_damaged_range, "%s", text_of(&words));
     else
@@ -188,7 +189,7 @@ void damage_close(const struct damages *damages, const struct damage *damage,
                   struct keyspace *keyspace)
 {
     struct buffer words = {0};
-    describe(damages->cluster, &damage->record, &words);
+    describe(damages->shard, &damage->record, &words);
     close_in_store(damages, damage, keyspace, text_of(&words));
     log_error(damages->cluster->options.log, "rows are out of service",
               LOG_STR("why", text_of(&words)));
@@ -547,7 +548,7 @@ static status tell_lost(const struct damages *damages, const struct damage_recor
                         status (*tell)(void *context, const struct lost_rows *lost), void *context)
 {
     struct buffer table = {0};
-    append_table(damages->cluster, record->keyspace_id, &table);
+    append_table(damages->shard, record->keyspace_id, &table);
     buffer_append_byte(&table, 0);
     status s = table.failed ? status_out_of_memory()
                             : damage_tell(record, (const char *)table.data, tell, context);
@@ -556,11 +557,10 @@ static status tell_lost(const struct damages *damages, const struct damage_recor
 }
 
 /* The list may change meanwhile: it is gone through by its length. */
-status cluster_list_damage(struct cluster *cluster,
-                           status (*visit)(void *context, const struct lost_rows *lost),
-                           void *context)
+static status tell_of_shard(struct damages *damages,
+                            status (*visit)(void *context, const struct lost_rows *lost),
+                            void *context)
 {
-    struct damages *damages = cluster->home->damages;
     for (size_t i = 0;; i++) {
         struct damage *damage;
         TRY(copy_next(damages, 0, i, &damage));
@@ -570,6 +570,15 @@ status cluster_list_damage(struct cluster *cluster,
         damage_free(damage);
         TRY(s);
     }
+}
+
+status cluster_list_damage(struct cluster *cluster,
+                           status (*visit)(void *context, const struct lost_rows *lost),
+                           void *context)
+{
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        TRY(tell_of_shard(cluster->shards[i]->damages, visit, context));
+    return status_ok();
 }
 
 /* It is not compacted before the range is open, so a crash in between finds it sound again. */
@@ -947,7 +956,9 @@ static bool go_on(void *context, uint64_t bytes)
 status cluster_look_for_damage(struct cluster *cluster)
 {
     const struct store_pacer pacer = {.go_on = go_on};
-    return store_look_for_damage(cluster->home->store, &pacer);
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        TRY(store_look_for_damage(cluster->shards[i]->store, &pacer));
+    return status_ok();
 }
 
 status damages_create(struct shard *shard, struct damages **out)

@@ -107,10 +107,43 @@ static void record_ends(struct cluster *cluster, struct table *const *tables, si
     }
 }
 
-static void end_writes(const struct catalog_change *change)
+/* Of tables of which rows are in the shard. */
+struct admission {
+    struct catalog_change change;
+    const struct shard *shard;
+    bool may_write;
+};
+
+static void admit(const struct catalog_change *change)
+{
+    const struct admission *admission = (const struct admission *)(const void *)change;
+    for (size_t i = 0; i < change->table_count; i++)
+        table_let_write(change->tables[i], admission->shard, admission->may_write);
+}
+
+static bool is_any_in(const struct catalog_change *change, const struct shard *shard)
 {
     for (size_t i = 0; i < change->table_count; i++)
-        table_let_write(change->tables[i], false);
+        if (table_is_in(change->tables[i], shard))
+            return true;
+    return false;
+}
+
+/* A commit after which the tables take writes, or none. */
+static status commit_admission(struct cluster *cluster, enum commit_kind kind, bool may_write,
+                               struct table *const *tables, size_t count, struct store_batch *batch)
+{
+    struct admission admission = {
+        .change = {.apply = admit, .tables = tables, .table_count = count},
+        .shard = cluster->home,
+        .may_write = may_write};
+    TRY(commit_write(cluster->home->commits, kind, batch, &admission.change));
+    for (size_t i = 1; i < cluster->shard_count; i++) {
+        admission.shard = cluster->shards[i];
+        if (is_any_in(&admission.change, admission.shard))
+            shard_apply(cluster->shards[i], kind, &admission.change);
+    }
+    return status_ok();
 }
 
 static void doom(struct cluster *cluster, struct table *table)
@@ -128,14 +161,12 @@ static void doom(struct cluster *cluster, struct table *table)
 static status doom_all(struct cluster *cluster, struct table *const *tables, size_t count,
                        struct catalog_txn *also)
 {
-    const struct catalog_change change = {
-        .apply = end_writes, .tables = tables, .table_count = count};
     const enum commit_kind kind = count > 0 ? COMMIT_END_TABLES : COMMIT_CATALOG;
     struct store_batch *batch = cluster_batch_with(also);
     if (batch == NULL)
         return status_out_of_memory();
     record_ends(cluster, tables, count, batch);
-    status s = commit_write(cluster->home->commits, kind, batch, &change);
+    status s = commit_admission(cluster, kind, false, tables, count, batch);
     cluster_batch_done(batch, also);
     TRY(s);
     for (size_t i = 0; i < count; i++)
@@ -198,7 +229,6 @@ static int64_t deletion_time(struct cluster *cluster)
 
 static status record_deletion(struct table *table, int64_t deleted_us, struct catalog_txn *also)
 {
-    const struct catalog_change change = {.apply = end_writes, .tables = &table, .table_count = 1};
     struct cluster *cluster = table->cluster;
     struct table_record record = table_record_of(table);
     struct store_batch *batch = cluster_batch_with(also);
@@ -207,7 +237,7 @@ static status record_deletion(struct table *table, int64_t deleted_us, struct ca
     record.deleted_us = deleted_us;
     status s = catalog_put_table(batch, cluster->catalog, &record);
     if (status_is_ok(s))
-        s = commit_write(cluster->home->commits, COMMIT_DELETE_TABLE, batch, &change);
+        s = commit_admission(cluster, COMMIT_DELETE_TABLE, false, &table, 1, batch);
     cluster_batch_done(batch, also);
     return s;
 }
@@ -280,17 +310,10 @@ status cluster_deleted_table(struct cluster *cluster, bytes name, struct table *
     return s;
 }
 
-static void begin_writes(const struct catalog_change *change)
-{
-    table_let_write(change->tables[0], true);
-}
-
 /* It takes no space that is not taken, and if space is short it would soon be gone: so it is not
  * refused. */
 static status record_return(struct table *table, struct catalog_txn *also)
 {
-    const struct catalog_change change = {
-        .apply = begin_writes, .tables = &table, .table_count = 1};
     struct cluster *cluster = table->cluster;
     struct table_record record = table_record_of(table);
     struct store_batch *batch = cluster_batch_with(also);
@@ -300,7 +323,7 @@ static status record_return(struct table *table, struct catalog_txn *also)
     catalog_delete_kept(batch, cluster->catalog, table->id);
     status s = catalog_put_table(batch, cluster->catalog, &record);
     if (status_is_ok(s))
-        s = commit_write(cluster->home->commits, COMMIT_UNDELETE_TABLE, batch, &change);
+        s = commit_admission(cluster, COMMIT_UNDELETE_TABLE, true, &table, 1, batch);
     cluster_batch_done(batch, also);
     return s;
 }
@@ -353,6 +376,16 @@ static uint64_t size_of(const struct table *table)
     return size;
 }
 
+static uint64_t missing_space(struct cluster *cluster)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < cluster->shard_count; i++) {
+        uint64_t missing = disk_reserve_missing(&cluster->shards[i]->reserve);
+        most = missing > most ? missing : most;
+    }
+    return most;
+}
+
 /* How many more of the oldest give back the space that is missing. When some have just gone, what
  * they give back may not be seen yet. */
 static size_t count_to_make_space(struct cluster *cluster, size_t due)
@@ -361,7 +394,7 @@ static size_t count_to_make_space(struct cluster *cluster, size_t due)
     int64_t now_us = clock_steady_us(cluster->options.clock);
     if (cluster->kept_cut_us != 0 && now_us - cluster->kept_cut_us < pause_us)
         return 0;
-    uint64_t missing = disk_reserve_missing(&cluster->home->reserve);
+    uint64_t missing = missing_space(cluster);
     size_t count = 0;
     for (; missing > 0 && due + count < cluster->kept_count; count++) {
         uint64_t size = size_of(cluster->kept[due + count]);

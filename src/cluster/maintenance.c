@@ -103,7 +103,9 @@ static void run_reclaims(struct maintenance *maintenance)
 
 static void delete_token_records(struct cluster *cluster)
 {
-    status s = tokens_delete_records(cluster->home->tokens);
+    status s = status_ok();
+    for (size_t i = 0; i < cluster->shard_count && status_is_ok(s); i++)
+        s = tokens_delete_records(cluster->shards[i]->tokens);
     if (!status_is_ok(s))
         log_warn(cluster->options.log, "records of idempotency tokens are kept for now",
                  LOG_STR("cause", status_message(s)));

@@ -9,17 +9,32 @@
 
 /* What is deleted in one keyspace: in each of its key spaces a range. */
 struct drop_part {
+    struct shard *shard;
     struct keyspace *keyspace;
     struct key_bounds records;
     struct key_bounds spilled;
 };
 
-/* A commit that deletes a range of rows. */
-struct drop {
-    struct commit commit;
-    const struct drop_part *parts;
+/* Ranges of rows that are deleted together. */
+struct drop_parts {
+    struct drop_part *items;
     size_t count;
 };
+
+/* A commit that deletes those of a shard. */
+struct drop {
+    struct commit commit;
+    const struct shard *shard;
+    const struct drop_parts *parts;
+};
+
+static bool are_in(const struct drop_parts *parts, const struct shard *shard)
+{
+    for (size_t i = 0; i < parts->count; i++)
+        if (parts->items[i].shard == shard)
+            return true;
+    return false;
+}
 
 static void delete_bounds(struct store_batch *batch, struct keyspace *keyspace,
                           const struct key_bounds *bounds)
@@ -31,52 +46,76 @@ static void delete_bounds(struct store_batch *batch, struct keyspace *keyspace,
 static void add_to_batch(struct commit *commit, struct store_batch *batch)
 {
     struct drop *drop = LIST_ENTRY(&commit->link, struct drop, commit.link);
-    for (size_t i = 0; i < drop->count; i++) {
-        delete_bounds(batch, drop->parts[i].keyspace, &drop->parts[i].records);
-        delete_bounds(batch, drop->parts[i].keyspace, &drop->parts[i].spilled);
+    for (size_t i = 0; i < drop->parts->count; i++) {
+        const struct drop_part *part = &drop->parts->items[i];
+        if (part->shard != drop->shard)
+            continue;
+        delete_bounds(batch, part->keyspace, &part->records);
+        delete_bounds(batch, part->keyspace, &part->spilled);
     }
 }
 
-static void note_drop(struct shard *shard, const struct drop_part *part)
+static void note_drop(const struct drop_part *part)
 {
-    refill_note_drop(shard, part->keyspace, buffer_bytes(&part->records.lower),
+    refill_note_drop(part->shard, part->keyspace, buffer_bytes(&part->records.lower),
                      buffer_bytes(&part->records.upper));
-    refill_note_drop(shard, part->keyspace, buffer_bytes(&part->spilled.lower),
+    refill_note_drop(part->shard, part->keyspace, buffer_bytes(&part->spilled.lower),
                      buffer_bytes(&part->spilled.upper));
 }
 
-/* With every row lock held nobody is between a read and the write that follows from it, and what
- * was submitted before is ahead of us in the queue: the drop falls wholly before or after any other
- * change. */
-static status delete_parts(struct shard *shard, struct table *table, const struct drop_part *parts,
-                           size_t count)
+static status delete_in(struct shard *shard, struct table *table, const struct drop_parts *parts)
 {
     struct drop drop = {.commit = {.kind = COMMIT_DROP,
                                    .table = table,
                                    .extend = add_to_batch,
                                    .frees_space = true},
-                        .parts = parts,
-                        .count = count};
-    row_locks_acquire_all(shard->locks);
-    for (size_t i = 0; i < count; i++)
-        note_drop(shard, &parts[i]);
-    status s = commit_and_wait(shard->commits, &drop.commit);
-    row_locks_release_all(shard->locks, commit_applied(shard->commits));
+                        .shard = shard,
+                        .parts = parts};
+    return commit_and_wait(shard->commits, &drop.commit);
+}
+
+/* From the first shard to the last, so that of two drops none waits for the other's. */
+static void lock_shards(struct cluster *cluster, const struct drop_parts *parts)
+{
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        if (are_in(parts, cluster->shards[i]))
+            row_locks_acquire_all(cluster->shards[i]->locks);
+}
+
+static void unlock_shards(struct cluster *cluster, const struct drop_parts *parts)
+{
+    for (size_t i = 0; i < cluster->shard_count; i++) {
+        struct shard *shard = cluster->shards[i];
+        if (are_in(parts, shard))
+            row_locks_release_all(shard->locks, commit_applied(shard->commits));
+    }
+}
+
+/* With every row lock held nobody is between a read and the write that follows from it, and what
+ * was submitted before is ahead of us in the queue: the drop falls wholly before or after any other
+ * change. Of several shards each has a commit of its own; what fails may have dropped some. */
+static status delete_parts(struct cluster *cluster, struct table *table,
+                           const struct drop_parts *parts)
+{
+    status s = status_ok();
+    lock_shards(cluster, parts);
+    for (size_t i = 0; i < parts->count; i++)
+        note_drop(&parts->items[i]);
+    for (size_t i = 0; i < cluster->shard_count && status_is_ok(s); i++)
+        if (are_in(parts, cluster->shards[i]))
+            s = delete_in(cluster->shards[i], table, parts);
+    unlock_shards(cluster, parts);
     return s;
 }
 
 status shard_delete_keys(struct shard *shard, struct table *table, struct keyspace *keyspace,
                          const struct key_bounds *records, const struct key_bounds *spilled)
 {
-    const struct drop_part part = {.keyspace = keyspace, .records = *records, .spilled = *spilled};
-    return delete_parts(shard, table, &part, 1);
+    struct drop_part part = {
+        .shard = shard, .keyspace = keyspace, .records = *records, .spilled = *spilled};
+    const struct drop_parts parts = {.items = &part, .count = 1};
+    return delete_parts(shard->cluster, table, &parts);
 }
-
-/* Of a table's rows. */
-struct drop_parts {
-    struct drop_part *items;
-    size_t count;
-};
 
 static status add_part(void *context, const struct table_part *part)
 {
@@ -86,7 +125,7 @@ static status add_part(void *context, const struct table_part *part)
         return status_out_of_memory();
     parts->items = items;
     struct drop_part *item = &items[parts->count++];
-    *item = (struct drop_part){.keyspace = part->space.keyspace};
+    *item = (struct drop_part){.shard = part->space.shard, .keyspace = part->space.keyspace};
     bool is_bounded = record_bounds(part->from, part->to, &item->records);
     is_bounded = spill_bounds(part->from, part->to, &item->spilled) && is_bounded;
     return is_bounded ? status_ok() : status_out_of_memory();
@@ -103,14 +142,14 @@ static void free_parts(struct drop_parts *parts)
 
 static status drop_range(struct table *table, bytes from, bytes to)
 {
-    struct shard *shard = table->cluster->home;
     struct drop_parts parts = {0};
     status s = table_visit_parts(table, from, to, add_part, &parts);
     if (status_is_ok(s))
-        s = delete_parts(shard, table, parts.items, parts.count);
-    for (size_t i = 0; status_is_ok(s) && i < parts.count; i++)
-        damages_end_deleted(shard->damages, parts.items[i].keyspace, &parts.items[i].records,
-                            &parts.items[i].spilled);
+        s = delete_parts(table->cluster, table, &parts);
+    for (size_t i = 0; status_is_ok(s) && i < parts.count; i++) {
+        struct drop_part *part = &parts.items[i];
+        damages_end_deleted(part->shard->damages, part->keyspace, &part->records, &part->spilled);
+    }
     free_parts(&parts);
     return s;
 }

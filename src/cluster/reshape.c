@@ -35,8 +35,19 @@ static void swap(const struct catalog_change *change)
                        change->fresh_count);
 }
 
-/* The map changes on the commit thread, at the commit's place; takes the references of `fresh` if
- * it succeeds. */
+/* The map changes on the shard's commit thread. */
+static status commit_in_shard(struct cluster *cluster, enum commit_kind kind,
+                              struct store_batch *batch, const struct catalog_change *change)
+{
+    struct shard *shard = change->former[0]->shard;
+    if (shard == cluster->home)
+        return cluster_write_change(cluster, kind, batch, change);
+    TRY(cluster_write_change(cluster, COMMIT_CATALOG, batch, NULL));
+    shard_apply(shard, kind, change);
+    return status_ok();
+}
+
+/* Takes the references of `fresh` if it succeeds. */
 static status commit_swap(struct table *table, enum commit_kind kind,
                           const struct catalog_change *change)
 {
@@ -47,7 +58,7 @@ static status commit_swap(struct table *table, enum commit_kind kind,
         return status_out_of_memory();
     status s = record_swap(table, change, batch);
     if (status_is_ok(s))
-        s = cluster_write_change(table->cluster, kind, batch, change);
+        s = commit_in_shard(table->cluster, kind, batch, change);
     store_batch_destroy(batch);
     TRY(s);
     metrics_add(table->cluster->options.metrics, METRIC_tablets,

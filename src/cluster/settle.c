@@ -137,14 +137,22 @@ static bool visit(void *context, struct table *table)
 
 /* --- all tables --- */
 
-/* Whether something was written so short a time ago that a table may be coming to rest. */
-static bool is_anything_new(struct cluster *cluster)
+static bool is_anything_new_in(struct shard *shard)
 {
-    struct shard_settling *settling = &cluster->home->settling;
-    uint64_t applied = commit_applied(cluster->home->commits);
+    struct shard_settling *settling = &shard->settling;
+    uint64_t applied = commit_applied(shard->commits);
     settling->quiet_looks = applied != settling->applied_version ? 0 : settling->quiet_looks + 1;
     settling->applied_version = applied;
     return settling->quiet_looks <= QUIET_LOOKS;
+}
+
+/* Whether something was written so short a time ago that a table may be coming to rest. */
+static bool is_anything_new(struct cluster *cluster)
+{
+    bool is_new = false;
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        is_new = is_anything_new_in(cluster->shards[i]) || is_new;
+    return is_new;
 }
 
 void settle_run(struct cluster *cluster)

@@ -70,15 +70,28 @@ void shard_look(struct shard *shard)
 
 /* --- its store --- */
 
-status shard_create(struct cluster *cluster, struct shard **out)
+static status make_path(struct shard *shard)
+{
+    const char *directory = shard->cluster->options.data_directory;
+    if (shard->number == 0)
+        buffer_append_format(&shard->path, "%s%c", directory, 0);
+    else
+        buffer_append_format(&shard->path, "%s/shard-%u%c", directory, shard->number, 0);
+    return shard->path.failed ? status_out_of_memory() : status_ok();
+}
+
+status shard_create(struct cluster *cluster, unsigned number, struct shard **out)
 {
     struct shard *shard = *out = calloc(1, sizeof *shard);
     if (shard == NULL)
         return status_out_of_memory();
     shard->magic = SHARD_MAGIC;
     shard->cluster = cluster;
+    shard->number = number;
     pthread_mutex_init(&shard->looking, NULL);
-    status s = condition_create_part(cluster->condition, &shard->condition);
+    status s = make_path(shard);
+    if (status_is_ok(s))
+        s = condition_create_part(cluster->condition, &shard->condition);
     if (status_is_ok(s))
         s = damages_create(shard, &shard->damages);
     if (!status_is_ok(s)) {
@@ -97,15 +110,17 @@ static status check_catalog(struct store *store)
     return status_make(STATUS_DATA_LOSS, "nothing of the catalog is left: %s", words);
 }
 
-static status open_store(struct shard *shard, const char *directory)
+/* The shards have what the options give in equal parts. */
+static status open_store(struct shard *shard)
 {
     const struct cluster_options *options = &shard->cluster->options;
-    struct store_options store_options = {.directory = directory,
+    unsigned parts = options->shards > 1 ? options->shards : 1;
+    struct store_options store_options = {.directory = (const char *)shard->path.data,
                                           .fold = &row_fold,
                                           .log = options->log,
-                                          .cache_bytes = options->cache_bytes,
-                                          .write_buffer_bytes = options->write_buffer_bytes,
-                                          .open_files = options->open_files,
+                                          .cache_bytes = options->cache_bytes / parts,
+                                          .write_buffer_bytes = options->write_buffer_bytes / parts,
+                                          .open_files = options->open_files / (int)parts,
                                           .background_threads = options->background_threads,
                                           .salvage = options->salvage,
                                           .accepts_old_data = options->accepts_old_data,
@@ -131,19 +146,20 @@ static status open_system(struct shard *shard)
     if (store_keyspace_find(shard->store, CATALOG_KEYSPACE_ID) == NULL)
         TRY(store_keyspaces_create(shard->store, CATALOG_KEYSPACE_ID, 1));
     shard->system = store_keyspace_find(shard->store, CATALOG_KEYSPACE_ID);
-    keyspace_set_name(shard->system, "the catalog");
+    keyspace_set_name(shard->system, shard->number == 0 ? "the catalog" : "a shard's records");
     return status_ok();
 }
 
-status shard_open_store(struct shard *shard, const char *directory)
+status shard_open_store(struct shard *shard)
 {
+    const char *directory = (const char *)shard->path.data;
     const struct cluster_options *options = &shard->cluster->options;
     shard->reserve = (struct disk_reserve){.directory = directory,
                                            .reserve_bytes = options->disk_reserve_bytes,
                                            .clock = options->clock,
                                            .metrics = options->metrics,
                                            .condition = shard->condition};
-    TRY(open_store(shard, directory));
+    TRY(open_store(shard));
     TRY(open_system(shard));
     shard->place = (struct data_directory){.path = directory,
                                            .store = shard->store,
@@ -226,6 +242,27 @@ status shard_start_scrub(struct shard *shard)
     return scrub_start(shard, &shard->scrub);
 }
 
+static void add_nothing(struct commit *commit, struct store_batch *batch)
+{
+    (void)commit, (void)batch;
+}
+
+void shard_apply(struct shard *shard, enum commit_kind kind, const struct catalog_change *change)
+{
+    struct commit commit = {
+        .kind = kind, .extend = add_nothing, .catalog = change, .frees_space = true};
+    uint64_t applied;
+    status s = commit_and_wait(shard->commits, &commit);
+    if (status_is_ok(s))
+        return;
+    log_warn(shard->cluster->options.log, "a shard takes a change of structure without a commit",
+             LOG_INT("shard", shard->number), LOG_STR("cause", status_message(s)));
+    status_free(s);
+    commit_hold(shard->commits, &applied);
+    change->apply(change);
+    commit_release(shard->commits);
+}
+
 /* --- its end --- */
 
 void shard_rest(struct shard *shard)
@@ -237,7 +274,6 @@ void shard_rest(struct shard *shard)
 
 void shard_stop(struct shard *shard)
 {
-    care_stop(shard->care);
     archiver_destroy(shard->archiver);
     if (shard->commits != NULL)
         commit_queue_destroy(shard->commits);
@@ -269,6 +305,7 @@ void shard_destroy(struct shard *shard)
     free(shard->spares);
     free(shard->unclaimed);
     free(shard->lost_records);
+    buffer_free(&shard->path);
     pthread_mutex_destroy(&shard->looking);
     shard->magic = 0;
     free(shard);
@@ -325,29 +362,90 @@ static void measure_stalls(struct metrics *metrics, const struct store_statistic
              statistics->stalls_by_pending);
 }
 
-static void measure_store(struct shard *shard)
+/* --- of all shards --- */
+
+static void add_writing(struct store_statistics *to, const struct store_statistics *more)
 {
-    struct metrics *metrics = shard->cluster->options.metrics;
-    struct store_statistics statistics;
-    store_statistics(shard->store, &statistics);
-    measure_cache(metrics, &statistics);
-    measure_compactions(metrics, &statistics);
-    measure_stalls(metrics, &statistics);
-    metrics_set(metrics, METRIC_store_write_buffer_bytes,
-                (int64_t)statistics.write_buffer_used_bytes);
-    metrics_set(metrics, METRIC_store_table_bytes, (int64_t)statistics.table_bytes);
-    metrics_set(metrics, METRIC_store_log_bytes, (int64_t)statistics.log_bytes);
-    metrics_set(metrics, METRIC_store_written_bytes_total, (int64_t)statistics.bytes_written);
-    metrics_set(metrics, METRIC_store_syncs_total, (int64_t)statistics.syncs);
+    to->bytes_written += more->bytes_written;
+    to->syncs += more->syncs;
+    to->stalls_us += more->stalls_us;
+    to->is_stalled = to->is_stalled || more->is_stalled;
+    to->slowdowns += more->slowdowns;
+    to->stops += more->stops;
+    to->stalls_by_buffers += more->stalls_by_buffers;
+    to->stalls_by_level0 += more->stalls_by_level0;
+    to->stalls_by_pending += more->stalls_by_pending;
 }
 
-void shard_measure(struct shard *shard)
+static void add_background(struct store_statistics *to, const struct store_statistics *more)
 {
-    struct metrics *metrics = shard->cluster->options.metrics;
-    measure_store(shard);
-    pool_measure(care_pool(shard->care), metrics, POOL_GAUGES(rows));
-    metrics_set(metrics, METRIC_commit_queue_percent,
-                (int64_t)(100 * commit_queue_load(shard->commits)));
-    metrics_set(metrics, METRIC_clock_lead_seconds, commit_clock_lead_us(shard->commits));
-    metrics_set(metrics, METRIC_commit_milliseconds, commit_under_way_us(shard->commits) / 1000);
+    to->flushes += more->flushes;
+    to->flushes_running += more->flushes_running;
+    to->flushed_bytes += more->flushed_bytes;
+    to->compactions += more->compactions;
+    to->compactions_running += more->compactions_running;
+    to->compaction_us += more->compaction_us;
+    to->compaction_read_bytes += more->compaction_read_bytes;
+    to->compaction_written_bytes += more->compaction_written_bytes;
+    to->compaction_pending_bytes += more->compaction_pending_bytes;
+}
+
+static void add_sizes(struct store_statistics *to, const struct store_statistics *more)
+{
+    to->cache_used_bytes += more->cache_used_bytes;
+    to->cache_capacity_bytes += more->cache_capacity_bytes;
+    to->cache_hits += more->cache_hits;
+    to->cache_misses += more->cache_misses;
+    to->write_buffer_used_bytes += more->write_buffer_used_bytes;
+    to->table_bytes += more->table_bytes;
+    to->log_bytes += more->log_bytes;
+    for (unsigned level = 0; level < STORE_LEVELS; level++)
+        to->level_files[level] += more->level_files[level];
+}
+
+static void measure_stores(struct cluster *cluster)
+{
+    struct metrics *metrics = cluster->options.metrics;
+    struct store_statistics all = {0};
+    for (size_t i = 0; i < cluster->shard_count; i++) {
+        struct store_statistics one;
+        store_statistics(cluster->shards[i]->store, &one);
+        add_writing(&all, &one);
+        add_background(&all, &one);
+        add_sizes(&all, &one);
+    }
+    measure_cache(metrics, &all);
+    measure_compactions(metrics, &all);
+    measure_stalls(metrics, &all);
+    metrics_set(metrics, METRIC_store_write_buffer_bytes, (int64_t)all.write_buffer_used_bytes);
+    metrics_set(metrics, METRIC_store_table_bytes, (int64_t)all.table_bytes);
+    metrics_set(metrics, METRIC_store_log_bytes, (int64_t)all.log_bytes);
+    metrics_set(metrics, METRIC_store_written_bytes_total, (int64_t)all.bytes_written);
+    metrics_set(metrics, METRIC_store_syncs_total, (int64_t)all.syncs);
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void measure_queues(struct cluster *cluster)
+{
+    struct metrics *metrics = cluster->options.metrics;
+    int64_t lead_us = 0, under_way_us = 0;
+    for (size_t i = 0; i < cluster->shard_count; i++) {
+        struct commit_queue *commits = cluster->shards[i]->commits;
+        lead_us = larger(lead_us, commit_clock_lead_us(commits));
+        under_way_us = larger(under_way_us, commit_under_way_us(commits));
+    }
+    metrics_set(metrics, METRIC_commit_queue_percent, (int64_t)(100 * cluster_write_load(cluster)));
+    metrics_set(metrics, METRIC_clock_lead_seconds, lead_us);
+    metrics_set(metrics, METRIC_commit_milliseconds, under_way_us / 1000);
+}
+
+void shards_measure(struct cluster *cluster)
+{
+    measure_stores(cluster);
+    measure_queues(cluster);
+    pool_measure(cluster->rows, cluster->options.metrics, POOL_GAUGES(rows));
 }

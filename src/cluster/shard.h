@@ -12,6 +12,16 @@
  *  3. A shard is fenced, full or damaged by itself. What is the matter with it is a part of the
  *     server's condition, which has the worst of all shards' levels (base/condition.h).
  *
+ *  4. The catalog's records are commits of the home. What follows from a change of structure in
+ *     another shard comes after that, at a place of that shard's queue (shard_apply): so each write
+ *     is before or after it in the order of its own shard. A new table, and a new schema, have a
+ *     place in the home's alone.
+ *  5. The versions' clocks of all shards begin a start at the time of the one that is most ahead,
+ *     and go on alike.
+ *
+ * What needs one store is refused in words if there are several: archives, checkpoints and with
+ * them whole backups, --salvage. Rows that change together lie in one (row_group.h).
+ *
  * The parts begin in the order of the functions below, and end in the opposite one; a shard that
  * has begun only some of them may be ended all the same. */
 #ifndef TRESTLE_CLUSTER_SHARD_H
@@ -38,6 +48,8 @@ struct mender;
 struct shard {
     uint32_t magic;
     struct cluster *cluster;
+    unsigned number;      /* 0: the home */
+    struct buffer path;   /* a string: its directory */
     struct store *store;
     struct keyspace *system;
     struct condition *condition; /* a part of the server's */
@@ -79,10 +91,11 @@ struct shard {
 /* --- its beginning and its end --- */
 
 /* One without a store. */
-status shard_create(struct cluster *cluster, struct shard **out);
+status shard_create(struct cluster *cluster, unsigned number, struct shard **out);
 
-/* Opens the store in the directory, which outlives the shard, with a keyspace `system`. */
-status shard_open_store(struct shard *shard, const char *directory);
+/* Opens its store, with a keyspace `system`: the home's in the data directory, another's in a
+ * directory of that. */
+status shard_open_store(struct shard *shard);
 
 /* Takes commits, once the catalog has been read: with row locks, tokens, the care of rows. */
 status shard_start(struct shard *shard);
@@ -90,8 +103,8 @@ status shard_start_scrub(struct shard *shard);
 
 /* Nothing begins in it by itself any more, but what maintenance begins. */
 void shard_rest(struct shard *shard);
-/* When nobody asks anything of it any more, and maintenance has ended: finishes what was submitted.
- */
+/* When nobody asks anything of it any more, and maintenance and the care of rows have ended:
+ * finishes what was submitted. */
 void shard_stop(struct shard *shard);
 /* The keyspaces of tables may be dropped up to here. */
 void shard_close_store(struct shard *shard);
@@ -102,8 +115,17 @@ void shard_destroy(struct shard *shard); /* NULL is fine */
 /* Looks at it anew, and notes what is the matter with it. May wait for the disk. Any thread. */
 void shard_look(struct shard *shard);
 
-/* Sets the metrics of its store and its queue. May wait for the disk. */
-void shard_measure(struct shard *shard);
+/* Sets the metrics of all shards' stores and queues, added up or the worst of them. May wait for
+ * the disk. */
+void shards_measure(struct cluster *cluster);
+
+struct catalog_change;
+
+/* Does in this shard what follows in memory from a change of structure (`apply`), whose records are
+ * durable in the home: as a commit of that kind at a place of its own. It cannot fail: a shard that
+ * takes no commits any more does it between two batches, and its observers do not hear of it.
+ * Blocks. */
+void shard_apply(struct shard *shard, enum commit_kind kind, const struct catalog_change *change);
 
 /* --- spares.c: keyspaces in reserve, since making many at once costs little more than making one.
  * With the cluster's admin held --- */
@@ -111,6 +133,8 @@ void shard_measure(struct shard *shard);
 status shard_add_spares(struct shard *shard, size_t count);
 status shard_remember_spare(struct shard *shard, uint64_t id); /* one that exists already */
 status shard_take_spare(struct shard *shard, struct keyspace **out);
+/* Removes the record of one that was taken, where what names it then is in another store. */
+status shard_forget_spare(struct shard *shard, struct keyspace *keyspace);
 
 /* --- ranges.c, refill.c: rows that go --- */
 

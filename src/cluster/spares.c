@@ -35,6 +35,14 @@ static void describe_made(const struct catalog_change *change, struct event_writ
     event_keyspaces_made(writer, made->first_id, made->count);
 }
 
+/* A start begins above the ids of all keyspaces of all shards, so the catalog need not have heard
+ * of another shard's. */
+static status put_next_id(struct shard *shard, struct store_batch *batch, uint64_t next_id)
+{
+    bool is_home = shard == shard->cluster->home;
+    return is_home ? catalog_put_next_id(batch, shard->system, next_id) : status_ok();
+}
+
 static status record_spares(struct shard *shard, uint64_t first_id, size_t count)
 {
     const struct made made = {
@@ -44,9 +52,11 @@ static status record_spares(struct shard *shard, uint64_t first_id, size_t count
         return status_out_of_memory();
     for (size_t i = 0; i < count; i++)
         catalog_put_spare(batch, shard->system, first_id + i);
-    status s = catalog_put_next_id(batch, shard->system, first_id + count);
+    status s = put_next_id(shard, batch, first_id + count);
     if (status_is_ok(s))
-        s = cluster_write_change(shard->cluster, COMMIT_CATALOG, batch, &made.change);
+        s = disk_reserve_admit(&shard->reserve);
+    if (status_is_ok(s))
+        s = commit_write(shard->commits, COMMIT_CATALOG, batch, &made.change);
     store_batch_destroy(batch);
     return s;
 }
@@ -105,4 +115,15 @@ status shard_take_spare(struct shard *shard, struct keyspace **out)
         *out = store_keyspace_find(shard->store, shard->spares[--shard->spare_count]);
     } while (!is_fit(shard, *out));
     return status_ok();
+}
+
+status shard_forget_spare(struct shard *shard, struct keyspace *keyspace)
+{
+    struct store_batch *batch = store_batch_create();
+    if (batch == NULL)
+        return status_out_of_memory();
+    catalog_delete_spare(batch, shard->system, keyspace_id(keyspace));
+    status s = commit_write(shard->commits, COMMIT_CATALOG, batch, NULL);
+    store_batch_destroy(batch);
+    return s;
 }

@@ -79,11 +79,24 @@ void table_publish(struct table *table, struct description *description)
         keyspace_set_rules(table->spaces[i].keyspace, &description->rules);
 }
 
-void table_let_write(struct table *table, bool may)
+void table_let_write(struct table *table, const struct shard *shard, bool may)
 {
-    table->takes_no_writes = !may;
+    for (size_t i = 0; i < table->space_count; i++)
+        if (table->spaces[i].shard == shard)
+            table->spaces[i].takes_no_writes = !may;
+    pthread_mutex_lock(&table->map_lock);
     for (size_t i = 0; i < table->tablet_count; i++)
-        table->tablets[i]->is_former = !may;
+        if (table->tablets[i]->shard == shard)
+            table->tablets[i]->is_former = !may;
+    pthread_mutex_unlock(&table->map_lock);
+}
+
+bool table_is_in(const struct table *table, const struct shard *shard)
+{
+    for (size_t i = 0; i < table->space_count; i++)
+        if (table->spaces[i].shard == shard)
+            return true;
+    return false;
 }
 
 struct table_record table_record_of(const struct table *table)
@@ -103,6 +116,7 @@ struct tablet_record tablet_record_of(const struct table *table, const struct ta
 {
     return (struct tablet_record){.table_id = table->id,
                                   .id = tablet->id,
+                                  .shard = tablet->shard->number,
                                   .keyspace_id = keyspace_id(tablet->keyspace),
                                   .start = tablet->start,
                                   .end = tablet->end};
@@ -127,7 +141,7 @@ status table_create(struct cluster *cluster, const struct table_record *record, 
     table->cluster = cluster;
     table->id = record->id;
     table->name = name;
-    table->is_deleted = table->takes_no_writes = record->deleted_us > 0;
+    table->is_deleted = record->deleted_us > 0;
     table->deleted_us = record->deleted_us;
     heat_table_init(&table->heat);
     usage_store_init(&table->usage);
@@ -194,6 +208,14 @@ struct cluster *table_cluster(const struct table *table)
     return table->cluster;
 }
 
+bool table_is_in_one_shard(const struct table *table)
+{
+    for (size_t i = 1; i < table->space_count; i++)
+        if (table->spaces[i].shard != table->spaces[0].shard)
+            return false;
+    return true;
+}
+
 /* Everything but the bytes of `extra` lives as long as the table; those do, too. */
 status table_describe(struct table *table, struct arena *arena, struct table_info *out)
 {
@@ -240,8 +262,8 @@ static status add_space(struct table *table, const struct tablet *tablet)
     struct table_space *spaces = realloc(table->spaces, size);
     if (spaces == NULL)
         return status_out_of_memory();
-    spaces[table->space_count++] =
-        (struct table_space){.shard = tablet->shard, .keyspace = tablet->keyspace};
+    spaces[table->space_count++] = (struct table_space){
+        .shard = tablet->shard, .keyspace = tablet->keyspace, .takes_no_writes = table->is_deleted};
     table->spaces = spaces;
     keyspace_set_name(tablet->keyspace, table->name);
     keyspace_set_rules(tablet->keyspace, &newest(table)->rules);
@@ -253,7 +275,7 @@ status table_append_tablet(struct table *table, struct tablet *tablet)
     TRY(table_make_room(table));
     if (!has_keyspace(table, tablet->keyspace))
         TRY(add_space(table, tablet));
-    tablet->is_former = table->takes_no_writes;
+    tablet->is_former = table->is_deleted;
     table->tablets[table->tablet_count++] = tablet;
     return status_ok();
 }
@@ -287,12 +309,23 @@ struct tablet *table_route(struct table *table, bytes row_key)
     return tablet;
 }
 
+static bool takes_no_writes(const struct table *table, const struct tablet *tablet)
+{
+    size_t at = 0;
+    while (table->spaces[at].keyspace != tablet->keyspace)
+        at++;
+    return table->spaces[at].takes_no_writes;
+}
+
 status table_route_write(struct table *table, bytes row_key, struct tablet **out)
 {
+    struct tablet *tablet = table_route(table, row_key);
     *out = NULL;
-    if (table->takes_no_writes)
+    if (takes_no_writes(table, tablet)) {
+        tablet_release(tablet);
         return cluster_not_found(bytes_of(table->name));
-    *out = table_route(table, row_key);
+    }
+    *out = tablet;
     return status_ok();
 }
 
@@ -322,8 +355,8 @@ status table_find_part(struct table *table, bytes from, struct table_space *out,
 {
     pthread_mutex_lock(&table->map_lock);
     size_t at = starts_up_to(table, from) - 1;
-    *out = (struct table_space){.shard = table->tablets[at]->shard,
-                                .keyspace = table->tablets[at]->keyspace};
+    out->shard = table->tablets[at]->shard;
+    out->keyspace = table->tablets[at]->keyspace;
     buffer_clear(end);
     buffer_append_bytes(end, end_of_part(table, at));
     pthread_mutex_unlock(&table->map_lock);

@@ -14,9 +14,10 @@
  *  4. Its rows lie in the keyspaces of its `spaces`, which have nothing else; which of them has a
  *     row its tablet says. The list is made when the table is loaded or created and stays as it is,
  *     so it is looked at without a lock. The keyspaces are there as long as somebody holds it.
- *  5. Once there is a queue the map and the newest description change on the commit thread alone,
- *     at the place of the commit that changes them, with `admin` held by who waits for it. So
- *     there they are what they were at the place of the commit that it is at. */
+ *  5. Once there are queues the map changes on commit threads alone: what is in a shard on that
+ *     shard's, at the place of the commit that changes it, with `admin` held by who waits for it.
+ *     So there it is what it was at the place of the commit that the thread is at. The newest
+ *     description changes likewise on the home's. */
 #ifndef TRESTLE_CLUSTER_TABLE_H
 #define TRESTLE_CLUSTER_TABLE_H
 
@@ -62,6 +63,7 @@ struct table_gc {
 struct table_space {
     struct shard *shard;
     struct keyspace *keyspace;
+    bool takes_no_writes; /* the table's deletion has been committed: its commit thread's alone */
 };
 
 struct table {
@@ -83,7 +85,6 @@ struct table {
     struct table_usage usage;
     struct table_traffic traffic;
     atomic_bool is_being_repaired;
-    bool takes_no_writes; /* its deletion has been committed: the commit thread's alone */
     bool is_deleted;      /* it is not in the index; with admin held, as the next */
     int64_t deleted_us;   /* when, if it is kept; 0: it is not */
     bool is_doomed;       /* its records are gone; set before its last reference goes */
@@ -107,8 +108,11 @@ void description_destroy(struct description *description);
 /* Makes it the newest one and gives its rules to the table's keyspaces. On the commit thread, as
  * the next. */
 void table_publish(struct table *table, struct description *description);
-/* Whether writes of the table's rows are committed from here on. */
-void table_let_write(struct table *table, bool may);
+/* Whether writes of those of the table's rows that are in the shard are committed from here on. On
+ * its commit thread. */
+void table_let_write(struct table *table, const struct shard *shard, bool may);
+/* Whether any of them may be there. */
+bool table_is_in(const struct table *table, const struct shard *shard);
 /* The newest description: valid as long as the table. */
 const struct description *table_description(const struct table *table);
 struct table_record table_record_of(const struct table *table);

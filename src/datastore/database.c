@@ -36,11 +36,26 @@ static status make_table(struct datastore *datastore, const char *name, struct t
     return s;
 }
 
+/* Its commits are groups of rows. */
+static status check_shard(struct table **table)
+{
+    if (table_is_in_one_shard(*table))
+        return status_ok();
+    status s =
+        status_make(STATUS_FAILED_PRECONDITION,
+                    "%s is a Datastore database, and lies in several shards", table_name(*table));
+    table_release(*table);
+    *table = NULL;
+    return s;
+}
+
 /* `*out` NULL: there is none. */
 static status hold_table(struct datastore *datastore, const char *name, bool make,
                          struct table **out)
 {
     status s = cluster_table(datastore->cluster, bytes_of(name), out);
+    if (status_is_ok(s))
+        return check_shard(out);
     if (s.code != STATUS_NOT_FOUND)
         return s;
     status_free(s);
