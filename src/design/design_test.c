@@ -138,6 +138,8 @@ static const struct {
      "reversed"},
     {"key: {parts: [{kind: time, form: date, reversed: true}]}",
      "2:52: only a number since 1970 can be reversed"},
+    {"key: {parts: [{kind: bytes, size: 4000}, {kind: bytes, size: 96}]}",
+     "2:16: keys of 4097 bytes, and a row key has 4096 at most"},
     {"key: {parts: [{kind: uuid, version: 5}]}", "2:39: a UUID is of version 4 or 7 here"},
     {"key: {parts: [{kind: number}]}",
      "2:17: a number that does not rise (order: rising) needs the field to"},

@@ -1,5 +1,6 @@
 /* See read_private.h: the form of keys. */
 #include "base/check.h"
+#include "base/limits.h"
 #include "design/read_private.h"
 
 #include <stdio.h>
@@ -253,6 +254,38 @@ static status check_names(const struct yaml_value *parts, const struct design_ke
     return status_ok();
 }
 
+/* Bytes of the part's longest value; of what is made up about so many. */
+static uint64_t size_of_part(const struct design_part *part)
+{
+    enum { OTHERS = 40 };
+    uint64_t size = 0;
+    switch (part->kind) {
+    case PART_CONSTANT:
+        return strlen(part->text);
+    case PART_HASH:
+        return part->digits;
+    case PART_BYTES:
+        return part->size;
+    case PART_WORD:
+        for (uint64_t i = 0; part->words != NULL && i < part->count; i++)
+            size = strlen(part->words[i]) > size ? strlen(part->words[i]) : size;
+        return size;
+    default:
+        return OTHERS;
+    }
+}
+
+static status check_size(const struct yaml_value *parts, const struct design_key *key)
+{
+    uint64_t size = (key->count - 1) * strlen(key->delimiter);
+    for (size_t i = 0; i < key->count; i++)
+        size += size_of_part(&key->parts[i]);
+    return size <= LIMIT_ROW_KEY_BYTES
+               ? status_ok()
+               : yaml_error(parts, "keys of %llu bytes, and a row key has %d at most",
+                            (unsigned long long)size, LIMIT_ROW_KEY_BYTES);
+}
+
 status read_key(const struct yaml_value *value, struct arena *arena, struct design_key *out)
 {
     struct field fields[] = {{.name = "delimiter"}, {.name = "parts", .is_required = true}};
@@ -270,5 +303,6 @@ status read_key(const struct yaml_value *value, struct arena *arena, struct desi
     for (size_t i = 0; i < out->count; i++)
         TRY(read_part(parts->items[i], "a part of a key", arena, &out->parts[i]));
     TRY(check_names(parts, out));
+    TRY(check_size(parts, out));
     return read_of(parts, out);
 }

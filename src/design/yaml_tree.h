@@ -3,16 +3,22 @@
  * libyaml reads; nothing of it is seen outside yaml_tree.c. Tags are ignored, an alias is what its
  * anchor is. What always holds
  *  1. The keys of a map are texts, and no two of them the same.
- *  2. A tree is no deeper than YAML_DEPTH_MOST, has YAML_VALUES_MOST values at most, and a map of
- * it YAML_FIELDS_MOST fields, each of which is held against those before: neither an alias within
- * its own anchor nor one of aliases of aliases makes it grow without bounds. */
+ *  2. A tree is no deeper than YAML_DEPTH_MOST, has YAML_VALUES_MOST values at most, the text
+ * YAML_ANCHORS_MOST anchors, and a map of it YAML_FIELDS_MOST fields, each of which is held against
+ * those before: neither an alias within its own anchor nor one of aliases of aliases makes it grow
+ * without bounds. */
 #ifndef TRESTLE_DESIGN_YAML_TREE_H
 #define TRESTLE_DESIGN_YAML_TREE_H
 
 #include "base/arena.h"
 #include "base/status.h"
 
-enum { YAML_DEPTH_MOST = 16, YAML_VALUES_MOST = 100 * 1000, YAML_FIELDS_MOST = 1000 };
+enum {
+    YAML_DEPTH_MOST = 16,
+    YAML_VALUES_MOST = 100 * 1000,
+    YAML_FIELDS_MOST = 1000,
+    YAML_ANCHORS_MOST = 1000
+};
 
 enum yaml_kind { YAML_TEXT, YAML_LIST, YAML_MAP };
 

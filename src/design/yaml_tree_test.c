@@ -82,6 +82,32 @@ static void growth_is_bounded(void **state)
     buffer_free(&text);
 }
 
+/* Long before libyaml has read them all, which took it minutes. */
+static void depth_is_bounded_before_anything_is_loaded(void **state)
+{
+    enum { MANY = 200 * 1000 };
+    static const char *const starts[] = {"[", "{a: ", "- ", "? "};
+    struct buffer text = {0};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        const struct yaml_value *root;
+        buffer_clear(&text);
+        for (size_t j = 0; j < MANY; j++)
+            buffer_append_bytes(&text, bytes_of(starts[i]));
+        assert_false(text.failed);
+        status s = yaml_tree_read(buffer_bytes(&text), *state, &root);
+        assert_int_equal(s.code, STATUS_INVALID_ARGUMENT);
+        assert_non_null(strstr(status_message(s), ": more than 16 levels"));
+        status_free(s);
+    }
+    buffer_clear(&text);
+    for (int i = 0; i <= YAML_ANCHORS_MOST; i++)
+        buffer_append_format(&text, "- &a%d x\n", i);
+    buffer_append_byte(&text, 0);
+    expect_error(*state, (const char *)text.data, "1001:3: more than 1000 anchors");
+    buffer_free(&text);
+    expect_error(*state, "[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]\n", "1:17: more than 16 levels");
+}
+
 /* libyaml's own allocations do not fail here. */
 static void read_some(void *context)
 {
@@ -110,6 +136,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_alias_is_what_its_anchor_is, setup, teardown),
         cmocka_unit_test_setup_teardown(malformed_documents_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(growth_is_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(depth_is_bounded_before_anything_is_loaded, setup,
+                                        teardown),
         cmocka_unit_test(allocations_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
