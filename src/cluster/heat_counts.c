@@ -22,6 +22,8 @@ struct heat_slot {
     atomic_uint requests; /* that were seen, about: the thread that runs here counts up */
     atomic_uint shift;    /* one in 1 << shift of them is counted */
     unsigned counted;
+    uint64_t written; /* as many writes as those that were counted stand for */
+    size_t front;     /* the range that became a front last, since the last take */
     const struct heat_ranges *ranges;
     struct heat_cell *cells; /* NULL: none was needed yet */
 };
@@ -156,14 +158,38 @@ static void vote(struct heat_cell *cell, bytes key, uint64_t weight)
     }
 }
 
+/* Invariant 4, of the range alone. */
+static bool is_front(const struct heat_cell *cell)
+{
+    return cell->numbers[HEAT_RISING] > 0 &&
+           2 * cell->numbers[HEAT_WRITES] >= cell->written_until - cell->written_from;
+}
+
+static void note_front(struct heat_slot *slot, size_t range)
+{
+    struct heat_cell *cell = &slot->cells[range];
+    cell->written_until = slot->written;
+    if (cell->was_front || !is_front(cell))
+        return;
+    cell->was_front = true;
+    cell->fell = range < slot->front;
+    slot->front = range;
+}
+
 /* The mark is set anew after 1, 2, 4, … writes, and then once in MARK_STEPS: so writers that go
  * ahead together, each a little before or behind the others, are seen to rise all the same, while
  * keys that come in no order are next to never after the greatest of many. */
-static void note_order(struct heat_cell *cell, bytes key, uint32_t weight)
+static void note_order(struct heat_slot *slot, size_t range, bytes key, uint32_t weight)
 {
+    struct heat_cell *cell = &slot->cells[range];
     uint32_t seen = ++cell->writes_seen;
-    if (seen > 1 && is_after(key, &cell->mark))
+    if (seen == 1)
+        cell->written_from = slot->written;
+    slot->written += weight;
+    if (seen > 1 && is_after(key, &cell->mark)) {
         cell->numbers[HEAT_RISING] += weight;
+        note_front(slot, range);
+    }
     if (seen == 1 || is_after(key, &cell->greatest))
         keep_key(&cell->greatest, key);
     if (seen < MARK_STEPS ? (seen & (seen - 1)) == 0 : seen % MARK_STEPS == 0)
@@ -190,12 +216,13 @@ static void count_in(struct heat_slot *slot, const struct heat_event *event)
         slot->cells = calloc(slot->ranges->count, sizeof *slot->cells);
     if (slot->cells == NULL)
         return;
-    struct heat_cell *cell = &slot->cells[heat_ranges_find(slot->ranges, event->key)];
+    size_t range = heat_ranges_find(slot->ranges, event->key);
+    struct heat_cell *cell = &slot->cells[range];
     count_rows(cell, event);
     if (event->us > 0)
         vote(cell, event->key, event->weight);
     if (event->is_write)
-        note_order(cell, event->key, event->weight);
+        note_order(slot, range, event->key, event->weight);
     slot->counted++;
     unsigned shift = slot->counted / HEAT_COUNTED_ALL;
     if (shift <= MOST_SHIFT)
@@ -247,14 +274,31 @@ static bool is_untouched(const struct heat_cell *cell)
     return cell->numbers[HEAT_READS] == 0 && cell->numbers[HEAT_WRITES] == 0;
 }
 
+/* Invariant 4, of all ranges: whether one front moved on, and did not jump to and fro. */
+static bool has_one_front(const struct heat_slot *slot)
+{
+    uint64_t rising = 0, fell = 0;
+    for (size_t i = 0; i < slot->ranges->count; i++) {
+        const struct heat_cell *cell = &slot->cells[i];
+        uint64_t of_front = is_front(cell) ? cell->numbers[HEAT_RISING] : 0;
+        rising += of_front;
+        fell += cell->fell ? of_front : 0;
+    }
+    return 10 * fell <= rising;
+}
+
 static void add_cells(struct heat_slot *slot, struct heat_cell *sums, bool empties)
 {
+    bool has_front = has_one_front(slot);
     for (size_t i = 0; i < slot->ranges->count; i++) {
-        if (is_untouched(&slot->cells[i]))
+        struct heat_cell *cell = &slot->cells[i];
+        if (is_untouched(cell))
             continue;
-        heat_cell_add(&sums[i], &slot->cells[i]);
+        heat_cell_add(&sums[i], cell);
+        if (!has_front || !is_front(cell))
+            sums[i].numbers[HEAT_RISING] -= cell->numbers[HEAT_RISING];
         if (empties)
-            slot->cells[i] = (struct heat_cell){0};
+            *cell = (struct heat_cell){0};
     }
 }
 
@@ -265,6 +309,7 @@ static void empty_slot(struct heat_slot *slot, struct heat_cell *sums,
     if (slot->counted > 0)
         add_cells(slot, sums, true);
     slot->counted = 0;
+    slot->front = 0;
     atomic_store_explicit(&slot->shift, 0, memory_order_relaxed);
     if (next != NULL) {
         free(slot->cells);

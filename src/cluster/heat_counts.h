@@ -12,7 +12,13 @@
  *  2. `ranges` and `cells` of a slot are looked at by who has taken it alone. So once all slots
  *     have been taken and given other ranges, nobody looks at the former ones, and they are freed.
  *  3. The busier a slot is, the fewer requests are counted, each for as many: all of the first
- *     HEAT_COUNTED_ALL after a take, then one in two of as many again, down to one in 32. */
+ *     HEAT_COUNTED_ALL after a take, then one in two of as many again, down to one in 32.
+ *  4. Keys that rise are of one moving front: what is handed out of a range has HEAT_RISING only
+ *     if of all writes of its slot, from the range's first on to its last that rose, half or more
+ *     went there, and if fronts of the slot come one behind the other: no more than a tenth of
+ *     what rose did so in ranges that lie before the one that had been a front until then. Where
+ *     each device, say, adds rows behind its own name, one by one or in batches, they rise in many
+ *     ranges, and none of these is a front. */
 #ifndef TRESTLE_CLUSTER_HEAT_COUNTS_H
 #define TRESTLE_CLUSTER_HEAT_COUNTS_H
 
@@ -27,7 +33,8 @@ enum heat_number {
     HEAT_TIMED_READS,
     HEAT_WRITE_US,
     HEAT_TIMED_WRITES,
-    HEAT_RISING,      /* writes to keys after all those of the range some time before */
+    HEAT_RISING,      /* writes to keys after all those of the range some time before, at one
+                         moving front: invariant 4 */
     HEAT_LARGEST_ROW, /* bytes, of those read: not a sum */
     HEAT_NUMBERS,
 };
@@ -51,6 +58,10 @@ struct heat_cell {
     struct heat_key greatest; /* that was written */
     struct heat_key mark;     /* the greatest some time before */
     uint32_t writes_seen;
+    uint64_t written_from;  /* of the slot: its `written` before the first write to the range */
+    uint64_t written_until; /* and after the last that rose */
+    bool was_front;         /* of the slot, once at least */
+    bool fell;              /* and lay before the front until then */
 };
 
 struct heat_counts;

@@ -139,6 +139,29 @@ static void keys_that_rise_are_told_from_others(void **state)
     heat_counts_destroy(counts);
 }
 
+/* Of two ranges whose keys rise the one is a front, which half of the writes go to while it is
+ * there, and the other is not. */
+static void keys_that_rise_at_many_places_are_no_front(void **state)
+{
+    (void)state;
+    struct heat_counts *counts = counts_at("m");
+    struct heat_cell sums[2] = {0}, seen[2] = {0};
+    char key[32];
+    for (unsigned i = 0; i < 900; i++) {
+        snprintf(key, sizeof key, "%s#%08u", i % 3 == 0 ? "a" : "z", i);
+        request(counts, key, true);
+    }
+    for (unsigned i = 0; i < 100; i++) /* the front has moved on */
+        request(counts, "a#", true);
+    heat_counts_look(counts, seen);
+    assert_null(heat_counts_take(counts, sums, NULL));
+    assert_memory_equal(seen, sums, sizeof sums);
+    assert_int_equal(sums[0].numbers[HEAT_RISING], 0);
+    assert_int_equal(sums[0].numbers[HEAT_WRITES], 400);
+    assert_true(sums[1].numbers[HEAT_RISING] > 500);
+    heat_counts_destroy(counts);
+}
+
 /* --- threads --- */
 
 enum { THREADS = 4, REQUESTS = 1500 }; /* so few that each is counted */
@@ -219,6 +242,7 @@ int main(void)
         cmocka_unit_test(of_many_requests_few_are_counted_for_all),
         cmocka_unit_test(a_hot_key_is_the_favourite),
         cmocka_unit_test(keys_that_rise_are_told_from_others),
+        cmocka_unit_test(keys_that_rise_at_many_places_are_no_front),
         cmocka_unit_test(ranges_change_while_it_counts),
         cmocka_unit_test(who_counts_alone_finds_a_slot),
     };

@@ -217,6 +217,72 @@ static void keys_that_begin_with_a_time_are_named(void **state)
     assert_matrix(f, from_us, "1763799390", "");
 }
 
+/* --- one front, or many --- */
+
+enum { DEVICES = 40 };
+
+static void write_reading(struct cluster_fixture *f, unsigned device, unsigned tick)
+{
+    char row[64];
+    snprintf(row, sizeof row, "device%02u#17638%05u", device, tick);
+    set_cell(f, row, "21.5");
+}
+
+/* Each device adds `batch` readings in its turn, from `from` until each has `to`. */
+static void write_readings(struct cluster_fixture *f, unsigned from, unsigned to, unsigned batch)
+{
+    for (unsigned first = from; first < to; first += batch)
+        for (unsigned i = 0; i < DEVICES; i++)
+            for (unsigned tick = first; tick < first + batch; tick++)
+                write_reading(f, i * 7 % DEVICES, tick);
+}
+
+/* Keys rise behind each device's name, so that the load is spread; what only one of them writes is
+ * a front. */
+static void devices_that_each_go_on_are_no_frontier(void **state)
+{
+    struct cluster_fixture *f = *state;
+    write_readings(f, 0, 30, 1);
+    pass(f, MINUTE_US);
+    static const unsigned batches[] = {1, 3, 10, 30}; /* 30: each of them once in a window */
+    unsigned first = 30;
+    for (size_t i = 0; i < 4; i++) {
+        int64_t from_us = hands.now_us;
+        write_readings(f, first, first + 30, batches[i]);
+        first += 30;
+        assert_int_equal(signs_since(f, from_us).count, 0); /* of what goes on */
+        pass(f, MINUTE_US);
+        assert_int_equal(signs_since(f, from_us).count, 0);
+    }
+    int64_t from_us = hands.now_us;
+    for (unsigned tick = 200; tick < 1000; tick++) {
+        write_reading(f, 7, tick);
+        if (tick % 2 == 0)
+            write_reading(f, 9 + tick * 13 % 30, tick * 7 % 150); /* some other that is there */
+    }
+    pass(f, MINUTE_US);
+    struct signs signs = signs_since(f, from_us);
+    const struct heat_sign *sign = only_of(&signs, HEAT_SIGN_WRITE_FRONTIER);
+    assert_true(lies_in(sign->start, sign->end, "device07", "device08#17638001"));
+    assert_true(bytes_equal(sign->key, bytes_of("device07#1763800999")));
+}
+
+/* A new table, whose ranges are chosen while it is written: of devices, and in the order of keys.
+ */
+static void a_new_table_of_devices_has_no_frontier(void **state)
+{
+    struct cluster_fixture *f = *state;
+    int64_t from_us = hands.now_us;
+    for (unsigned tick = 0; tick < 80; tick++) {
+        write_readings(f, tick, tick + 1, 1);
+        if (tick % 10 == 9)
+            pass(f, MINUTE_US / 4);
+    }
+    assert_int_equal(signs_since(f, from_us).count, 0);
+    pass(f, MINUTE_US);
+    assert_int_equal(signs_since(f, from_us).count, 0);
+}
+
 static void the_hot_tablet_is_where_the_load_is(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -354,6 +420,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_load_in_the_order_of_keys_is_most_of_the_data, setup,
                                         teardown_windows),
         cmocka_unit_test_setup_teardown(keys_that_begin_with_a_time_are_named, setup,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(devices_that_each_go_on_are_no_frontier, setup,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(a_new_table_of_devices_has_no_frontier, setup,
                                         teardown_windows),
         cmocka_unit_test_setup_teardown(the_hot_tablet_is_where_the_load_is, setup_short_minute,
                                         teardown_windows),
