@@ -117,6 +117,7 @@ struct advice_index_use {
     int64_t used_us; /* when it answered a query last, since 1970; 0: never, since one looks */
     double rows;     /* of a sampled entity of the kind, on average */
     double bytes;    /* of their keys */
+    uint64_t stored; /* bytes that the index takes in all, about; 0: not known */
 };
 
 struct advice_database {

@@ -8,6 +8,7 @@ enum { MOST_USES = 200 };
 
 struct made_usage {
     struct advice_kind_usage kind;
+    struct advice_kind_usage other; /* without a name: there is none */
     struct advice_database_usage usage;
     struct advice_index_use uses[MOST_USES];
     size_t use_count;
@@ -28,8 +29,9 @@ static const struct advice_finding *expect(struct made_sample *sample, struct ma
                                        .index_uses = made->uses,
                                        .index_use_count = made->use_count,
                                        .uses_since_us = made->since_us};
-    database.usage.kinds = &made->kind;
-    database.usage.kind_count = 1;
+    const struct advice_kind_usage kinds[] = {made->kind, made->other};
+    database.usage.kinds = kinds;
+    database.usage.kind_count = made->other.kind == NULL ? 1 : 2;
     assert_ok(advice_find_in_database(&sample->seen, &database, sample->arena, &sample->advice));
     assert_int_equal(sample->advice.count, rule != NULL);
     if (rule == NULL)
@@ -207,6 +209,31 @@ static void indexes_unused_for_a_week(void **state)
     expect(*state, &made, NULL);
 }
 
+/* The costliest come first, and the kind that would save the most is told, with what all would. */
+static void what_unused_indexes_take(void **state)
+{
+    struct made_usage made = nothing;
+    set_uses(*state, &made, 9);
+    for (size_t i = 0; i < 9; i++)
+        made.uses[i].stored = (i + 1) << 20;
+    made.uses[0].used_us = SAMPLE_NOW_US;
+    made.uses[3].stored = 3 << 10;
+    const struct advice_finding *finding = expect(*state, &made, "index-unused");
+    expect_words(finding, ": p8 (9.0 MiB), p7 (8.0 MiB), p6 (7.0 MiB), p5 (6.0 MiB), p4 (5.0 MiB) "
+                          "and 3 more. They take about 40.0 MiB in all. Of the 9.0 rows");
+    made.uses[1].kind = made.uses[3].kind = made.other.kind = "Item";
+    made.other.commits = 1;
+    finding = expect(*state, &made, "index-unused");
+    expect_words(finding, "Of 7 indexes of the kind Order");
+    expect_words(finding, "in all; the 8 unused indexes of 2 kinds about 40.0 MiB.");
+    made.uses[1].stored = 50 << 20;
+    finding = expect(*state, &made, "index-unused");
+    expect_words(finding, "Of 2 indexes of the kind Item");
+    expect_words(finding, ": p1 (50.0 MiB), p3 (3.0 KiB). They take about 50.0 MiB in all; the");
+    made.other.commits = 0; /* nobody writes it */
+    expect_words(expect(*state, &made, "index-unused"), "They take about 38.0 MiB in all. Of");
+}
+
 /* Before a week is over there must be many, beside queries. */
 static void indexes_unused_so_far(void **state)
 {
@@ -257,6 +284,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_entity, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(groups_that_were_counted, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(indexes_unused_for_a_week, sample_setup, sample_teardown),
+        cmocka_unit_test_setup_teardown(what_unused_indexes_take, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(indexes_unused_so_far, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(calls_since_then, sample_setup, sample_teardown),
     };

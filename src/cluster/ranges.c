@@ -1,4 +1,6 @@
 /* Requests on ranges of a table's rows: DropRowRange, SampleRowKeys. */
+#include "cluster/ranges.h"
+
 #include "cluster/cluster_private.h"
 #include "row/row_key.h"
 #include "tablet/key_bounds.h"
@@ -180,6 +182,31 @@ status table_sample(struct table *table,
             offset += tablet_size(tablets[i]);
             go_on = visit(context, tablets[i]->end, offset);
         }
+        tablet_release(tablets[i]);
+    }
+    free(tablets);
+    return status_ok();
+}
+
+/* Of the tablet's rows those in the range. */
+static uint64_t size_within(const struct tablet *tablet, bytes from, bytes to)
+{
+    if (bytes_compare(from, tablet->start) < 0)
+        from = tablet->start;
+    if (to.size == 0 || (tablet->end.size > 0 && bytes_compare(tablet->end, to) < 0))
+        to = tablet->end;
+    bool is_empty = to.size > 0 && bytes_compare(from, to) >= 0;
+    return is_empty ? 0 : rows_size(tablet->keyspace, from, to);
+}
+
+status table_range_size(struct table *table, bytes from, bytes to, uint64_t *out)
+{
+    struct tablet **tablets;
+    size_t count;
+    *out = 0;
+    TRY(table_tablets(table, &tablets, &count));
+    for (size_t i = 0; i < count; i++) {
+        *out += size_within(tablets[i], from, to);
         tablet_release(tablets[i]);
     }
     free(tablets);

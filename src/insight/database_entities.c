@@ -211,7 +211,9 @@ static status take_kind(struct looking *l, const Ds__Key *key)
     if (kind->kind != NULL)
         return status_ok();
     kind->kind = arena_string(l->arena, ds_key_kind(key));
-    return kind->kind == NULL ? status_out_of_memory() : status_ok();
+    kind->name_space = arena_copy(l->arena, ds_key_namespace(key));
+    bool failed = kind->kind == NULL || kind->name_space.data == NULL;
+    return failed ? status_out_of_memory() : status_ok();
 }
 
 /* --- roots and their groups --- */

@@ -17,6 +17,7 @@ enum { DATABASE_KINDS_MOST = 100 };
 struct part {
     bytes prefix;
     bytes after;
+    bytes name_space; /* of a kind's index */
     const char *kind;
     const char *property; /* NULL: the kind's index, or its root entities */
     struct vector points; /* struct advice_point, of a property */

@@ -1,6 +1,7 @@
 /* What the server has counted of the calls of a database's clients, and which indexes have answered
  * queries, for the advisor. */
 #include "base/clock.h"
+#include "cluster/ranges.h"
 #include "datastore/database.h"
 #include "datastore/database_name.h"
 #include "datastore/transaction.h"
@@ -10,6 +11,7 @@
 #include "insight/database_look.h"
 #include "insight/database_text.h"
 #include "insight/methods.h"
+#include "row/row_key.h"
 
 /* `LEFT_KINDS`: of transactions that are open; those of further kinds are not told. */
 enum { LEFT_KINDS = 32 };
@@ -195,14 +197,28 @@ static struct advice_index_use *find_use(const struct indexing *indexing, const 
     return NULL;
 }
 
+/* What a part of an index takes: at least the keys that were sampled, for of few rows the store's
+ * estimate is none. */
+static status add_stored(const struct looking *l, bytes from, bytes to, uint64_t sampled,
+                         uint64_t *sum)
+{
+    uint64_t stored;
+    TRY(table_range_size(l->table, from, to, &stored));
+    *sum += stored > sampled ? stored : sampled;
+    return status_ok();
+}
+
 static status add_series(struct indexing *indexing, const struct part *part)
 {
+    uint64_t stored = 0;
     if (is_needed(indexing, part->kind, part->property))
         return status_ok();
+    TRY(add_stored(indexing->l, part->prefix, part->after, part->row_bytes, &stored));
     struct advice_index_use *use = find_use(indexing, part->kind, part->property);
     if (use != NULL) {
         use->rows += (double)part->row_count;
         use->bytes += (double)part->row_bytes;
+        use->stored += stored;
         return status_ok();
     }
     const struct advice_index_use made = {.kind = part->kind,
@@ -210,8 +226,28 @@ static status add_series(struct indexing *indexing, const struct part *part)
                                           .used_us =
                                               last_use(indexing->marks, part->kind, part->property),
                                           .rows = (double)part->row_count,
-                                          .bytes = (double)part->row_bytes};
+                                          .bytes = (double)part->row_bytes,
+                                          .stored = stored};
     return vector_add(&indexing->uses, indexing->l->arena, &made, sizeof made);
+}
+
+/* In the namespaces in which the kind was come upon. */
+static status add_stored_composite(struct looking *l, const struct ds_index *index, uint64_t *sum)
+{
+    const struct part *kinds = l->kinds.items;
+    for (size_t i = 0; i < l->kinds.count; i++) {
+        struct buffer prefix = {0};
+        bytes from, to;
+        if (strcmp(kinds[i].kind, index->kind) != 0)
+            continue;
+        ds_composite_prefix(&prefix, kinds[i].name_space, index->id, bytes_make(NULL, 0));
+        from = prefix.failed ? bytes_make(NULL, 0) : arena_copy(l->arena, buffer_bytes(&prefix));
+        buffer_free(&prefix);
+        if (from.data == NULL || !key_prefix_end(l->arena, from, &to))
+            return status_out_of_memory();
+        TRY(add_stored(l, from, to, 0, sum));
+    }
+    return status_ok();
 }
 
 static status add_composite(struct indexing *indexing, size_t at)
@@ -224,6 +260,9 @@ static status add_composite(struct indexing *indexing, size_t at)
         .used_us = us_of(ds_index_marks_get(indexing->marks, ds_index_mark_composite(index->id))),
         .rows = (double)l->composite_rows[at].count,
         .bytes = (double)l->composite_rows[at].bytes};
+    TRY(add_stored_composite(l, index, &use.stored));
+    if (use.stored < l->composite_rows[at].bytes)
+        use.stored = l->composite_rows[at].bytes;
     TRY(database_composite_words(l, index, &use.name));
     return vector_add(&indexing->uses, l->arena, &use, sizeof use);
 }
