@@ -413,20 +413,67 @@ unsigned personal_kinds(const struct personal_counts *counts)
     return kinds;
 }
 
+static void append_hidden(bytes text, size_t *at, const struct part *part, enum personal kind,
+                          struct buffer *out)
+{
+    if (part->size == 0) {
+        buffer_append_byte(out, text.data[(*at)++]);
+        return;
+    }
+    buffer_append_bytes(out, bytes_of(personal_mark(kind)));
+    *at += part->size;
+}
+
 /* Whether it passes a checksum or not: a number that somebody has mistyped is hidden, too. */
 void personal_hide(bytes text, unsigned kinds, struct buffer *out)
 {
     for (size_t at = 0; at < text.size;) {
         struct part part = {0};
-        enum personal kind;
-        for (kind = 0; kind < PERSONAL_KINDS && part.size == 0; kind++)
-            if ((kinds & 1U << kind) != 0)
-                part = finders[kind](text, at);
-        if (part.size == 0) {
-            buffer_append_byte(out, text.data[at++]);
-            continue;
+        enum personal kind = 0;
+        for (unsigned i = 0; i < PERSONAL_KINDS && part.size == 0; i++) {
+            kind = (enum personal)i;
+            if ((kinds & 1U << i) != 0)
+                part = finders[i](text, at);
         }
-        buffer_append_bytes(out, bytes_of(personal_mark(kind - 1)));
-        at += part.size;
+        append_hidden(text, &at, &part, kind, out);
+    }
+}
+
+/* What may be the beginning of one, as the ends of ranges and what was cut off have: "jo.smith@",
+ * "jo.smith@exam". What has a digit there is a version or a size more often. */
+static struct part begun_mail_at(bytes text, size_t at)
+{
+    size_t end = at;
+    if (!is_of_local_part(text.data[at]) || (at > 0 && is_of_local_part(text.data[at - 1])))
+        return (struct part){0};
+    while (end < text.size && is_of_local_part(text.data[end]))
+        end++;
+    if (end == text.size || text.data[end++] != '@')
+        return (struct part){0};
+    if (end < text.size && isdigit(text.data[end]))
+        return (struct part){0};
+    while (end < text.size && (isalnum(text.data[end]) || text.data[end] == '-'))
+        end++;
+    return (struct part){at, end - at, true};
+}
+
+static struct part certain_at(bytes text, size_t at, enum personal *kind)
+{
+    for (unsigned i = 0; i < PERSONAL_NAME; i++) {
+        struct part part = finders[i](text, at);
+        *kind = (enum personal)i;
+        if (part.is_valid)
+            return part;
+    }
+    *kind = PERSONAL_MAIL;
+    return begun_mail_at(text, at);
+}
+
+void personal_hide_certain(bytes text, struct buffer *out)
+{
+    for (size_t at = 0; at < text.size;) {
+        enum personal kind;
+        struct part part = certain_at(text, at, &kind);
+        append_hidden(text, &at, &part, kind, out);
     }
 }

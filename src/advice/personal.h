@@ -38,6 +38,11 @@ unsigned personal_kinds(const struct personal_counts *counts);
 /* Appends the text with marks in place of what is of these kinds. */
 void personal_hide(bytes text, unsigned kinds, struct buffer *out);
 
+/* The same without others to compare the text with, for logs: of all kinds but names, and of what
+ * has a checksum only what passes it. The beginning of an address is hidden, too: keys are cut off
+ * there. */
+void personal_hide_certain(bytes text, struct buffer *out);
+
 /* Whether a name that may have neither "@" nor "+", such as a family's, is made of a person's name
  * or of an e-mail address. */
 bool personal_is_name(bytes text);

@@ -6,6 +6,7 @@
  * there since. */
 #include "cluster/damage_private.h"
 
+#include "advice/personal.h"
 #include "base/check.h"
 #include "base/condition.h"
 #include "cluster/refill.h"
@@ -96,6 +97,17 @@ static void describe(const struct shard *shard, const struct damage_record *reco
     buffer_free(&table);
 }
 
+/* For the log and for health, which more people read than the table. */
+static void describe_hidden(const struct shard *shard, const struct damage_record *record,
+                            struct buffer *out)
+{
+    struct buffer words = {0};
+    describe(shard, record, &words);
+    personal_hide_certain(buffer_bytes(&words), out);
+    out->failed |= words.failed;
+    buffer_free(&words);
+}
+
 static const char *text_of(const struct buffer *words)
 {
     return words->failed ? "keys are out of service: a table file is damaged"
@@ -113,7 +125,7 @@ void damages_show(const struct damages *damages)
         return;
     }
     struct buffer words = {0};
-    describe(damages->shard, &damages->first->record, &words);
+    describe_hidden(damages->shard, &damages->first->record, &words);
     if (damages->count == 1)
         condition_enter(condition, REASON_damaged_range, "%s", text_of(&words));
     else
@@ -188,11 +200,13 @@ static void close_in_store(const struct damages *damages, const struct damage *d
 void damage_close(const struct damages *damages, const struct damage *damage,
                   struct keyspace *keyspace)
 {
-    struct buffer words = {0};
+    struct buffer words = {0}, shown = {0};
     describe(damages->shard, &damage->record, &words);
     close_in_store(damages, damage, keyspace, text_of(&words));
+    describe_hidden(damages->shard, &damage->record, &shown);
     log_error(damages->cluster->options.log, "rows are out of service",
-              LOG_STR("why", text_of(&words)));
+              LOG_STR("why", text_of(&shown)));
+    buffer_free(&shown);
     buffer_free(&words);
 }
 

@@ -1,6 +1,7 @@
 /* See reshape.h. */
 #include "cluster/reshape.h"
 
+#include "advice/personal.h"
 #include "base/check.h"
 #include "cluster/cluster_private.h"
 
@@ -94,6 +95,16 @@ static status split(struct table *table, struct tablet *tablet, bytes at)
     return s;
 }
 
+/* The log has fewer secrets to keep than the table. */
+static void log_shape(const struct table *table, const char *message, bytes at)
+{
+    struct buffer shown = {0};
+    personal_hide_certain(at, &shown);
+    log_info(table->cluster->options.log, message, LOG_STR("table", table->name),
+             LOG_BYTES("at", buffer_bytes(&shown)));
+    buffer_free(&shown);
+}
+
 status reshape_split(struct table *table, struct tablet *tablet, bytes at)
 {
     struct cluster *cluster = table->cluster;
@@ -103,8 +114,7 @@ status reshape_split(struct table *table, struct tablet *tablet, bytes at)
     pthread_mutex_unlock(&cluster->admin);
     if (status_is_ok(s)) {
         metrics_add(cluster->options.metrics, METRIC_tablet_splits_total, 1);
-        log_info(cluster->options.log, "tablet split", LOG_STR("table", table->name),
-                 LOG_BYTES("at", at));
+        log_shape(table, "tablet split", at);
     }
     return s;
 }
@@ -140,8 +150,7 @@ status reshape_merge(struct table *table, struct tablet *left, struct tablet *ri
     pthread_mutex_unlock(&cluster->admin);
     if (status_is_ok(s)) {
         metrics_add(cluster->options.metrics, METRIC_tablet_merges_total, 1);
-        log_info(cluster->options.log, "tablets merged", LOG_STR("table", table->name),
-                 LOG_BYTES("at", right->start));
+        log_shape(table, "tablets merged", right->start);
     }
     return s;
 }

@@ -1,11 +1,15 @@
 /* See slow_log.h.
  *
+ * Whom a request asks for stands in its plan: the list has that whole, for whoever may read it, and
+ * the line of the log without what tells who somebody is (advice/personal.h).
+ *
  * Invariants
  *  1. `latest` is a ring of the last LATEST requests. What leaves it goes to `slowest`, if there is
  *     room, or somebody of more than SLOWEST_SECONDS ago or faster than it: so none is in both.
  *  2. The lists are the lock's; a request never changes once it is in one. */
 #include "insight/slow_log.h"
 
+#include "advice/personal.h"
 #include "base/limits.h"
 #include "insight/slow_plan.h"
 #include "insight/trace_context.h"
@@ -186,21 +190,22 @@ static struct slow_request *make_request(const struct slow_log *slow,
 
 /* The plan on one line, as much as a log line has room for: a byte that must be escaped takes six.
  */
-static bytes one_line(const char *plan, struct buffer *out)
+static bytes one_line(bytes plan, struct buffer *out)
 {
     enum { ROOM = 2400, PLAIN = 1, ESCAPED = 6 };
     size_t room = ROOM;
-    for (const char *c = plan; *c != '\0'; c++) {
-        bool is_plain = *c >= ' ' && *c <= '~' && *c != '"' && *c != '\\';
+    for (size_t at = 0; at < plan.size; at++) {
+        uint8_t c = plan.data[at];
+        bool is_plain = c >= ' ' && c <= '~' && c != '"' && c != '\\';
         size_t cost = is_plain ? PLAIN : ESCAPED;
         if (cost > room) {
             buffer_append(out, "...", 3);
             break;
         }
         room -= cost;
-        if (*c != '\n')
-            buffer_append_byte(out, (uint8_t)*c);
-        else if (c[1] != '\0')
+        if (c != '\n')
+            buffer_append_byte(out, c);
+        else if (at + 1 < plan.size)
             buffer_append(out, "; ", 2);
     }
     return buffer_bytes(out);
@@ -209,7 +214,8 @@ static bytes one_line(const char *plan, struct buffer *out)
 static void write_line(const struct slow_log *slow, const struct slow_request *request,
                        int64_t untold)
 {
-    struct buffer plan = {0};
+    struct buffer plan = {0}, shown = {0};
+    personal_hide_certain(bytes_of(request->plan), &shown);
     log_warn(slow->options.log, "slow request", LOG_STR("method", request->method),
              LOG_STR("resource", request->resource), LOG_STR("app_profile", request->app_profile),
              LOG_STR("principal", request->principal), LOG_STR("trace", request->trace_id),
@@ -217,7 +223,8 @@ static void write_line(const struct slow_log *slow, const struct slow_request *r
              LOG_STR("status", status_code_name(request->code)), LOG_INT("rows", request->items),
              LOG_INT("rows_seen", request->seen), LOG_INT("request_bytes", request->request_bytes),
              LOG_INT("answer_bytes", request->answer_bytes), LOG_INT("untold", untold),
-             LOG_BYTES("plan", one_line(request->plan, &plan)));
+             LOG_BYTES("plan", one_line(buffer_bytes(&shown), &plan)));
+    buffer_free(&shown);
     buffer_free(&plan);
 }
 

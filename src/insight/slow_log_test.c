@@ -13,6 +13,7 @@ enum { THRESHOLD_US = 1000, SECOND_US = 1000000 };
 
 struct grpc_call {
     const char *traceparent; /* NULL: none */
+    const char *key;         /* of the plan; NULL: none */
 };
 
 static struct {
@@ -47,7 +48,10 @@ void slow_plan_make(const struct grpc_call_record *record, struct arena *arena,
     (void)arena;
     out->resource = bytes_of("tables/\n");
     out->app_profile = "profile";
-    buffer_append_format(&out->words, "%s\nsecond \"line\"\n", record->method->name);
+    if (f.call.key == NULL)
+        buffer_append_format(&out->words, "%s\nsecond \"line\"\n", record->method->name);
+    else
+        buffer_append_format(&out->words, "1 key: \"%s\"\n", f.call.key);
 }
 
 void access_append_principal(struct access *access, struct grpc_call *call,
@@ -69,7 +73,7 @@ static int set_up(void **state)
     f.lines = tmpfile();
     assert_non_null(f.lines);
     f.log = (struct log){.fd = fileno(f.lines), .level = LOG_INFO, .clock = &f.clock};
-    f.call.traceparent = NULL;
+    f.call = (struct grpc_call){.traceparent = NULL};
     assert_ok(metrics_create(&f.metrics));
     const struct slow_log_options options = {
         .threshold_us = THRESHOLD_US, .log = &f.log, .clock = &f.clock, .metrics = f.metrics};
@@ -197,6 +201,19 @@ static void test_the_line(void **state)
     assert_non_null(strstr(logged(), "plan=\"M; second \\\"line\\\"\"\n"));
 }
 
+/* The log has not what tells who somebody is; the list has, for which a permission is needed. */
+static void test_personal_data_is_not_in_the_line(void **state)
+{
+    const struct slow_request *kept[SLOW_REQUESTS_MOST];
+    (void)state;
+    f.call.key = "t7#jo.smith@example.com#2026";
+    add(2500);
+    assert_non_null(strstr(logged(), "plan=\"1 key: \\\"t7#<e-mail>#2026\\\"\""));
+    assert_null(strstr(logged(), "smith"));
+    assert_int_equal(list(kept), 1);
+    assert_non_null(strstr(kept[0]->plan, "jo.smith@example.com"));
+}
+
 static void test_so_many_a_second(void **state)
 {
     const struct slow_request *kept[SLOW_REQUESTS_MOST];
@@ -249,6 +266,7 @@ int main(void)
         TEST(test_which_are_slow),
         TEST(test_what_is_kept),
         TEST(test_the_line),
+        TEST(test_personal_data_is_not_in_the_line),
         TEST(test_so_many_a_second),
         TEST(test_the_latest_and_the_slowest),
         TEST(test_slow_ones_of_long_ago_are_forgotten),

@@ -138,6 +138,25 @@ def test_the_page_of_a_table_tells_muted_and_nothing(visit, host):
     assert first_findings(somebody).count() == 0
 
 
+def test_nobody_is_shown(visit, host, connect):
+    """On no page that says what the advisor found, where keys tell who somebody is."""
+    rpc = connect(host)
+    table = rpc.create_table("people", {"f": NEWEST})
+    rows = [
+        (b"2024-%02d-%02d#jo.%d@example.com" % (i % 12 + 1, i % 28 + 1, i * 7919 % 9973),
+         [set_cell("f", b"q", b"v")])
+        for i in range(300)
+    ]  # fmt: skip
+    assert set(rpc.mutate_rows(table, rows)) == {0}
+    somebody = visit(host, f"{INSTANCE}/t/people/advice")
+    assert look(somebody)["warning"] == 2
+    told = somebody.page.locator("main").inner_text()
+    assert "#<e-mail>" in told and "@" not in told and "jo." not in told
+    somebody = overview(visit, host, "people")
+    told = [each.inner_text() for each in first_findings(somebody).all()]
+    assert len(told) == 2 and "@" not in "".join(told)
+
+
 def test_too_little_is_not_nothing(visit, host, connect):
     rpc = connect(host)
     table = rpc.create_table("large", {"f": NEWEST})

@@ -1,0 +1,81 @@
+"""Of a table whose keys tell who somebody is nothing that is told shows that: no report in whatever
+form, no answer by REST, no line of the log. Who asks for values, and may read the table, sees them.
+(The console's pages are in test_console_advice.py.)"""
+
+import base64
+import json
+
+import pytest
+from google.cloud.bigtable_admin_v2 import types as admin_types
+from harness.patience import PATIENCE_SECONDS
+from harness.rest import Rest
+from harness.rpc import set_cell
+from harness.server import run_trestle
+
+INSTANCE = "projects/p/instances/i"
+NEWEST = admin_types.GcRule(max_num_versions=1)
+
+
+def key(number):
+    """Dated, so that another rule has something to say, too."""
+    day = f"2024-{number % 12 + 1:02}-{number % 28 + 1:02}"
+    return f"{day}#jo.{number * 7919 % 9973}@example{number}.com".encode()
+
+
+@pytest.fixture
+def people(fresh_server, connect):
+    """A server that finds every request slow, with a table of people."""
+    server = fresh_server("--slow-request", "1us")
+    rpc = connect(server.host)
+    table = rpc.create_table("people", {"f": NEWEST})
+    rows = [(key(i), [set_cell("f", b"q", b"v")]) for i in range(300)]
+    assert set(rpc.mutate_rows(table, rows)) == {0}
+    return server, rpc, table
+
+
+def report(server, *options):
+    done = run_trestle(
+        "advise", "people", "--endpoint", server.host, *options, timeout=PATIENCE_SECONDS
+    )
+    assert done.returncode == 1, done.stderr
+    is_json = "json" in options or "sarif" in options
+    return json.dumps(json.loads(done.stdout)) if is_json else done.stdout
+
+
+@pytest.mark.parametrize("by", ["client", "server"])
+def test_nobody_is_shown(people, by):
+    server, _, _ = people
+    for form in "text", "json", "sarif":
+        hidden = report(server, "--by", by, "--format", form)
+        assert "<e-mail>" in hidden
+        assert "@" not in hidden and "jo." not in hidden
+        assert "@example" in report(server, "--by", by, "--format", form, "--show-values")
+
+
+def test_nobody_is_shown_over_rest(people):
+    server, _, _ = people
+
+    def ask(more):
+        path = f"/v1/{INSTANCE}:advise?tables=people{more}"
+        findings = Rest(server.host).call("GET", path)["tables"][0]["findings"]
+        keys = [base64.b64decode(each) for found in findings for each in found["keys"]]
+        return json.dumps(findings), b" ".join(keys)
+
+    words, keys = ask("")
+    assert "@" not in words and b"@" not in keys and b"<e-mail>" in keys
+    _, keys = ask("&show_values=true")
+    assert b"@example" in keys
+
+
+def test_nobody_is_in_the_log(people):
+    """Nor in lines about requests for single rows and for ranges; the list of slow requests, which
+    takes a permission, has them."""
+    server, rpc, table = people
+    rpc.read(table, rows={"row_keys": [key(7)]})
+    rpc.read(table, rows={"row_ranges": [{"start_key_closed": key(7), "end_key_open": key(9)}]})
+    rpc.mutate(table, key(8), set_cell("f", b"q", b"w"))
+    listed = json.dumps(Rest(server.host).call("GET", "/v1/servers/self/slowRequests"))
+    assert "@example7.com" in listed
+    log = server.stderr()
+    assert log.count("<e-mail>") > 3
+    assert "@" not in log and "jo." not in log
