@@ -199,18 +199,24 @@ static status look_at_subject(struct advising *advising, const struct advise_sub
     return s;
 }
 
-/* In words for whoever waits, and pays for what is read. */
+/* In words for whoever waits, and pays for what is read. A reading that has begun goes on to its
+ * end, so what is read in all may be a little more. */
 static void say_what_is_read(const struct advise_options *options, struct client_session *session,
                              size_t subjects)
 {
     const double mib = 1 << 20;
     uint64_t rows = options->places * options->rows;
-    fprintf(stderr, "trestle advise: reads %llu rows and %.1f MiB at most of ",
-            (unsigned long long)rows, (double)options->max_bytes / mib);
-    if (options->all)
-        fprintf(stderr, "each of %zu tables and databases", subjects);
+    fprintf(stderr, "trestle advise: reads ");
+    if (options->database != NULL)
+        fprintf(stderr, "some thousand entities of %s, and the first rows of each index",
+                options->database);
+    else if (options->all)
+        fprintf(stderr, "%llu rows at most of each of %zu tables and databases",
+                (unsigned long long)rows, subjects);
     else
-        fprintf(stderr, "%s", options->table != NULL ? options->table : options->database);
+        fprintf(stderr, "%llu rows at most of %s", (unsigned long long)rows, options->table);
+    if (options->database == NULL)
+        fprintf(stderr, ", and no more after %.1f MiB,", (double)options->max_bytes / mib);
     fprintf(stderr, " at %s\n", client_session_address(session));
 }
 

@@ -37,7 +37,8 @@ def user(number):
 
 def says_what_it_reads(done, what, host):
     """All that stands on stderr."""
-    line = rf"trestle advise: reads \d+ rows and \d+\.\d MiB at most of {what} at {host}\n"
+    rows, size = r"\d+ rows at most", r"no more after \d+\.\d MiB,"
+    line = rf"trestle advise: reads {rows} of {what}, and {size} at {host}\n"
     return re.fullmatch(line, done.stderr)
 
 
