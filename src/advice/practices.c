@@ -17,6 +17,14 @@ const struct practice practices[] = {
 
 const size_t practice_count = sizeof practices / sizeof *practices;
 
+const struct trial trials[] = {
+#define TRIAL(what_, told_, tests_) {.what = what_, .told = told_, .tests = tests_},
+#include "advice/trials.def"
+#undef TRIAL
+};
+
+const size_t trial_count = sizeof trials / sizeof *trials;
+
 const struct advice_example advice_examples[] = {
 #define EXAMPLE(rule_, before_, after_) {.rule = rule_, .before = before_, .after = after_},
 #include "advice/examples.def"
@@ -99,6 +107,18 @@ static void append_practice(struct buffer *out, const struct practice *practice)
     append(out, " |\n");
 }
 
+static void append_trials(struct buffer *out)
+{
+    append(out, "\n## What was told wrongly once, or not\n\nMade from `src/advice/trials.def`: "
+                "tables and loads as somebody had them, and tests that have them since.\n\n"
+                "| what there was | what is told | tests |\n|---|---|---|\n");
+    for (size_t i = 0; i < trial_count; i++) {
+        buffer_append_format(out, "| %s | %s | ", trials[i].what, trials[i].told);
+        append_words(out, trials[i].tests, false);
+        append(out, " |\n");
+    }
+}
+
 static size_t count_seen(void)
 {
     size_t count = 0;
@@ -124,4 +144,5 @@ void advice_write_practices_markdown(struct buffer *out)
             if (practices[i].page == page)
                 append_practice(out, &practices[i]);
     }
+    append_trials(out);
 }

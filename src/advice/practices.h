@@ -36,6 +36,16 @@ const char *practice_page_name(enum practice_page page);
 /* Whether the practice names the rule. */
 bool practice_names(const struct practice *practice, const char *rule);
 
+/* What the advisor was wrong about once: trials.def. */
+struct trial {
+    const char *what;
+    const char *told;
+    const char *tests; /* as a practice's */
+};
+
+extern const struct trial trials[];
+extern const size_t trial_count;
+
 struct advice_example {
     const char *rule;
     const char *before;

@@ -1,5 +1,5 @@
-/* That practices, rules and examples know of one another. Which tests there are, tools/check.py
- * looks up in the page that is made of them. */
+/* That practices, rules and examples know of one another. Whether the tests are there that they
+ * name, tests/e2e/test_advise.py looks up in the page that is made of them. */
 #include "advice/practices.h"
 
 #include "base/testing.h"
@@ -42,6 +42,13 @@ static void what_is_seen_has_a_test(void **state)
         if (practice->seen == PRACTICE_UNSEEN || practice->seen == PRACTICE_REFUSED)
             assert_string_equal(practice->rules, "");
     }
+}
+
+static void each_trial_has_a_test(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < trial_count; i++)
+        assert_true(trials[i].told[0] != '\0' && trials[i].tests[0] != '\0');
 }
 
 static void rules_that_are_named_are_there(void **state)
@@ -97,6 +104,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(there_are_the_practices_of_both_pages),
         cmocka_unit_test(what_is_seen_has_a_test),
+        cmocka_unit_test(each_trial_has_a_test),
         cmocka_unit_test(rules_that_are_named_are_there),
         cmocka_unit_test(names_are_whole_words),
         cmocka_unit_test(rules_have_an_example_and_a_practice),

@@ -2,6 +2,7 @@
 #include "cluster/heat_allot.h"
 
 #include "base/testing_clock.h"
+#include "cluster/heat_signs.h"
 #include "cluster/testing.h"
 
 static struct turned_clock hands = {.clock = TURNED_CLOCK};
@@ -146,6 +147,46 @@ static void a_busy_table_makes_room_for_others_as_busy(void **state)
     assert_true(ranges_in_all(all) <= HEAT_MOST_IN_ALL);
 }
 
+/* Tables that were asked for within the hour had all ranges, and a new one had one: whatever was
+ * hot in it was not seen for as long. */
+static void a_hot_prefix_among_many_tables(void **state)
+{
+    enum { OTHERS = 150, FILLED = 2500, LOAD = 4000, HOT = 50 };
+    struct fixture *all = *state;
+    struct cluster_fixture other = *all->f;
+    struct heat_sign *signs;
+    size_t count, hot = 0;
+    char key[16];
+    ask_for_all(all);
+    for (unsigned i = 0; i < OTHERS; i++) {
+        other.table = make_table(all->f, TABLES + i);
+        for (unsigned j = 0; j < 3; j++) {
+            snprintf(key, sizeof key, "%u", j);
+            set_cell(&other, key, "v");
+        }
+        table_release(other.table);
+    }
+    pass(all, 60);
+    other.table = make_table(all->f, TABLES + OTHERS);
+    for (unsigned i = 0; i < FILLED; i++) {
+        snprintf(key, sizeof key, "%05u", i * 1201 % FILLED);
+        set_cell(&other, key, "v");
+    }
+    pass(all, 60);
+    int64_t from_us = hands.now_us;
+    for (unsigned i = 0; i < LOAD; i++) {
+        snprintf(key, sizeof key, "%05u", i % 9 == 0 ? i * 1201 % FILLED : 700 + i * 7 % HOT);
+        set_cell(&other, key, "w");
+    }
+    pass(all, 60);
+    assert_ok(heat_signs_read(other.table, from_us, hands.now_us, all->f->arena, &signs, &count));
+    for (size_t i = 0; i < count; i++)
+        hot += signs[i].kind == HEAT_SIGN_HOT_WRITES && signs[i].part <= 0.1 &&
+               bytes_compare(signs[i].start, bytes_of("00650")) > 0;
+    assert_int_equal(hot, 1);
+    table_release(other.table);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -154,6 +195,7 @@ int main(void)
         TEST(idle_tables_give_theirs_up_to_a_busy_one),
         TEST(idle_tables_keep_theirs_while_nobody_lacks_any),
         TEST(a_busy_table_makes_room_for_others_as_busy),
+        TEST(a_hot_prefix_among_many_tables),
     };
     return cmocka_run_group_tests_name("cluster_heat_allot", tests, NULL, NULL);
 }

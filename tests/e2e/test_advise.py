@@ -671,6 +671,12 @@ def test_practices_are_listed():
     assert page == (ROOT / "docs/reference/practices.md").read_text()
     rows = [line.split(" | ") for line in page.splitlines() if re.match(r"\| [BD]\d", line)]
     assert len(rows) == 44 and all(len(row) == 7 for row in rows)
+    tests = re.findall(r"`([\w/]+\.(?:c|py)):(\w+)`", page)
+    assert len(tests) > 100
+    for path, name in tests:
+        is_python = path.endswith(".py")
+        text = (ROOT / ("tests" if is_python else "src") / path).read_text()
+        assert (f"def {name}(" if is_python else f"static void {name}(void **state)") in text
 
 
 @pytest.mark.parametrize("arguments", [
