@@ -303,33 +303,6 @@ class block_watch final : public rocksdb::Statistics {
     uint64_t getAndResetTickerCount(uint32_t) override { return 0; }
 };
 
-/* The beginning of a log that is broken behind that. */
-class cut_file final : public rocksdb::FSSequentialFileOwnerWrapper {
-  public:
-    cut_file(std::unique_ptr<rocksdb::FSSequentialFile> file, uint64_t length)
-        : FSSequentialFileOwnerWrapper(std::move(file)), left(length)
-    {
-    }
-
-    IOStatus Read(size_t size, const IOOptions &options, rocksdb::Slice *out, char *scratch,
-                  IODebugContext *debug) override
-    {
-        IOStatus s = target()->Read(std::min<uint64_t>(size, left), options, out, scratch, debug);
-        left -= s.ok() ? out->size() : 0;
-        return s;
-    }
-
-    IOStatus Skip(uint64_t size) override
-    {
-        size = std::min(size, left);
-        left -= size;
-        return target()->Skip(size);
-    }
-
-  private:
-    uint64_t left;
-};
-
 class shared_directory final : public rocksdb::FSDirectory {
   public:
     /* `tracker` is NULL if there are no logs in it. */
@@ -429,9 +402,9 @@ class file_system final : public rocksdb::FileSystemWrapper {
         IOStatus s = target()->NewSequentialFile(path, options, out, debug);
         if (!s.ok() || !is_in_store(path))
             return s;
-        uint64_t length = room->tracker->visible_length(path.substr(path.rfind('/') + 1));
-        if (length != UINT64_MAX)
-            *out = std::make_unique<cut_file>(std::move(*out), length);
+        const log_scan *scan = room->tracker->find_mended(path.substr(path.rfind('/') + 1));
+        if (scan != nullptr)
+            *out = mend_log(std::move(*out), *scan);
         return s;
     }
 

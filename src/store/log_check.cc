@@ -42,6 +42,22 @@ static void say_torn(std::string *words, const log_scan &scan)
         (number)scan.commits_behind);
 }
 
+/* What cannot be read. Further ones are counted. */
+static void say_gaps(std::string *words, const log_scan &scan)
+{
+    enum : size_t { MOST = 4 };
+    for (size_t i = 0; i < scan.gaps.size() && i < MOST; i++) {
+        const log_gap &gap = scan.gaps[i];
+        std::string changes =
+            std::to_string(gap.changes) + (gap.changes == 1 ? " change" : " changes");
+        words->append(i == 0 ? "; not to be read: " : ", ");
+        words->append("bytes " + std::to_string(gap.from) + " to " + std::to_string(gap.to - 1) +
+                      (gap.changes == 0 ? "" : ", " + changes));
+    }
+    if (scan.gaps.size() > MOST)
+        words->append(" and " + std::to_string(scan.gaps.size() - MOST) + " places more");
+}
+
 static void say_lost(std::string *words, const log_scan &scan, const synced_log &recorded)
 {
     std::string name = log_name(scan.number);
@@ -54,6 +70,7 @@ static void say_lost(std::string *words, const log_scan &scan, const synced_log 
             "whole commits are behind the damage",
             name.c_str(), (number)scan.damage, (number)recorded.length,
             (number)scan.commits_behind);
+    say_gaps(words, scan);
 }
 
 static void say_proven(std::string *words, const log_scan &scan)
@@ -62,6 +79,7 @@ static void say_proven(std::string *words, const log_scan &scan)
         "write-ahead log %s is damaged at byte %llu, before synced writes; %llu whole commits are "
         "behind the damage",
         log_name(scan.number).c_str(), (number)scan.damage, (number)scan.commits_behind);
+    say_gaps(words, scan);
 }
 
 static void say_twin(std::string *words, const log_scan &scan)
@@ -111,7 +129,7 @@ class judge {
         bool is_ended = entry != nullptr && entry->is_ended;
         bool is_lost = scan.twin != 0 || scan.end < length || (scan.is_proven && !is_ended);
         if (scan.end < scan.size)
-            findings->broken.push_back({scan.number, scan.end, true});
+            findings->broken.push_back(scan);
         if (scan.twin != 0)
             tell_twin(scan);
         else if (scan.end < length)
@@ -219,10 +237,9 @@ status judge_logs(rocksdb::FileSystem *files, const std::string &directory,
                   const synced_record &recorded, log_findings *out)
 {
     std::vector<log_scan> scans;
-    rocksdb::IOStatus s = scan_logs(files, directory, &scans);
+    rocksdb::IOStatus s = scan_logs(files, directory, recorded, &scans);
     if (!s.ok())
         return status_from(s);
-    find_twins(recorded, &scans);
     judge judge(out, &recorded);
     for (const synced_log &entry : recorded.logs)
         if (!is_there(scans, entry.number))

@@ -35,12 +35,21 @@
 
 /* --- log_scan.cc: what a log has --- */
 
+/* Bytes of which nothing can be read, from the end of one whole commit to the beginning of the
+ * next, or to the end. */
+struct log_gap {
+    uint64_t from;
+    uint64_t to;
+    uint64_t changes; /* that were there, by the number of the next commit; 0: not known */
+};
+
 struct log_scan {
     uint64_t number = 0;
     uint64_t size = 0;           /* bytes of the file */
     uint64_t end = 0;            /* of the last commit before anything broken */
     uint64_t damage = 0;         /* where the first broken piece is, if there is one */
-    uint64_t commits_behind = 0; /* whole commits behind it */
+    uint64_t commits_behind = 0; /* whole commits behind it, within the two bounds below */
+    std::vector<log_gap> gaps;   /* the same */
     bool is_damaged = false;     /* there is a broken piece */
     /* A power cut cannot have broken it: behind it there are a whole synced commit and the
      * beginning of another. */
@@ -52,20 +61,41 @@ struct log_scan {
      * are none. */
     uint64_t first = 0;
     uint64_t next = 0;
+    uint64_t first_whole = 0; /* the first of any commit that is whole */
+
+    /* Of what is behind a broken piece that alone counts which ends at this byte at the latest, and
+     * whose sequence numbers are all less than this: the rest was dropped by a former start, and
+     * the numbers were given again. */
+    uint64_t most = UINT64_MAX;
+    uint64_t below = UINT64_MAX;
+
     /* The commit at `end`, which is whole, has a sequence number that this log had before. What
      * comes from there on counts as damaged. 0: none has. */
     uint64_t twin = 0;
 };
 
-/* Of the directory's logs, by rising number. */
-rocksdb::IOStatus scan_logs(rocksdb::FileSystem *files, const std::string &directory,
-                            std::vector<log_scan> *out);
+struct synced_record;
 
-/* Gets the records before anything broken, which are batches. */
+/* Of the directory's logs, by rising number, with `most`, `below` and `twin`. */
+rocksdb::IOStatus scan_logs(rocksdb::FileSystem *files, const std::string &directory,
+                            const synced_record &recorded, std::vector<log_scan> *out);
+
+/* Gets the records, which are batches, also those behind something broken. */
 using log_visitor = std::function<void(const std::string &record)>;
 
+/* `out` has number and bounds. */
 rocksdb::IOStatus scan_log(rocksdb::FileSystem *files, const std::string &path, log_scan *out,
                            const log_visitor &visit = nullptr);
+
+/* What of a log is known, without what was found in it: for who looks at it once more. */
+log_scan bounds_of(const log_scan &scan);
+
+/* --- log_mend.cc --- */
+
+/* The log as RocksDB gets to see it of which that was found: all its whole commits within the
+ * bounds, one after the other, as if they alone had been written. */
+std::unique_ptr<rocksdb::FSSequentialFile> mend_log(std::unique_ptr<rocksdb::FSSequentialFile> log,
+                                                    const log_scan &scan);
 
 std::string log_name(uint64_t number);                          /* 000011.log */
 bool parse_log_name(const std::string &name, uint64_t *number); /* false: not a log's */
@@ -208,9 +238,9 @@ class log_tracker {
     /* What would be recorded now. */
     synced_record present() { return gather(); }
     void know(const synced_record &record);
-    /* RocksDB gets to see so much of that log. Before it opens them. */
-    void cut(uint64_t number, uint64_t length) { cuts[number] = length; }
-    uint64_t visible_length(const std::string &name) const; /* UINT64_MAX: all of it */
+    /* RocksDB gets to see of that log what is whole. Before it opens them. */
+    void mend(const log_scan &scan) { mended.emplace(scan.number, scan); }
+    const log_scan *find_mended(const std::string &name) const; /* NULL: it sees the log itself */
     /* From now on what changes is recorded; what is known already, at once. */
     rocksdb::IOStatus start_recording();
     void start_thread();
@@ -271,7 +301,7 @@ class log_tracker {
     bool is_recording = false; /* under `writing` */
     std::atomic<bool> abandoned{false};
     std::atomic<bool> failed{false}; /* to record, the last time */
-    std::map<uint64_t, uint64_t> cuts;
+    std::map<uint64_t, log_scan> mended;
 
     std::mutex mutex; /* of those below; of what comes and goes */
     std::condition_variable changed;
@@ -293,16 +323,11 @@ class log_tracker {
 
 struct log_findings {
     enum store_log_verdict verdict = STORE_LOG_WHOLE;
-    std::string words;              /* if it is not whole */
-    bool has_loss = false;          /* something is missing, or may be */
-    synced_record record;           /* of the logs that are there, up to their ends */
-    std::vector<synced_log> broken; /* logs that are there, up to where they are whole */
+    std::string words;            /* if it is not whole */
+    bool has_loss = false;        /* something is missing, or may be */
+    synced_record record;         /* of the logs that are there, up to their ends */
+    std::vector<log_scan> broken; /* logs that are there */
 };
-
-/* In a database sequence numbers rise from commit to commit, over all logs. So a log that has some
- * again is none that RocksDB has left: each of those becomes one that is damaged from its first
- * byte on, with the number of the log that has them, too. Of two, the one that was not recorded. */
-void find_twins(const synced_record &recorded, std::vector<log_scan> *scans);
 
 /* Holds the logs against what was recorded of them, if the directory's format has such a record. */
 status check_logs(rocksdb::FileSystem *files, const std::string &directory, log_tracker *tracker,

@@ -423,7 +423,7 @@ static void a_start_that_fails_changes_nothing(void **state)
 
 /* --- salvage --- */
 
-static void a_salvage_brings_back_what_comes_before_the_damage(void **state)
+static void a_salvage_brings_back_all_but_what_is_damaged(void **state)
 {
     struct fixture *f = *state;
     char value[40001], key[8];
@@ -436,14 +436,15 @@ static void a_salvage_brings_back_what_comes_before_the_damage(void **state)
     stop(f);
     cut_power(f, 0);
     flip(newest_log(f), 100000, 1); /* in the third record */
-    expect_loss(f, "whole commits are behind the damage");
+    expect_loss(f, "; 7 whole commits are behind the damage; not to be read: bytes 80");
     f->of_copy.salvage = true;
     for (int read_only = 1; read_only >= 0; read_only--) {
         f->of_copy.read_only = read_only != 0;
         expect(f, STORE_LOG_LOST);
-        assert_value(of_copy(f), "k1", value);
-        assert_value(of_copy(f), "k2", NULL);
-        assert_value(of_copy(f), "k9", NULL);
+        for (int i = 0; i < 10; i++) {
+            snprintf(key, sizeof key, "k%d", i);
+            assert_value(of_copy(f), key, i == 2 ? NULL : value);
+        }
         if (read_only)
             close_copy(f);
     }
@@ -808,7 +809,7 @@ int main(void)
         TEST(what_cannot_be_recorded_stops_nobody),
         TEST(a_fenced_store_has_nothing_to_record),
         TEST(a_start_that_fails_changes_nothing),
-        TEST(a_salvage_brings_back_what_comes_before_the_damage),
+        TEST(a_salvage_brings_back_all_but_what_is_damaged),
         TEST(a_salvage_goes_on_without_a_log_that_is_gone),
         TEST(a_salvage_that_is_not_finished_is_begun_anew),
         TEST(a_salvage_goes_on_behind_a_damaged_log),

@@ -17,8 +17,7 @@
  * bytes) and how many entries it has (4), each of which has the next number. These rise, so a
  * commit that has former ones again was brought here by somebody else than RocksDB; which ends the
  * process with an assertion when it meets a key twice with one number. */
-#include "store/log_ends.h"
-#include "store/log_pieces.h"
+#include "store/log_scanner.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -41,12 +40,37 @@ uint32_t piece_sum(const char *type_and_payload, size_t size)
     return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }
 
+void record_writer::add(const std::string &record)
+{
+    size_t done = 0;
+    do {
+        if (left_in_block() < HEADER)
+            text.append(left_in_block(), '\0');
+        size_t size = std::min(record.size() - done, left_in_block() - HEADER);
+        bool is_first = done == 0, is_last = done + size == record.size();
+        piece_type type = is_first ? (is_last ? FULL : FIRST) : (is_last ? LAST : MIDDLE);
+        add_piece(type, record.data() + done, size);
+        done += size;
+    } while (done < record.size());
+}
+
+void record_writer::add_piece(piece_type type, const char *payload, size_t size)
+{
+    std::string summed(1, static_cast<char>(type));
+    summed.append(payload, size);
+    uint32_t sum = piece_sum(summed.data(), summed.size());
+    auto length = static_cast<uint16_t>(size);
+    text.append(reinterpret_cast<const char *>(&sum), sizeof sum);
+    text.append(reinterpret_cast<const char *>(&length), sizeof length);
+    text.append(summed);
+}
+
 /* A mark as it stands in the record: RocksDB's tag for log-only data, the size, the letter. */
 static const char SYNCED_TAIL[] = {3, 1, LOG_MARK_SYNCED};
 
 enum : size_t { COUNT_AT = 8, COMMIT_HEAD = 12 }; /* what is read of each */
 
-static uint64_t number_at(const std::string &head, size_t from, size_t to)
+static uint64_t number_at(const Slice &head, size_t from, size_t to)
 {
     uint64_t value = 0;
     while (to-- > from)
@@ -54,126 +78,180 @@ static uint64_t number_at(const std::string &head, size_t from, size_t to)
     return value;
 }
 
-namespace {
-
-class log_scanner {
-  public:
-    log_scanner(log_scan *found_, const log_visitor &visit_) : found(found_), visit(visit_) {}
-
-    /* Blocks in their order; all but the last are whole. */
-    void scan(const Slice &block)
-    {
-        size_t offset = 0;
-        while (block.size() - offset >= HEADER) {
-            size_t size = scan_piece(Slice(block.data() + offset, block.size() - offset), offset);
-            if (size == 0) {
-                note_damage(found->size + offset);
-                break;
-            }
-            offset += size;
-        }
-        /* What is less than a header is nothing, unless it ends the log. */
-        rest_is_broken = block.size() < BLOCK && offset < block.size();
-        found->size += block.size();
-    }
-
-    void finish()
-    {
-        if (!found->is_damaged && (rest_is_broken || in_record))
-            note_damage(found->end);
-    }
-
-  private:
-    /* The size of the piece, 0 if it is not whole. */
-    size_t scan_piece(const Slice &rest, size_t offset)
-    {
-        const uint8_t *header = reinterpret_cast<const uint8_t *>(rest.data());
-        size_t size = header[4] | (size_t)header[5] << 8;
-        uint8_t type = header[6];
-        if (type < FULL || type > LAST || HEADER + size > rest.size())
-            return 0;
-        uint32_t masked = header[0] | (uint32_t)header[1] << 8 | (uint32_t)header[2] << 16 |
-                          (uint32_t)header[3] << 24;
-        /* Type and payload lie side by side. */
-        if (masked != piece_sum(rest.data() + HEADER - 1, size + 1))
-            return 0;
-        note_piece((piece_type)type, Slice(rest.data() + HEADER, size), found->size + offset);
-        return HEADER + size;
-    }
-
-    void note_damage(uint64_t offset)
-    {
-        in_record = false;
-        if (!found->is_damaged)
-            found->damage = offset;
-        found->is_damaged = true;
-    }
-
-    void note_piece(piece_type type, const Slice &payload, uint64_t offset)
-    {
-        bool begins = type == FULL || type == FIRST;
-        if (begins == in_record && !found->is_damaged)
-            note_damage(found->end); /* a record without its end, or an end without its record */
-        found->is_proven |= begins && synced_since;
-        gather(begins, payload);
-        if (type == FULL || (type == LAST && in_record))
-            note_commit(payload, offset + HEADER + payload.size());
-        in_record = type == FIRST || (type == MIDDLE && in_record);
-    }
-
-    void gather(bool begins, const Slice &payload)
-    {
-        if (begins)
-            record.clear();
-        size_t rest = COMMIT_HEAD - std::min<size_t>(record.size(), COMMIT_HEAD);
-        record.append(payload.data(),
-                      visit != nullptr ? payload.size() : std::min(payload.size(), rest));
-    }
-
-    /* Whether it has no sequence numbers that the log had before. One without entries has none. */
-    bool note_sequence()
-    {
-        if (found->is_manifest || record.size() < COMMIT_HEAD)
-            return true;
-        uint64_t first = number_at(record, 0, COUNT_AT);
-        uint64_t count = number_at(record, COUNT_AT, COMMIT_HEAD);
-        if (count == 0)
-            return true;
-        if (first < found->next)
-            return false;
-        if (found->first == 0)
-            found->first = first;
-        found->next = first + count;
-        return true;
-    }
-
-    void note_commit(const Slice &last_payload, uint64_t end)
-    {
-        if (!found->is_damaged && !note_sequence()) {
-            found->twin = found->number;
-            note_damage(found->end);
-        }
-        if (visit != nullptr && !found->is_damaged)
-            visit(record);
-        bool is_synced = last_payload.ends_with(Slice(SYNCED_TAIL, sizeof SYNCED_TAIL));
-        if (found->is_damaged) {
-            found->commits_behind++;
-            synced_since |= is_synced;
+void log_scanner::scan(const Slice &block)
+{
+    size_t offset = 0;
+    while (block.size() - offset >= HEADER) {
+        piece here;
+        size_t size = 0;
+        if (read_piece(block, offset, &here)) {
+            note_piece(here, found->size + offset);
+            size = HEADER + here.payload.size();
         } else {
-            found->end = end;
-            found->ends_unsynced = !is_synced;
+            note_damage(found->size + offset);
+            size = step_over(block, offset);
         }
+        if (size == 0)
+            break;
+        offset += size;
     }
+    /* What is less than a header is nothing, unless it ends the log. */
+    rest_is_broken = block.size() < BLOCK && offset < block.size();
+    found->size += block.size();
+}
 
-    log_scan *const found;
-    const log_visitor &visit;
-    std::string record;        /* so far; its head, if nobody visits */
-    bool in_record = false;    /* pieces of a record whose FIRST was whole */
-    bool synced_since = false; /* since the damage: a whole record of a synced batch */
-    bool rest_is_broken = false;
-};
+void log_scanner::finish()
+{
+    if (rest_is_broken || in_record)
+        note_damage(found->end);
+    if (in_gap)
+        close_gap(std::min(found->size, std::max(found->most, taken_end)), 0);
+}
 
-} // namespace
+/* False: it is not whole. */
+bool log_scanner::read_piece(const Slice &block, size_t offset, piece *out)
+{
+    if (block.size() < offset + HEADER)
+        return false;
+    const uint8_t *header = reinterpret_cast<const uint8_t *>(block.data() + offset);
+    size_t size = header[4] | (size_t)header[5] << 8;
+    uint8_t type = header[6];
+    if (type < FULL || type > LAST || HEADER + size > block.size() - offset)
+        return false;
+    uint32_t masked = header[0] | (uint32_t)header[1] << 8 | (uint32_t)header[2] << 16 |
+                      (uint32_t)header[3] << 24;
+    /* Type and payload lie side by side. */
+    if (masked != piece_sum(block.data() + offset + HEADER - 1, size + 1))
+        return false;
+    *out = {static_cast<piece_type>(type), Slice(block.data() + offset + HEADER, size)};
+    return true;
+}
+
+/* How far it is from a broken piece to the next whole one of the block: its own size tells, if that
+ * is not what is broken; else it is looked for. 0: there is none, and the next block begins with
+ * one. */
+size_t log_scanner::step_over(const Slice &block, size_t offset) const
+{
+    const uint8_t *header = reinterpret_cast<const uint8_t *>(block.data() + offset);
+    size_t size = HEADER + (header[4] | (size_t)header[5] << 8);
+    piece next_one;
+    if (read_piece(block, offset + size, &next_one))
+        return size;
+    for (size = 1; offset + size + HEADER <= block.size(); size++)
+        if (may_come_next(block, offset + size))
+            return size;
+    return 0;
+}
+
+/* Whether a commit begins there, and no bytes of a value that look like one: its number is among
+ * the next that come, which nobody who writes values knows. */
+bool log_scanner::may_come_next(const Slice &block, size_t offset) const
+{
+    constexpr uint64_t near = 1 << 20;
+    piece here;
+    if (found->is_manifest || next == 0 || !read_piece(block, offset, &here) ||
+        (here.type != FULL && here.type != FIRST) || here.payload.size() < COMMIT_HEAD)
+        return false;
+    uint64_t number = number_at(here.payload, 0, COUNT_AT);
+    return number >= next && number - next < near;
+}
+
+void log_scanner::note_damage(uint64_t offset)
+{
+    in_record = false;
+    in_gap = true;
+    if (!found->is_damaged)
+        found->damage = offset;
+    found->is_damaged = true;
+}
+
+void log_scanner::note_piece(const piece &here, uint64_t offset)
+{
+    bool begins = here.type == FULL || here.type == FIRST;
+    if (begins == in_record && (in_record || !in_gap))
+        note_damage(found->end); /* a record without its end, or an end without its record */
+    found->is_proven |= begins && synced_since;
+    if (begins)
+        begun = offset;
+    gather(begins, here.payload);
+    if (here.type == FULL || (here.type == LAST && in_record))
+        note_commit(here.payload, offset + HEADER + here.payload.size());
+    in_record = here.type == FIRST || (here.type == MIDDLE && in_record);
+}
+
+void log_scanner::gather(bool begins, const Slice &payload)
+{
+    if (begins)
+        record.clear();
+    size_t rest = COMMIT_HEAD - std::min<size_t>(record.size(), COMMIT_HEAD);
+    record.append(payload.data(),
+                  visit != nullptr ? payload.size() : std::min(payload.size(), rest));
+}
+
+/* Whether it has no sequence numbers that the log had before. One without entries has none. */
+bool log_scanner::note_sequence()
+{
+    first = count = 0;
+    if (found->is_manifest || record.size() < COMMIT_HEAD)
+        return true;
+    count = number_at(record, COUNT_AT, COMMIT_HEAD);
+    if (count == 0)
+        return true;
+    first = number_at(record, 0, COUNT_AT);
+    return first >= next;
+}
+
+void log_scanner::note_commit(const Slice &last_payload, uint64_t end)
+{
+    bool rises = note_sequence();
+    bool is_synced = last_payload.ends_with(Slice(SYNCED_TAIL, sizeof SYNCED_TAIL));
+    if (!found->is_damaged && found->below == 0)
+        note_damage(0);
+    if (!found->is_damaged && !rises) {
+        found->twin = found->number;
+        note_damage(found->end);
+    }
+    if (found->is_damaged) {
+        synced_since |= is_synced;
+        if (rises && found->twin == 0 && end <= found->most && first + count <= found->below)
+            note_commit_behind(end);
+        return;
+    }
+    found->end = end;
+    found->ends_unsynced = !is_synced;
+    if (count > 0 && found->first == 0)
+        found->first = first;
+    if (count > 0)
+        found->next = first + count;
+    take(end);
+}
+
+void log_scanner::note_commit_behind(uint64_t end)
+{
+    if (in_gap)
+        close_gap(begun, first > next ? first - next : 0);
+    found->commits_behind++;
+    take(end);
+}
+
+void log_scanner::take(uint64_t end)
+{
+    if (count > 0) {
+        next = first + count;
+        if (found->first_whole == 0)
+            found->first_whole = first;
+    }
+    taken_end = end;
+    if (visit != nullptr)
+        visit(record);
+}
+
+void log_scanner::close_gap(uint64_t to, uint64_t changes)
+{
+    in_gap = false;
+    if (to > taken_end)
+        found->gaps.push_back({taken_end, to, next == 0 ? 0 : changes});
+}
 
 IOStatus scan_log(rocksdb::FileSystem *files, const std::string &path, log_scan *out,
                   const log_visitor &visit)
@@ -192,8 +270,26 @@ IOStatus scan_log(rocksdb::FileSystem *files, const std::string &path, log_scan 
     return s;
 }
 
-IOStatus scan_logs(rocksdb::FileSystem *files, const std::string &directory,
-                   std::vector<log_scan> *out)
+log_scan bounds_of(const log_scan &scan)
+{
+    log_scan bounds;
+    bounds.number = scan.number;
+    bounds.most = scan.most;
+    bounds.below = scan.twin != 0 && scan.end == 0 ? 0 : scan.below;
+    return bounds;
+}
+
+/* How far it counts: up to the end that a start found, of one that nobody has written to since. */
+static uint64_t recorded_most(const synced_record &recorded, uint64_t number)
+{
+    for (const synced_log &each : recorded.logs)
+        if (each.number == number && each.is_ended)
+            return each.length;
+    return UINT64_MAX;
+}
+
+static IOStatus scan_all(rocksdb::FileSystem *files, const std::string &directory,
+                         const synced_record &recorded, std::vector<log_scan> *out)
 {
     std::vector<std::string> names;
     IOStatus s = files->GetChildren(directory, IOOptions(), &names, nullptr);
@@ -201,6 +297,7 @@ IOStatus scan_logs(rocksdb::FileSystem *files, const std::string &directory,
         log_scan found;
         if (!s.ok() || !parse_log_name(name, &found.number))
             continue;
+        found.most = recorded_most(recorded, found.number);
         s = scan_log(files, directory + "/" + name, &found);
         out->push_back(found);
     }
@@ -229,7 +326,10 @@ static const log_scan *later_twin(const log_scan &scan, const synced_record &rec
     return nullptr;
 }
 
-void find_twins(const synced_record &recorded, std::vector<log_scan> *scans)
+/* In a database sequence numbers rise from commit to commit, over all logs. So a log that has some
+ * again is none that RocksDB has left: each of those becomes one that is damaged from its first
+ * byte on, with the number of the log that has them, too. Of two, the one that was not recorded. */
+static void find_twins(const synced_record &recorded, std::vector<log_scan> *scans)
 {
     const log_scan *before = nullptr;
     for (log_scan &scan : *scans) {
@@ -247,6 +347,35 @@ void find_twins(const synced_record &recorded, std::vector<log_scan> *scans)
         scan.end = 0;
         scan.damage = 0;
     }
+}
+
+/* Of what is behind something broken that may not count which a later log has, too. */
+static IOStatus bound(rocksdb::FileSystem *files, const std::string &directory,
+                      std::vector<log_scan> *scans)
+{
+    uint64_t below = UINT64_MAX;
+    IOStatus s;
+    for (auto scan = scans->rbegin(); s.ok() && scan != scans->rend(); ++scan) {
+        scan->below = below;
+        if (scan->is_damaged && scan->twin == 0 && below != UINT64_MAX) {
+            log_scan again = bounds_of(*scan);
+            s = scan_log(files, directory + "/" + log_name(scan->number), &again);
+            *scan = again;
+        }
+        if (scan->first_whole != 0 && (scan->twin == 0 || scan->end > 0))
+            below = std::min(below, scan->first_whole);
+    }
+    return s;
+}
+
+IOStatus scan_logs(rocksdb::FileSystem *files, const std::string &directory,
+                   const synced_record &recorded, std::vector<log_scan> *out)
+{
+    IOStatus s = scan_all(files, directory, recorded, out);
+    if (!s.ok())
+        return s;
+    find_twins(recorded, out);
+    return bound(files, directory, out);
 }
 
 std::string log_name(uint64_t number)

@@ -328,11 +328,11 @@ void log_tracker::names_synced(uint64_t begun)
     }
 }
 
-uint64_t log_tracker::visible_length(const std::string &name) const
+const log_scan *log_tracker::find_mended(const std::string &name) const
 {
     uint64_t number;
-    auto found = parse_log_name(name, &number) ? cuts.find(number) : cuts.end();
-    return found == cuts.end() ? UINT64_MAX : found->second;
+    auto found = parse_log_name(name, &number) ? mended.find(number) : mended.end();
+    return found == mended.end() ? nullptr : &found->second;
 }
 
 /* Whether it was known. */

@@ -215,12 +215,9 @@ static status read_logs(rocksdb::FileSystem *files, const std::string &directory
                         const synced_record &recorded, logged_begins *begins)
 {
     std::vector<log_scan> logs;
-    TRY(status_from(scan_logs(files, directory, &logs)));
-    find_twins(recorded, &logs);
+    TRY(status_from(scan_logs(files, directory, recorded, &logs)));
     for (const log_scan &log : logs) {
-        log_scan again;
-        if (log.end == 0)
-            continue;
+        log_scan again = bounds_of(log);
         TRY(status_from(
             scan_log(files, directory + "/" + log_name(log.number), &again,
                      [&](const std::string &record) { note_record(record, log.number, begins); })));

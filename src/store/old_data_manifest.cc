@@ -81,47 +81,6 @@ std::string table_edit(const found_family &family, const found_table &table)
     return e.text;
 }
 
-/* --- records --- */
-
-class record_writer {
-  public:
-    void add(const std::string &record)
-    {
-        Slice rest = record;
-        bool is_first = true;
-        do {
-            fill_block();
-            size_t room = BLOCK - text.size() % BLOCK - HEADER;
-            bool is_last = rest.size() <= room;
-            size_t size = is_last ? rest.size() : room;
-            add_piece(is_first ? (is_last ? FULL : FIRST) : (is_last ? LAST : MIDDLE),
-                      Slice(rest.data(), size));
-            rest.remove_prefix(size);
-            is_first = false;
-        } while (!rest.empty());
-    }
-
-    std::string text;
-
-  private:
-    void fill_block()
-    {
-        size_t left = BLOCK - text.size() % BLOCK;
-        if (left < HEADER)
-            text.append(left, '\0');
-    }
-
-    void add_piece(piece_type type, const Slice &payload)
-    {
-        std::string summed = static_cast<char>(type) + payload.ToString();
-        uint32_t sum = piece_sum(summed.data(), summed.size());
-        auto size = static_cast<uint16_t>(payload.size());
-        text.append(reinterpret_cast<const char *>(&sum), sizeof sum);
-        text.append(reinterpret_cast<const char *>(&size), sizeof size);
-        text.append(summed);
-    }
-};
-
 } // namespace
 
 IOStatus write_manifest(rocksdb::FileSystem *files, const std::string &directory, uint64_t number,

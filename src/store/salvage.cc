@@ -1,9 +1,9 @@
-/* A store that opens although its logs have lost something that had been synced: with all that is
- * whole up to the damage in each log that is there.
+/* A store that opens although its logs have lost something that had been synced: with every commit
+ * that is whole in a log that is there, also behind what is broken.
  *
  * RocksDB would stop at the first broken piece, drop the logs behind that, delete them, and not
  * open at all if a table has more than the logs before the damage. So it gets to see of each broken
- * log what is whole (log_tracker::cut), and meets no damage.
+ * log what is whole (log_mend.cc), and meets no damage.
  *
  * The logs stay as they are until store_accept_loss. What cannot be taken from them then stays,
  * under a second name. */
@@ -27,8 +27,8 @@ status begin_salvage(store *store, const log_findings &findings)
 {
     IOStatus s;
     store->is_salvaging = !store->read_only;
-    for (const synced_log &log : findings.broken) {
-        store->logs->cut(log.number, log.length);
+    for (const log_scan &log : findings.broken) {
+        store->logs->mend(log);
         if (store->is_salvaging && s.ok())
             s = keep(store, log.number);
     }
