@@ -237,6 +237,70 @@ static void tablets_that_do_not_fit_become_one(void **state)
     assert_scan(f, "", "", false, "a=1 n=2 z=3");
 }
 
+/* --- edits behind one that is lost --- */
+
+/* Flips a byte of that text where it comes first in the log that is not empty. */
+static void flip_in_log(struct cluster_fixture *f, const char *text)
+{
+    enum { MOST = 1 << 20 };
+    char pattern[128], *log = malloc(MOST);
+    glob_t found;
+    bool is_flipped = false;
+    assert_non_null(log);
+    snprintf(pattern, sizeof pattern, "%s/*.log", f->directory);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc && !is_flipped; i++) {
+        FILE *file = fopen(found.gl_pathv[i], "r+");
+        assert_non_null(file);
+        size_t size = fread(log, 1, MOST, file);
+        char *at = memmem(log, size, text, strlen(text));
+        is_flipped = at != NULL;
+        if (is_flipped) {
+            assert_int_equal(fseek(file, at - log, SEEK_SET), 0);
+            assert_int_equal(fputc(*at ^ 1, file), (unsigned char)(*at ^ 1));
+        }
+        assert_int_equal(fclose(file), 0);
+    }
+    assert_true(is_flipped);
+    globfree(&found);
+    free(log);
+}
+
+/* The table that it made is lost, and its rows are kept; a table that was made after it is there,
+ * with its rows, and so are all others. */
+static void edits_behind_a_lost_one_are_kept(void **state)
+{
+    static const char TABLE_LOST[] = "projects/p/instances/i/tables/lost";
+    struct cluster_fixture *f = *state;
+    set_cell(f, "before", "1");
+    table_release(f->table);
+    create(f, TABLE_LOST);
+    uint64_t lost = keyspace_id(keyspace_of(f->table));
+    set_cell(f, "row", "of the lost one");
+    table_release(f->table);
+    create(f, TABLE_U);
+    set_cell(f, "row", "2");
+    split_at(f, "z");
+    set_cell(f, "zz", "3");
+    stop(f);
+    flip_in_log(f, TABLE_LOST);
+    salvage(f);
+    assert_true(find_table(f, TABLE_U));
+    assert_int_equal(f->table->tablet_count, 2);
+    assert_scan(f, "", "", false, "row=2 zz=3");
+    table_release(f->table);
+    assert_false(find_table(f, TABLE_LOST));
+    assert_int_equal(f->cluster->unclaimed_count, 1);
+    assert_int_equal(f->cluster->unclaimed[0], lost);
+    assert_true(find_table(f, TEST_TABLE));
+    assert_scan(f, "", "", false, "before=1");
+    restart(f);
+    assert_true(find_table(f, TABLE_U));
+    assert_scan(f, "", "", false, "row=2 zz=3");
+    set_cell(f, "row", "new");
+    assert_scan(f, "", "", false, "row=new zz=3");
+}
+
 /* --- nothing lost --- */
 
 /* What a crash left behind goes, as ever; and nothing is told. */
@@ -263,6 +327,7 @@ int main(void)
         TEST(a_spare_keyspace_that_is_gone_is_forgotten),
         TEST(a_table_whose_deletion_was_lost_stays_deleted),
         TEST(tablets_that_do_not_fit_become_one),
+        TEST(edits_behind_a_lost_one_are_kept),
         TEST(without_a_loss_there_is_nothing_to_salvage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
