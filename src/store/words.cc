@@ -4,8 +4,8 @@
  *     IO error: No space left on device: While appending to file: /d/000004.log: No space left …
  *     Corruption: block checksum mismatch: stored = 1, computed = 2 … in /d/000014.sst offset 39345
  *
- * and differ a little from release to release. So each is looked through for pieces that are known,
- * and a text without any stays as it is. */
+ * and differ a little from release to release. So each is looked through for pieces that are known.
+ * Of a text without any, what it is about is in our words, and the rest as it came. */
 #include "store/internal.h"
 
 #include <cctype>
@@ -145,6 +145,44 @@ std::string damage(const std::string &text)
     return "the file " + file + " is damaged at byte " + text.substr(offset, end - offset);
 }
 
+/* By what it says of the code. */
+const phrase kinds[] = {
+    {"Corruption", "what is stored is damaged"},
+    {"IO error", "the disk has failed"},
+    {"Resource busy", "busy"},
+    {"Operation aborted", "given up"},
+    {"Shutdown in progress", "it is being closed"},
+    {"Operation timed out", "out of time"},
+    {"Result incomplete", "not finished"},
+    {"Operation failed. Try again.", "to be tried again"},
+    {"Not implemented", "not to be had"},
+    {"Invalid argument", "called wrongly"},
+    {"NotFound", "not found"},
+};
+
+/* Of a failure within another one that is told twice; and what leads to nothing at the end. */
+std::string without_repetition(std::string detail)
+{
+    static const char AGAIN[] = "IO error: ";
+    for (size_t at; (at = detail.find(AGAIN)) != std::string::npos;)
+        detail.erase(at, sizeof AGAIN - 1);
+    while (!detail.empty() && strchr(": ", detail.back()) != nullptr)
+        detail.pop_back();
+    return detail;
+}
+
+std::string kind_in_words(const std::string &text)
+{
+    for (const phrase &kind : kinds) {
+        if (!begins(text, 0, kind.theirs))
+            continue;
+        std::string detail = without_repetition(text.substr(strlen(kind.theirs)));
+        detail.erase(0, detail.find_first_not_of(": "));
+        return detail.empty() ? kind.ours : std::string(kind.ours) + ": " + detail;
+    }
+    return without_repetition(text);
+}
+
 } // namespace
 
 std::string words_of(const std::string &text)
@@ -156,7 +194,7 @@ std::string words_of(const std::string &text)
 std::string words_of(const rocksdb::Status &s)
 {
     std::string words = words_of(s.ToString());
-    return words.empty() ? "store: " + s.ToString() : words;
+    return words.empty() ? "store: " + kind_in_words(s.ToString()) : words;
 }
 
 /* --- its log --- */
@@ -165,20 +203,48 @@ namespace {
 
 /* What stands in a line, and what that is. */
 const store_line lines[] = {
-    {"Stopping writes because", "the store lets nobody write until it has caught up"},
-    {"Stalling writes because", "the store slows writes down until it has caught up"},
-    {"background flush error", "a flush has failed, and is tried again"},
-    {"background compaction error", "a compaction has failed, and is tried again"},
-    {"Background IO error", "the disk has failed the store"},
-    {"non-existing column family", "RocksDB says"},
-    {"dropping", "what is behind this in a write-ahead log is not taken"},
-    /* No news. */
+    /* No news: before what such a line has besides. */
     {NO_OPTIONS_FILE, nullptr},
     {NO_REMOVAL, nullptr},
     {"without unique ID to verify", nullptr},
     /* A checkpoint keeps files while RocksDB lists them, which does the same. */
     {"File Deletions Disabled, but already disabled", nullptr},
     {"File Deletions Enable, but not really enabled", nullptr},
+    /* What it does. */
+    {"Stopping writes because", "the store lets nobody write until it has caught up"},
+    {"Stalling writes because", "the store slows writes down until it has caught up"},
+    {"background flush error", "a flush has failed, and is tried again"},
+    {"background compaction error", "a compaction has failed, and is tried again"},
+    {"Background IO error", "the disk has failed the store"},
+    {"ErrorHandler: Set", "the disk has failed the store"},
+    {"DB resume requested but", "the store cannot take writes again yet"},
+    {"Failed to resume DB", "the store cannot take writes again yet"},
+    {"Compaction error", "a compaction has failed"},
+    {"Level-0 commit table", "a flush has failed"},
+    {"DB::Open() failed", "the store cannot be opened"},
+    {"Creating column family", "a keyspace cannot be made"},
+    {"Dropping column family", "a keyspace cannot be dropped"},
+    {"DropColumnFamily failed", "a keyspace cannot be dropped"},
+    /* Of the log. */
+    {"dropping", "what is behind this in a write-ahead log is not taken"},
+    {"loss of synced WAL", "a write-ahead log cannot be read"},
+    {"from the dropped column family", "a write-ahead log has rows of a keyspace that is gone"},
+    {"Column family inconsistency", "a write-ahead log ends before what tables have"},
+    {"WAL Sync error", "the write-ahead log cannot be synced"},
+    {"Unable to Sync WAL", "the write-ahead log cannot be synced"},
+    {"WAL flush error", "the write-ahead log cannot be written"},
+    {"Failed to truncate log", "room of a write-ahead log cannot be given back"},
+    {" WAL file", "no write-ahead log can be begun"},
+    /* Of files. */
+    {"version edit to MANIFEST", "the list of tables cannot be written"},
+    {"Failed to delete manifest", "a former list of tables cannot be deleted"},
+    {"Unable to load table properties", "a table file cannot be read"},
+    {"Encountered error while reading data", "a table file cannot be read"},
+    {"Error when seeking to", "a table file cannot be read"},
+    {"Cannot find Properties block", "a table file cannot be read"},
+    {"Tried to delete a non-existing file", "a file that is to be deleted is gone already"},
+    {"] Failed to delete ", "a file that is not needed any more cannot be deleted"},
+    {"Failed to sync dir", "which files there are cannot be made durable"},
 };
 
 const phrase stalls[] = {

@@ -57,8 +57,20 @@ void what_is_not_known_stays(void **)
     assert_words("Corruption: something odd", "");
     assert_words("Invalid argument: While we are at it", "");
     assert_words("", "");
-    assert_string_equal(words_of(rocksdb::Status::Busy("a lock")).c_str(),
-                        "store: Resource busy: a lock");
+    assert_string_equal(words_of(rocksdb::Status::Busy("a lock")).c_str(), "store: busy: a lock");
+}
+
+/* Found by the breaker of issue 20: health ended in ": ". */
+void of_what_has_no_words(void **)
+{
+    assert_string_equal(words_of(rocksdb::Status::Aborted()).c_str(), "store: given up");
+    assert_string_equal(
+        words_of(rocksdb::Status::IOError("write-ahead log: sync failed", "IO error: ")).c_str(),
+        "store: the disk has failed: write-ahead log: sync failed");
+    assert_string_equal(words_of(rocksdb::Status::Corruption("something odd")).c_str(),
+                        "store: what is stored is damaged: something odd");
+    assert_string_equal(words_of(rocksdb::Status::ColumnFamilyDropped()).c_str(),
+                        "store: Column family dropped");
 }
 
 void assert_line(const char *theirs, const char *message, const char *cause)
@@ -94,6 +106,22 @@ void of_its_log(void **)
                 "While appending to file: /d/000009.sst: No space left on device",
                 "the disk has failed the store",
                 "cannot write /d/000009.sst: no space is left on its disk");
+    assert_line("[db/db_impl/db_impl_files.cc:369] [JOB 4] Tried to delete a non-existing file "
+                "/d/000004.log type=0 #4 -- IO error: No such file or directory: while unlink() "
+                "file: /d/000004.log: No such file or directory",
+                "a file that is to be deleted is gone already",
+                "cannot remove /d/000004.log: No such file or directory");
+    assert_line("[db/db_impl/db_impl_compaction_flush.cc:3496] Compaction error: Corruption: block "
+                "checksum mismatch: stored = 1, computed = 2 in /d/000014.sst offset 7 size 8",
+                "a compaction has failed", "the file /d/000014.sst is damaged at byte 7");
+    assert_line(
+        "[db/version_set.cc:5250] Error in committing version edit to MANIFEST: ColumnFamily: "
+        "1",
+        "the list of tables cannot be written", "");
+    assert_line("[db/db_impl/db_impl.cc:3218] Dropping column family with id 3 FAILED -- IO error: "
+                "While append to file: /d/MANIFEST-000005: Input/output error",
+                "a keyspace cannot be dropped",
+                "cannot write /d/MANIFEST-000005: Input/output error");
     assert_line("[table/block.cc:1] Corruption: bad block in /d/000014.sst",
                 "the store has trouble with a file", "the file /d/000014.sst is damaged");
     assert_line("[db/version_set.cc:723] At least one SST file opened without unique ID to verify: "
@@ -106,6 +134,10 @@ void of_its_log(void **)
         "[db/db_filesnapshot.cc:66] File Deletions Enable, but not really enabled. Counter: "
         "1",
         nullptr, "");
+    assert_line(
+        "[db/db_impl/db_impl_files.cc:376] [JOB 2] Failed to delete /d/000013.log type=0 #13 "
+        "-- Resource busy: a salvage is not finished",
+        nullptr, "");
     assert_line("[x.cc:1] a line that nobody knows", "RocksDB says", "");
 }
 
@@ -117,6 +149,7 @@ int main()
         cmocka_unit_test(of_a_disk),
         cmocka_unit_test(of_damage),
         cmocka_unit_test(what_is_not_known_stays),
+        cmocka_unit_test(of_what_has_no_words),
         cmocka_unit_test(of_its_log),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
