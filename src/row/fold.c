@@ -284,6 +284,7 @@ static bool fold_all(const struct store_history *history, struct collector *coll
         take_some(&inputs);
     }
     ok = ok && fold(inputs.some, inputs.count, collector, out);
+    out->failed = out->failed || former.failed || latter.failed;
     buffer_free(&former);
     buffer_free(&latter);
     return ok;

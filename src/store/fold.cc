@@ -5,6 +5,7 @@
 #include "rocksdb/merge_operator.h"
 
 static thread_local store_folded operands_folded; /* for fold_watch */
+static thread_local bool lacked_memory;           /* for is_lack_of_memory */
 static thread_local const void *rules_instead;    /* for rules_scope */
 
 /* What a fold on the present thread goes by. */
@@ -58,6 +59,7 @@ class merge_operator final : public rocksdb::MergeOperator {
         try {
             return whole(in, out);
         } catch (const std::exception &) { /* out of memory */
+            lacked_memory = true;
             return false;
         }
     }
@@ -89,8 +91,10 @@ class merge_operator final : public rocksdb::MergeOperator {
         scratch result;
         bytes same = {nullptr, 0};
         const void *rules = rules_of(folder.get());
-        if (!folder->fold->whole(rules, &history, &result, &same) || result.failed)
+        if (!folder->fold->whole(rules, &history, &result, &same) || result.failed) {
+            lacked_memory |= result.failed;
             return false;
+        }
         if (same.data != nullptr)
             out->existing_operand = to_slice(same);
         else
@@ -184,12 +188,23 @@ class tidy_factory final : public rocksdb::CompactionFilterFactory {
 
 fold_watch::fold_watch()
 {
-    operands_folded = {};
+    forget_folds();
 }
 
 store_folded fold_watch::folded() const
 {
     return operands_folded;
+}
+
+bool is_lack_of_memory(const rocksdb::Status &s)
+{
+    return s.IsCorruption() && lacked_memory;
+}
+
+void forget_folds()
+{
+    operands_folded = {};
+    lacked_memory = false;
 }
 
 rules_scope::rules_scope(const void *rules)

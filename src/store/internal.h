@@ -147,6 +147,11 @@ class fold_watch {
     struct store_folded folded() const;
 };
 
+/* Whether it was memory that a fold of the present thread lacked, which RocksDB calls damage: since
+ * a watch of it, or forget_folds, began. */
+bool is_lack_of_memory(const rocksdb::Status &s);
+void forget_folds();
+
 /* The folds of the present thread use these rules for as long as it lives, unless they are NULL.
  * Scopes do not nest. */
 class rules_scope {

@@ -26,7 +26,8 @@ class listener final : public rocksdb::EventListener {
     {
         large->end();
         levels0->job_failed();
-        if (reason == rocksdb::BackgroundErrorReason::kCompaction && is_damage(*error))
+        if (reason == rocksdb::BackgroundErrorReason::kCompaction &&
+            (is_lack_of_memory(*error) || is_damage(*error)))
             *error = rocksdb::Status::OK(); /* OnCompactionCompleted sees to it */
         else if (error->severity() >= rocksdb::Status::Severity::kFatalError)
             trouble->fence(words_of(*error));
@@ -68,6 +69,7 @@ class listener final : public rocksdb::EventListener {
     {
         large->compaction_begins(info);
         forget_reads();
+        forget_folds();
         levels0->compaction_begun(info.output_level);
     }
 
@@ -85,7 +87,7 @@ class listener final : public rocksdb::EventListener {
     {
         large->end();
         levels0->compaction_done(info.cf_name);
-        if (is_damage(info.status))
+        if (is_damage(info.status) && !is_lack_of_memory(info.status))
             damage->note_failed_compaction(strtoull(info.cf_name.c_str(), nullptr, 10),
                                            info.status.ToString());
         counters->bytes_written += info.stats.total_output_bytes;

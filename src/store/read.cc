@@ -104,6 +104,8 @@ static status settle(const lookup &call, bytes key, const rocksdb::Status &s,
     *presence = STORE_NOT_CACHED;
     if (call.watch.was_refused())
         return status_ok();
+    if (is_lack_of_memory(s))
+        return status_out_of_memory();
     if (is_damage(s) && thread_keeps_to_memory()) /* who may wait is told which keys it takes */
         return status_ok();
     *presence = STORE_ABSENT;
@@ -178,6 +180,7 @@ static status get_some(keyspace *keyspace, const store_view *view, const bytes *
     rocksdb::Status statuses[MANY];
     for (size_t i = 0; i < count; i++)
         slices[i] = to_slice(keys[i]);
+    fold_watch folds;
     lookup call(keyspace, view, reach);
     keyspace->db->MultiGet(read_options(view), keyspace->handle, count, slices, found, statuses);
     for (size_t i = 0; i < count; i++) {
@@ -401,6 +404,10 @@ static void move(store_cursor *cursor, bool is_forward, place start, function st
         step(cursor->iterator.get());
         note_watch(cursor, watch);
         cursor->folded = folds.folded();
+        cursor->out_of_memory =
+            !cursor->iterator->Valid() && is_lack_of_memory(cursor->iterator->status());
+        if (cursor->out_of_memory)
+            return;
         if (cursor->keyspace->closed.concerns(cursor->since))
             check_passage(cursor, is_forward, start());
         if (has_met_damage(cursor) && cursor->keyspace->closed.concerns(cursor->since))

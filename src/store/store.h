@@ -50,8 +50,8 @@ enum store_verdict { STORE_KEEP, STORE_REMOVE, STORE_REPLACE };
 
 /* Called concurrently, from reads, flushes and compactions. `rules` is what was last given to
  * keyspace_set_rules for the key's keyspace, NULL before that: then nothing may be collected.
- * False means that the input does not parse, or that memory ran out: the read, flush or compaction
- * fails, and nothing is lost. */
+ * False means that the input does not parse, or, if `out` has failed, that memory ran out: the
+ * read, flush or compaction fails, and nothing is lost. */
 struct store_fold {
     /* The whole history is in hand. Either appends the result to `out`, or sets `*same` to one of
      * the inputs if the result equals it, which saves a copy. */

@@ -1,0 +1,128 @@
+/* Tests of folds that lack memory: that is no damage, and passes. */
+#include "store/testing.h"
+
+static atomic_bool has_no_memory;
+static atomic_uint folds_failed;
+
+static bool fold_if_there_is_memory(const void *rules, const struct store_history *history,
+                                    struct buffer *out, bytes *same)
+{
+    if (!atomic_load(&has_no_memory))
+        return fold_whole(rules, history, out, same);
+    out->failed = true;
+    atomic_fetch_add(&folds_failed, 1);
+    return false;
+}
+
+static const struct store_fold hungry_fold = {
+    .whole = fold_if_there_is_memory, .part = fold_part, .tidy = fold_tidy};
+
+struct fixture {
+    char *directory;
+    struct store_options options;
+    struct store *store;
+    struct keyspace *keyspace; /* "k" is "old-new", in two tables */
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    f->directory = make_directory();
+    f->options = test_options(f->directory);
+    f->options.fold = &hungry_fold;
+    assert_ok(store_open(&f->options, &f->store));
+    f->keyspace = make_keyspace(f->store, 7);
+    put(f->store, f->keyspace, "j", "other");
+    put(f->store, f->keyspace, "k", "old");
+    assert_ok(keyspace_flush(f->keyspace));
+    merge(f->store, f->keyspace, "k", "-new");
+    assert_ok(keyspace_flush(f->keyspace));
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    atomic_store(&has_no_memory, false);
+    store_close(f->store);
+    remove_directory(f->directory);
+    free(f);
+    return 0;
+}
+
+/* Nothing is out of service, and with memory all is as it was. */
+static void assert_passes(struct fixture *f)
+{
+    atomic_store(&has_no_memory, false);
+    assert_false(keyspace_has_damage(f->keyspace));
+    assert_ok(store_health(f->store));
+    assert_value(f->keyspace, "k", "old-new");
+    put(f->store, f->keyspace, "l", "1");
+}
+
+static void a_get_lacks_memory(void **state)
+{
+    struct fixture *f = *state;
+    struct store_value values[2];
+    enum store_presence presences[2];
+    const bytes keys[] = {bytes_of("j"), bytes_of("k")};
+    atomic_store(&has_no_memory, true);
+    for (int reach = STORE_CACHED_ONLY; reach <= STORE_ANYWHERE; reach++) {
+        assert_status(
+            store_get(f->keyspace, NULL, keys[1], (enum store_reach)reach, values, presences),
+            STATUS_RESOURCE_EXHAUSTED);
+        store_value_release(values);
+        assert_status(
+            store_get_many(f->keyspace, NULL, keys, 2, (enum store_reach)reach, values, presences),
+            STATUS_RESOURCE_EXHAUSTED);
+        store_value_release(&values[0]);
+        store_value_release(&values[1]);
+    }
+    assert_passes(f);
+}
+
+static void a_cursor_lacks_memory(void **state)
+{
+    struct fixture *f = *state;
+    const struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    for (int is_forward = 0; is_forward < 2; is_forward++) {
+        struct store_cursor *cursor;
+        assert_ok(store_cursor_create(f->keyspace, &options, &cursor));
+        atomic_store(&has_no_memory, true);
+        if (is_forward)
+            store_cursor_seek(cursor, bytes_of("k"));
+        else
+            store_cursor_last(cursor);
+        assert_false(store_cursor_valid(cursor));
+        assert_status(store_cursor_status(cursor), STATUS_RESOURCE_EXHAUSTED);
+        store_cursor_destroy(cursor);
+        atomic_store(&has_no_memory, false);
+    }
+    assert_passes(f);
+}
+
+/* It ends, is not fenced for it, and closes nothing. */
+static void a_compaction_lacks_memory(void **state)
+{
+    struct fixture *f = *state;
+    unsigned before = atomic_load(&folds_failed);
+    atomic_store(&has_no_memory, true);
+    status_ignore(keyspace_compact(f->keyspace, bytes_of(""), bytes_of("")));
+    assert_true(atomic_load(&folds_failed) > before);
+    assert_passes(f);
+    assert_ok(keyspace_compact(f->keyspace, bytes_of(""), bytes_of("")));
+    assert_passes(f);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_get_lacks_memory),
+        TEST(a_cursor_lacks_memory),
+        TEST(a_compaction_lacks_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
