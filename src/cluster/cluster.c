@@ -442,6 +442,20 @@ static void stop(struct cluster *cluster)
         shard_close_store(cluster->shards[i]);
 }
 
+status cluster_settle_files(struct cluster *cluster)
+{
+    CHECK_MAGIC(cluster, CLUSTER_MAGIC);
+    status s = status_ok();
+    for (size_t i = 0; i < cluster->shard_count; i++) {
+        status one = data_directory_settle(&cluster->shards[i]->place);
+        if (status_is_ok(s))
+            s = one;
+        else
+            status_free(one); /* the first is told; the log has all */
+    }
+    return s;
+}
+
 /* The reverse of opening, from wherever that stopped. */
 void cluster_close(struct cluster *cluster)
 {

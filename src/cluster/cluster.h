@@ -71,6 +71,10 @@ struct cluster_options {
 /* Opens the directory, repairs what a crash left half done (keyspaces without table, dropped
  * tables), starts the commit thread and maintenance. */
 status cluster_open(const struct cluster_options *options, struct cluster **out);
+/* For an orderly end, before cluster_close: makes files anew that the next start needs and that
+ * somebody has removed. DATA_LOSS names what cannot be. */
+status cluster_settle_files(struct cluster *cluster);
+
 /* Finishes what was submitted, then closes. No table may be held any more. */
 void cluster_close(struct cluster *cluster);
 

@@ -1,9 +1,20 @@
-/* See data_directory.h. */
+/* See data_directory.h.
+ *
+ * The thread sleeps until a look finds something missing. Then it looks ten times a second, so that
+ * one that is gone for good is known as that at the second look, and makes it anew. */
 #include "cluster/data_directory.h"
 
-#include <stdio.h>
+#include "os/thread.h"
 
-enum { ASK_EVERY_US = 100 * 1000, SURE_AFTER = 2, WORDS_SIZE = 400 };
+#include <stdio.h>
+#include <time.h>
+
+enum {
+    ASK_EVERY_US = 100 * 1000,
+    SURE_AFTER = 2,
+    WORDS_SIZE = 400,
+    SECOND_NS = 1000 * 1000 * 1000
+};
 
 static struct file_stamp stamp_of_format(const struct data_directory *directory)
 {
@@ -56,6 +67,67 @@ static void note_gone(struct data_directory *directory, const char *what)
     store_fence(directory->store, words);
 }
 
+/* --- files of the store's own --- */
+
+static void wake_thread(struct data_directory *directory)
+{
+    if (!directory->has_thread)
+        return;
+    pthread_mutex_lock(&directory->lock);
+    directory->is_due = true;
+    pthread_cond_signal(&directory->wake);
+    pthread_mutex_unlock(&directory->lock);
+}
+
+static void note_all_there(struct data_directory *directory)
+{
+    atomic_store(&directory->lacks_log, false);
+    if (atomic_exchange(&directory->lacking_looks, 0) < SURE_AFTER)
+        return;
+    condition_leave(directory->condition, REASON_log_gone);
+    condition_leave(directory->condition, REASON_files_gone);
+}
+
+static void note_missing(struct data_directory *directory, const struct store_missing_files *found)
+{
+    atomic_store(&directory->lacks_log, found->logs);
+    bool is_sure = atomic_fetch_add(&directory->lacking_looks, 1) + 1 >= SURE_AFTER;
+    if (is_sure)
+        condition_leave(directory->condition, found->logs ? REASON_files_gone : REASON_log_gone);
+    if (is_sure && found->logs)
+        condition_enter(directory->condition, REASON_log_gone,
+                        "removed, or replaced, in %.200s: %s; writes are refused until all that "
+                        "the log had is in tables",
+                        directory->path, found->names);
+    else if (is_sure)
+        condition_enter(directory->condition, REASON_files_gone,
+                        "removed, or replaced, in %.200s: %s; they are being made anew",
+                        directory->path, found->names);
+    wake_thread(directory);
+}
+
+static void look_for_files(struct data_directory *directory)
+{
+    struct store_missing_files found;
+    store_look_for_files(directory->store, &found);
+    if (found.any)
+        note_missing(directory, &found);
+    else
+        note_all_there(directory);
+}
+
+/* Files are made in no directory but the one that was opened. */
+static void look(struct data_directory *directory)
+{
+    const char *what = what_is_wrong(directory);
+    if (what == NULL) {
+        atomic_store(&directory->wrong_looks, 0);
+        look_for_files(directory);
+    } else if (atomic_fetch_add(&directory->wrong_looks, 1) + 1 >= SURE_AFTER) {
+        note_gone(directory, what);
+    }
+}
+
 /* One looks at a time, as good as always. */
 void data_directory_look(struct data_directory *directory)
 {
@@ -64,11 +136,7 @@ void data_directory_look(struct data_directory *directory)
     if ((asked != 0 && now - asked < ASK_EVERY_US) ||
         !atomic_compare_exchange_strong(&directory->asked_us, &asked, now))
         return;
-    const char *what = what_is_wrong(directory);
-    if (what == NULL)
-        atomic_store(&directory->wrong_looks, 0);
-    else if (atomic_fetch_add(&directory->wrong_looks, 1) + 1 >= SURE_AFTER)
-        note_gone(directory, what);
+    look(directory);
 }
 
 status data_directory_admit(struct data_directory *directory)
@@ -76,5 +144,128 @@ status data_directory_admit(struct data_directory *directory)
     data_directory_look(directory);
     if (atomic_load(&directory->wrong_looks) > 0 || atomic_load(&directory->is_gone))
         return status_make(STATUS_UNAVAILABLE, "The data directory is not where it was");
+    if (atomic_load(&directory->lacks_log))
+        return status_make(STATUS_UNAVAILABLE,
+                           "The write-ahead log was removed, and is not made anew yet");
     return status_ok();
+}
+
+/* --- making them anew --- */
+
+/* What fails is tried again, and told once. Under `restoring`. */
+static void tell(struct data_directory *directory, const char *names, status s)
+{
+    bool has_failed = directory->has_failed;
+    directory->has_failed = !status_is_ok(s);
+    if (status_is_ok(s))
+        log_warn(directory->log, "files that were removed below the server are made anew",
+                 LOG_STR("files", names));
+    else if (!has_failed)
+        log_warn(directory->log, "files that were removed below the server cannot be made anew",
+                 LOG_STR("files", names), LOG_STR("cause", status_message(s)));
+}
+
+/* What is missing now, if the directory is there. */
+static status restore(struct data_directory *directory)
+{
+    struct store_missing_files found;
+    store_look_for_files(directory->store, &found);
+    if (!found.any || what_is_wrong(directory) != NULL)
+        return status_ok();
+    pthread_mutex_lock(&directory->restoring);
+    status s = store_restore_files(directory->store);
+    tell(directory, found.names, s);
+    pthread_mutex_unlock(&directory->restoring);
+    return s;
+}
+
+static struct timespec next_look(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_nsec += ASK_EVERY_US * 1000;
+    at.tv_sec += at.tv_nsec / SECOND_NS;
+    at.tv_nsec %= SECOND_NS;
+    return at;
+}
+
+/* Until a look has found something, and then a tenth of a second, or until it is to stop. Whether
+ * to go on. */
+static bool wait_for_look(struct data_directory *directory)
+{
+    pthread_mutex_lock(&directory->lock);
+    while (!directory->is_due && !directory->is_stopping)
+        pthread_cond_wait(&directory->wake, &directory->lock);
+    const struct timespec at = next_look();
+    int waited = 0;
+    while (!directory->is_stopping && waited == 0)
+        waited = pthread_cond_timedwait(&directory->wake, &directory->lock, &at);
+    bool goes_on = !directory->is_stopping;
+    directory->is_due = false;
+    pthread_mutex_unlock(&directory->lock);
+    return goes_on;
+}
+
+static bool is_sure(const struct data_directory *directory)
+{
+    return atomic_load(&directory->lacking_looks) >= SURE_AFTER;
+}
+
+static void *run(void *argument)
+{
+    struct data_directory *directory = argument;
+    while (wait_for_look(directory)) {
+        data_directory_look(directory);
+        if (!is_sure(directory))
+            continue;
+        status_ignore(restore(directory)); /* told */
+        wake_thread(directory);            /* for the next look, which says whether all is there */
+    }
+    return NULL;
+}
+
+static void init_wake(pthread_cond_t *wake)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+status data_directory_start(struct data_directory *directory)
+{
+    pthread_mutex_init(&directory->restoring, NULL);
+    pthread_mutex_init(&directory->lock, NULL);
+    init_wake(&directory->wake);
+    status s = thread_start(&directory->thread, "files", run, directory);
+    directory->has_thread = status_is_ok(s);
+    return s;
+}
+
+void data_directory_stop(struct data_directory *directory)
+{
+    if (!directory->has_thread)
+        return;
+    pthread_mutex_lock(&directory->lock);
+    directory->is_stopping = true;
+    pthread_cond_signal(&directory->wake);
+    pthread_mutex_unlock(&directory->lock);
+    pthread_join(directory->thread, NULL);
+    pthread_cond_destroy(&directory->wake);
+    pthread_mutex_destroy(&directory->lock);
+    pthread_mutex_destroy(&directory->restoring);
+    directory->has_thread = false;
+}
+
+/* No second look, since there is no time for one: what is made anew although it was there is as
+ * good as what was there. */
+status data_directory_settle(struct data_directory *directory)
+{
+    struct store_missing_files found;
+    TRY(restore(directory));
+    store_look_for_files(directory->store, &found);
+    return found.any ? status_make(STATUS_DATA_LOSS, "removed in %s, and not made anew: %s",
+                                   directory->path, found.names)
+                     : status_ok();
 }

@@ -4,7 +4,10 @@
  *
  * It is known by its inode and that of the file FORMAT in it. From the first look at which it is
  * not there nothing is written; for good only if the next one agrees, since a network's disk may
- * fail to answer once. */
+ * fail to answer once.
+ *
+ * In a directory that is there files of the store's own may be gone (store_look_for_files). Those
+ * it makes anew, on a thread of its own; as long as a log is missing nothing is written. */
 #ifndef TRESTLE_CLUSTER_DATA_DIRECTORY_H
 #define TRESTLE_CLUSTER_DATA_DIRECTORY_H
 
@@ -13,6 +16,7 @@
 #include "os/file.h"
 #include "store/store.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 struct data_directory {
@@ -20,11 +24,23 @@ struct data_directory {
     struct store *store;
     struct clock *clock;
     struct condition *condition;
+    const struct log *log;
     struct file_stamp directory; /* as they were when the store was opened */
     struct file_stamp format;
     atomic_llong asked_us;   /* when it was last looked at; 0: never */
     atomic_uint wrong_looks; /* in a row, up to now */
     atomic_bool is_gone;
+    atomic_uint lacking_looks; /* in a row, at which files of the store's own were missing */
+    atomic_bool lacks_log;     /* at the last of them */
+
+    bool has_thread;
+    pthread_t thread;
+    pthread_mutex_t restoring; /* files are made anew by one at a time */
+    bool has_failed;           /* under it: that they cannot be has been told */
+    pthread_mutex_t lock;      /* of the next two */
+    pthread_cond_t wake;
+    bool is_due; /* there is something to make anew */
+    bool is_stopping;
 };
 
 /* The store has just been opened in it. */
@@ -33,7 +49,16 @@ void data_directory_note(struct data_directory *directory);
 /* Looks at most every 100 ms. Any thread, without locks under which the store's health is noted. */
 void data_directory_look(struct data_directory *directory);
 
-/* The same; UNAVAILABLE if it is gone. */
+/* The same; UNAVAILABLE if it is gone, or a log is. */
 status data_directory_admit(struct data_directory *directory);
+
+/* After data_directory_note, before anybody writes: starts the thread. And ends it, also one that
+ * was not started. */
+status data_directory_start(struct data_directory *directory);
+void data_directory_stop(struct data_directory *directory);
+
+/* Looks, and makes anew what is missing: OK if nothing is, afterwards. Blocking, between start and
+ * stop. */
+status data_directory_settle(struct data_directory *directory);
 
 #endif

@@ -164,7 +164,8 @@ status shard_open_store(struct shard *shard)
     shard->place = (struct data_directory){.path = directory,
                                            .store = shard->store,
                                            .clock = options->clock,
-                                           .condition = shard->condition};
+                                           .condition = shard->condition,
+                                           .log = options->log};
     data_directory_note(&shard->place);
     return status_ok();
 }
@@ -234,6 +235,7 @@ status shard_start(struct shard *shard)
     TRY(open_tokens(shard));
     TRY(care_create(shard, &shard->care));
     TRY(mender_create(shard, &shard->mender));
+    TRY(data_directory_start(&shard->place));
     return start_commits(shard);
 }
 
@@ -290,6 +292,7 @@ void shard_close_store(struct shard *shard)
 {
     if (shard->locks != NULL)
         row_locks_destroy(shard->locks);
+    data_directory_stop(&shard->place); /* nobody asks to write any more */
     if (shard->store != NULL)
         store_close(shard->store);
     shard->store = NULL;

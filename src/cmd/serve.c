@@ -101,7 +101,18 @@ static status serve(struct server *server, const struct settings *settings, cons
     return status_ok();
 }
 
-static status run_server(const struct settings *settings, struct log *log)
+/* What a server whose start has failed lacks nobody asks. */
+static int close_server(struct server *server, const struct log *log)
+{
+    status s = server_destroy(server);
+    int exit_status = status_is_ok(s) ? EXIT_SUCCESS : EXIT_FAILURE;
+    if (!status_is_ok(s))
+        log_error(log, "the next start will miss files", LOG_STR("cause", status_message(s)));
+    status_free(s);
+    return exit_status;
+}
+
+static status run_server(const struct settings *settings, struct log *log, int *exit_status)
 {
     sigset_t taken;
     struct server *server;
@@ -110,7 +121,7 @@ static status run_server(const struct settings *settings, struct log *log)
     take_signals(&taken);
     TRY(server_create(settings, log, clock_system(), &server));
     status s = serve(server, settings, log, &taken);
-    server_destroy(server);
+    *exit_status = close_server(server, log);
     return s;
 }
 
@@ -120,8 +131,8 @@ static int run(const struct settings *settings)
                       .level = (enum log_level)settings->log_level,
                       .format = (enum log_format)settings->log_format,
                       .clock = clock_system()};
-    status s = run_server(settings, &log);
     int exit_status = EXIT_SUCCESS;
+    status s = run_server(settings, &log, &exit_status);
     if (s.code == STATUS_INVALID_ARGUMENT) {
         exit_status = command_usage_error("serve", status_message(s));
     } else if (!status_is_ok(s)) {

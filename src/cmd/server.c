@@ -96,7 +96,7 @@ status server_create(const struct settings *settings, struct log *log, struct cl
     large_rooms_init(&server->rooms, settings);
     status s = create_parts(server);
     if (!status_is_ok(s)) {
-        server_destroy(server);
+        status_ignore(server_destroy(server));
         return s;
     }
     *out = server;
@@ -186,10 +186,19 @@ static void end_calls(struct server *server)
     server_stop_workers(server);
 }
 
-void server_destroy(struct server *server)
+static status close_cluster(struct cluster *cluster)
+{
+    if (cluster == NULL)
+        return status_ok();
+    status s = cluster_settle_files(cluster);
+    cluster_close(cluster);
+    return s;
+}
+
+status server_destroy(struct server *server)
 {
     if (server == NULL)
-        return;
+        return status_ok();
     CHECK_MAGIC(server, SERVER_MAGIC);
     end_calls(server);
     listener_close(server->listener);
@@ -215,8 +224,7 @@ void server_destroy(struct server *server)
     access_close(server->access);
     rule_table_free(&server->rules);
     audit_close(server->audit);
-    if (server->cluster != NULL)
-        cluster_close(server->cluster);
+    status s = close_cluster(server->cluster);
     place_watch_stop(server->places);
     place_close(server->archive);
     pool_destroy(server->pool);
@@ -227,4 +235,5 @@ void server_destroy(struct server *server)
     large_rooms_destroy(&server->rooms);
     server->magic = 0;
     free(server);
+    return s;
 }

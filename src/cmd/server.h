@@ -47,7 +47,8 @@ void server_look_at_memory(struct server *server);
  * most for the setting drain-timeout. */
 void server_drain(struct server *server);
 
-/* Cancels what still runs, waits until it has ended, and closes the data. NULL is fine. */
-void server_destroy(struct server *server);
+/* Cancels what still runs, waits until it has ended, and closes the data. Not OK if the next start
+ * will miss files that somebody has removed meanwhile. NULL is fine. */
+status server_destroy(struct server *server);
 
 #endif

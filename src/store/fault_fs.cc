@@ -34,6 +34,8 @@ struct file_state {
     std::atomic<uint64_t> size{0};
     std::atomic<uint64_t> synced{0};
     bool name_is_synced = false;
+    /* Of a second name: what has the sizes. */
+    std::shared_ptr<const file_state> same;
     /* Of one that is overwritten in place: what it had at the last sync. */
     bool has_image = false;
     std::string image;
@@ -41,16 +43,20 @@ struct file_state {
     bool has_former = false;
     std::string former;
 
+    uint64_t size_synced() const { return same != nullptr ? same->synced : synced; }
+
     void set_name_synced(bool is_synced)
     {
         name_is_synced |= is_synced;
         has_former &= !is_synced;
     }
 
+    /* What somebody has removed meanwhile has none. */
     void take_image(const std::string &path)
     {
         has_image = true;
-        CHECK(rocksdb::ReadFileToString(rocksdb::FileSystem::Default().get(), path, &image).ok());
+        rocksdb::ReadFileToString(rocksdb::FileSystem::Default().get(), path, &image)
+            .PermitUncheckedError();
     }
 };
 
@@ -324,8 +330,7 @@ class faulty_file_system final : public rocksdb::FileSystemWrapper {
         auto found = world->files.find(from);
         if (s.ok() && found != world->files.end()) {
             auto state = std::make_shared<file_state>();
-            state->size = found->second->size.load();
-            state->synced = found->second->synced.load();
+            state->same = found->second->same != nullptr ? found->second->same : found->second;
             world->files[to] = state;
         }
         return s;
@@ -518,7 +523,7 @@ static void copy_survivors(fault_fs *fs, const std::string &directory, const std
         std::string data;
         CHECK(rocksdb::ReadFileToString(plain, path, &data).ok());
         bool has_image = is_known && found->second->has_image;
-        size_t left = is_known && !has_image ? found->second->synced + torn : data.size();
+        size_t left = is_known && !has_image ? found->second->size_synced() + torn : data.size();
         if (has_former)
             data = found->second->former;
         else if (has_image)

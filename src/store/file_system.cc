@@ -384,6 +384,9 @@ class file_system final : public rocksdb::FileSystemWrapper {
         std::string text;
         if (is_current)
             rocksdb::ReadFileToString(target(), from, &text).PermitUncheckedError();
+        std::unique_lock<std::recursive_mutex> naming(room->tracker->naming, std::defer_lock);
+        if (is_current)
+            naming.lock();
         IOStatus s = target()->RenameFile(from, to, options, debug);
         if (!s.ok() || !is_current)
             return s;

@@ -854,6 +854,9 @@ struct store {
 
     std::mutex making; /* of keyspaces, one caller at a time; taken before `mutex` */
     std::vector<rocksdb::ColumnFamilyHandle *> leftovers; /* of failed creations; under `making` */
+
+    std::atomic<uint64_t> identity_inode{0}; /* of the file IDENTITY; 0: any: own_files.cc */
+    std::atomic<bool> doubts_current{false}; /* CURRENT was written, and may not be durable */
 };
 
 struct store_view {

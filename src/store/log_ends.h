@@ -24,7 +24,7 @@
  * log_scan.cc finds the ends, synced_file.cc reads and writes SYNCED, log_tracker.cc keeps it,
  * log_check.cc holds the one against the other when a store opens, salvage.cc opens it all the
  * same. The manifest, which says what tables there are, is kept account of in the same way:
- * manifest.cc. */
+ * manifest.cc. own_files.cc looks whether all of these are still there while the store is open. */
 #ifndef TRESTLE_STORE_LOG_ENDS_H
 #define TRESTLE_STORE_LOG_ENDS_H
 
@@ -133,6 +133,9 @@ struct synced_record {
 
 class synced_file {
   public:
+    /* Whether nothing, or another file, has its name. Of one that was read or written. */
+    bool is_gone() const;
+
     /* Nothing of the file is touched before read or write. */
     void set_place(rocksdb::FileSystem *files, const std::string &directory);
 
@@ -152,6 +155,7 @@ class synced_file {
     rocksdb::FileSystem *files = nullptr;
     std::string directory;
     std::unique_ptr<rocksdb::FSRandomRWFile> file;
+    uint64_t inode = 0;     /* of what has the name, since it was read or made */
     uint64_t slot_size = 0; /* 0: there is no usable file */
     unsigned next_slot = 0; /* not the one that was recorded last */
     uint64_t sequence = 0;  /* the greatest that was given */
@@ -162,27 +166,51 @@ class synced_file {
 std::string manifest_name(uint64_t number); /* MANIFEST-000005 */
 
 /* What was written to a manifest, as long as it is written, in MANIFEST-n.copy. One that fails is
- * removed, and does without. */
+ * removed, and does without.
+ *
+ * A manifest that somebody has removed below the store is still written, by who has it open, and
+ * nobody finds it again. Then the copy, which is made anew if it is gone as well, gets the
+ * manifest's name, too: it is the manifest from then on, and who syncs that waits for it. */
 class manifest_copy {
   public:
     manifest_copy(rocksdb::FileSystem *files, const std::string &path, uint64_t number);
+    ~manifest_copy();
+    manifest_copy(const manifest_copy &) = delete;
+    manifest_copy &operator=(const manifest_copy &) = delete;
 
     void append(const rocksdb::Slice &data); /* the thread that writes the manifest */
-    void manifest_synced(uint64_t length) { synced.store(length, std::memory_order_release); }
+    /* Of the manifest, by the thread that writes it; fails if the copy is it, and fails. */
+    rocksdb::IOStatus manifest_synced(uint64_t length);
     /* Any thread: what has been appended is durable on return, or there is no copy. */
     void sync();
+
+    /* Which of the two nobody finds by its name. Waits for nobody: what is being written counts as
+     * there. */
+    void look(bool *manifest_is_gone, bool *copy_is_gone);
+    /* Both are there afterwards, durably. */
+    rocksdb::IOStatus restore();
 
     const uint64_t number;
     std::atomic<uint64_t> synced{0}; /* bytes of the manifest for which a sync has returned */
 
   private:
     void give_up();
+    rocksdb::IOStatus make_anew();
+    rocksdb::IOStatus take_name();
 
     rocksdb::FileSystem *const files;
+    const std::string manifest_path;
     const std::string path;
-    std::mutex mutex;                              /* of the pointer */
+    const int reader; /* of the manifest, whatever has its name; -1: none */
+    std::mutex mutex; /* of the next seven */
     std::shared_ptr<rocksdb::FSWritableFile> file; /* NULL: there is none */
-    std::atomic<bool> has_news{false};             /* that are not synced */
+    uint64_t size = 0;                             /* of the manifest, as far as it came here */
+    uint64_t manifest_inode;
+    uint64_t copy_inode = 0;
+    bool is_wanted = false;   /* there was one: if not, none is missing */
+    bool is_doubtful = false; /* a restore has failed on its way */
+    std::atomic<bool> is_manifest{false};
+    std::atomic<bool> has_news{false}; /* that are not synced */
     std::atomic<bool> is_named{false};
 };
 
@@ -204,12 +232,13 @@ status judge_manifest(const struct store *store, const synced_record &recorded, 
 
 /* A log that is there. */
 struct tracked_log {
-    tracked_log(uint64_t number_, uint64_t synced_, bool is_ended_)
-        : number(number_), is_ended(is_ended_), synced(synced_), is_named(is_ended_)
+    tracked_log(uint64_t number_, uint64_t synced_, bool is_ended_, uint64_t inode_)
+        : number(number_), inode(inode_), is_ended(is_ended_), synced(synced_), is_named(is_ended_)
     {
     }
 
     const uint64_t number;
+    const uint64_t inode;         /* own_files.cc; 0: not known */
     const bool is_ended;          /* as in synced_log */
     std::atomic<uint64_t> synced; /* bytes for which a sync has returned */
     std::atomic<bool> is_named;   /* its name is durable */
@@ -270,6 +299,8 @@ class log_tracker {
      * grown, durably. */
     void manifest_made(std::shared_ptr<manifest_copy> made);
     void manifest_named(uint64_t number);
+    /* Held while CURRENT gets another content, until that is known here. */
+    std::recursive_mutex naming;
     void manifest_grew() { progressed(); }
 
     std::shared_ptr<write_mark> add_mark(uint64_t keyspace_id);
@@ -278,6 +309,15 @@ class log_tracker {
     /* Keyspaces were made, and have numbers: recorded on return, before anybody can write to them.
      * What fails is told, and tried again with the next sync. */
     void keyspaces_made() { record_news(); }
+
+    /* For own_files.cc. Which logs there should be; whether that one still should; which manifest
+     * CURRENT should name, and what is kept of it (NULL: nothing, or another one is on its way);
+     * whether SYNCED is gone, as far as that is known without waiting. */
+    std::vector<std::shared_ptr<tracked_log>> known_logs();
+    bool knows(uint64_t number);
+    uint64_t named_manifest();
+    std::shared_ptr<manifest_copy> kept_manifest();
+    bool record_is_gone();
 
   private:
     void wake();
@@ -337,7 +377,28 @@ status check_logs(rocksdb::FileSystem *files, const std::string &directory, log_
 status judge_logs(rocksdb::FileSystem *files, const std::string &directory,
                   const synced_record &recorded, log_findings *out);
 
+/* --- own_files.cc: whether they are still there --- */
+
+/* The number by which the file system knows what has that name; 0 if nothing has it, or it cannot
+ * be looked at. */
+uint64_t inode_of(const std::string &path);
+
+/* Whether nothing has the name, or another file than that one (0: any). What cannot be looked at
+ * counts as there. */
+bool is_gone(const std::string &path, uint64_t inode);
+
+/* Writes a small file of the store's directory in place of what has its name; what is durable is
+ * its content, not yet the name. */
+rocksdb::IOStatus write_durably(const struct store *store, const std::string &name,
+                                const std::string &text);
+
 /* --- salvage.cc: opening without what was lost --- */
+
+/* All that is in write buffers goes into tables, of keyspaces that nobody drops meanwhile. */
+rocksdb::Status flush_all(struct store *store);
+
+/* RocksDB looks for what it could not delete before. */
+void delete_left_over(struct store *store);
 
 /* Before RocksDB opens the logs: of broken ones it sees what is whole. */
 status begin_salvage(struct store *store, const log_findings &findings);

@@ -42,7 +42,9 @@ void log_tracker::know(const synced_record &record)
 {
     std::lock_guard<std::mutex> lock(mutex);
     for (const synced_log &each : record.logs)
-        logs.push_back(std::make_shared<tracked_log>(each.number, each.length, each.is_ended));
+        logs.push_back(
+            std::make_shared<tracked_log>(each.number, each.length, each.is_ended,
+                                          inode_of(directory + "/" + log_name(each.number))));
     former_tables = record.tables;
     manifest = record.manifest;
     manifest_length = record.manifest_length;
@@ -290,7 +292,7 @@ std::shared_ptr<tracked_log> log_tracker::log_made(const std::string &name)
 {
     uint64_t number = 0;
     parse_log_name(name, &number);
-    auto made = std::make_shared<tracked_log>(number, 0, false);
+    auto made = std::make_shared<tracked_log>(number, 0, false, inode_of(directory + "/" + name));
     std::lock_guard<std::mutex> lock(mutex);
     logs.push_back(made);
     return made;
@@ -311,6 +313,42 @@ void log_tracker::manifest_named(uint64_t number)
     }
     try_to_record().PermitUncheckedError();
 }
+
+/* --- what there should be --- */
+
+std::vector<std::shared_ptr<tracked_log>> log_tracker::known_logs()
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    return logs;
+}
+
+bool log_tracker::knows(uint64_t number)
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    return std::any_of(logs.begin(), logs.end(),
+                       [number](const auto &each) { return each->number == number; });
+}
+
+uint64_t log_tracker::named_manifest()
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    return manifest;
+}
+
+std::shared_ptr<manifest_copy> log_tracker::kept_manifest()
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    bool is_named = newest_manifest != nullptr && newest_manifest->number == manifest;
+    return is_named ? newest_manifest : nullptr;
+}
+
+bool log_tracker::record_is_gone()
+{
+    std::unique_lock<std::mutex> lock(writing, std::try_to_lock);
+    return lock.owns_lock() && is_recording && file.is_gone();
+}
+
+/* --- their names --- */
 
 /* The names of all logs before the one that it returns are about to be durable. */
 uint64_t log_tracker::names_begin()

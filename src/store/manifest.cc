@@ -15,6 +15,8 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
+#include <unistd.h>
 
 using rocksdb::FileOptions;
 using rocksdb::IODebugContext;
@@ -43,26 +45,50 @@ bool parse_manifest_name(const std::string &name, uint64_t *number)
 
 manifest_copy::manifest_copy(rocksdb::FileSystem *files_, const std::string &manifest,
                              uint64_t number_)
-    : number(number_), files(files_), path(manifest + ".copy")
+    : number(number_), files(files_), manifest_path(manifest), path(manifest + ".copy"),
+      reader(open(manifest.c_str(), O_RDONLY | O_CLOEXEC)), manifest_inode(inode_of(manifest))
 {
     std::unique_ptr<rocksdb::FSWritableFile> made;
     if (files->NewWritableFile(path, FileOptions(), &made, nullptr).ok())
         file = std::move(made);
+    is_wanted = file != nullptr;
+    copy_inode = inode_of(path);
+}
+
+manifest_copy::~manifest_copy()
+{
+    if (reader >= 0)
+        close(reader);
 }
 
 /* With the mutex. What is there is not all of it. */
 void manifest_copy::give_up()
 {
     file.reset();
-    files->DeleteFile(path, IOOptions(), nullptr).PermitUncheckedError();
+    is_wanted = false;
+    if (!is_manifest)
+        files->DeleteFile(path, IOOptions(), nullptr).PermitUncheckedError();
 }
 
 void manifest_copy::append(const Slice &data)
 {
     std::lock_guard<std::mutex> lock(mutex);
+    size += data.size();
     if (file != nullptr && !file->Append(data, IOOptions(), nullptr).ok())
         give_up();
     has_news = true;
+}
+
+IOStatus manifest_copy::manifest_synced(uint64_t length)
+{
+    if (is_manifest) {
+        sync();
+        std::lock_guard<std::mutex> lock(mutex);
+        if (file == nullptr)
+            return IOStatus::IOError("the manifest, which was made anew, cannot be written");
+    }
+    synced.store(length, std::memory_order_release);
+    return IOStatus::OK();
 }
 
 void manifest_copy::sync()
@@ -80,6 +106,73 @@ void manifest_copy::sync()
     std::lock_guard<std::mutex> lock(mutex);
     if (!s.ok() && file != nullptr)
         give_up();
+}
+
+void manifest_copy::look(bool *manifest_is_gone, bool *copy_is_gone)
+{
+    std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
+    *manifest_is_gone = lock.owns_lock() && (is_doubtful || is_gone(manifest_path, manifest_inode));
+    *copy_is_gone = lock.owns_lock() && is_wanted && is_gone(path, copy_inode);
+}
+
+static IOStatus copy_from(int reader, uint64_t size, rocksdb::FSWritableFile *to)
+{
+    enum : size_t { PIECE = 64 << 10 };
+    auto piece = std::make_unique<char[]>(PIECE);
+    IOStatus s;
+    for (uint64_t at = 0; s.ok() && at < size;) {
+        size_t most = static_cast<size_t>(std::min<uint64_t>(PIECE, size - at));
+        ssize_t got = pread(reader, piece.get(), most, static_cast<off_t>(at));
+        if (got <= 0)
+            return IOStatus::IOError("the manifest that was removed cannot be read");
+        s = to->Append(Slice(piece.get(), static_cast<size_t>(got)), IOOptions(), nullptr);
+        at += static_cast<uint64_t>(got);
+    }
+    return s;
+}
+
+/* The copy, out of the manifest as who writes that has it. With the mutex. */
+IOStatus manifest_copy::make_anew()
+{
+    std::unique_ptr<rocksdb::FSWritableFile> made;
+    IOStatus s = files->NewWritableFile(path, FileOptions(), &made, nullptr);
+    if (s.ok())
+        s = copy_from(reader, size, made.get());
+    if (s.ok())
+        s = made->Sync(IOOptions(), nullptr);
+    if (!s.ok())
+        return s;
+    file = std::move(made);
+    is_wanted = true;
+    copy_inode = inode_of(path);
+    return s;
+}
+
+/* What somebody has put in the manifest's place stays, as n.damaged. With the mutex. */
+IOStatus manifest_copy::take_name()
+{
+    IOStatus s = file->Sync(IOOptions(), nullptr);
+    if (s.ok() && files->FileExists(manifest_path, IOOptions(), nullptr).ok())
+        s = files->RenameFile(manifest_path, manifest_path + ".damaged", IOOptions(), nullptr);
+    if (s.ok())
+        s = files->LinkFile(path, manifest_path, IOOptions(), nullptr);
+    is_manifest = is_manifest || s.ok();
+    manifest_inode = s.ok() ? copy_inode : manifest_inode;
+    return s;
+}
+
+IOStatus manifest_copy::restore()
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    bool lacks_manifest = is_gone(manifest_path, manifest_inode);
+    bool lacks_copy = file == nullptr || is_gone(path, copy_inode);
+    IOStatus s = lacks_copy ? make_anew() : IOStatus::OK();
+    if (s.ok() && (lacks_manifest || (lacks_copy && is_manifest)))
+        s = take_name();
+    if (s.ok())
+        s = sync_directory(files, path.substr(0, path.rfind('/')));
+    is_doubtful = !s.ok();
+    return s;
 }
 
 namespace {
@@ -124,11 +217,10 @@ class manifest_file final : public rocksdb::FSWritableFileOwnerWrapper {
 
     IOStatus synced(const IOStatus &s)
     {
-        if (s.ok()) {
-            copy->manifest_synced(size);
+        IOStatus known = s.ok() ? copy->manifest_synced(size) : s;
+        if (known.ok())
             tracker->manifest_grew();
-        }
-        return s;
+        return known;
     }
 
     const std::shared_ptr<manifest_copy> copy;
@@ -223,15 +315,6 @@ static std::string describe(const manifest_findings &found, const synced_record 
         snprintf(text, sizeof text, "the file CURRENT names %s, a former one",
                  manifest_name(found.current).c_str());
     return text;
-}
-
-static IOStatus write_durably(const store *store, const std::string &name, const std::string &text)
-{
-    rocksdb::FileSystem *files = store->files.get();
-    std::string path = store->directory + "/" + name;
-    rocksdb::Status s = rocksdb::WriteStringToFile(files, text, path + ".new", true);
-    return s.ok() ? files->RenameFile(path + ".new", path, IOOptions(), nullptr)
-                  : rocksdb::status_to_io_status(std::move(s));
 }
 
 /* What there is under its name stays, as n.damaged. */

@@ -37,18 +37,21 @@ status begin_salvage(store *store, const log_findings &findings)
     return status_from(s);
 }
 
-/* All of it goes into tables, so that no start depends on the logs again. */
-static rocksdb::Status flush_all(store *store)
+/* So that no start depends on the logs again. */
+rocksdb::Status flush_all(store *store)
 {
-    std::vector<rocksdb::ColumnFamilyHandle *> handles;
-    std::shared_lock<std::shared_mutex> lock(store->mutex);
-    for (const auto &k : store->keyspaces)
-        handles.push_back(k->handle);
-    return store->db->Flush(rocksdb::FlushOptions(), handles);
+    std::vector<rocksdb::ColumnFamilyHandle *> handles = {store->default_handle};
+    rocksdb::FlushOptions options;
+    options.allow_write_stall = store->large.is_bounded(); /* as keyspace_flush does */
+    {
+        std::shared_lock<std::shared_mutex> lock(store->mutex);
+        for (const auto &k : store->keyspaces)
+            handles.push_back(k->handle);
+    }
+    return store->db->Flush(options, handles);
 }
 
-/* RocksDB looks for what it could not delete before. */
-static void delete_logs(store *store)
+void delete_left_over(store *store)
 {
     store->db->DisableFileDeletions().PermitUncheckedError();
     enable_file_deletions(store->db).PermitUncheckedError();
@@ -65,7 +68,7 @@ status store_accept_loss(store *store)
             s = store->logs->start_recording();
         store->is_salvaging = !s.ok();
         if (s.ok())
-            delete_logs(store);
+            delete_left_over(store);
         return status_from(s);
     });
 }

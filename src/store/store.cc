@@ -386,6 +386,7 @@ status open_directory(store *store, const store_options *options)
         return status_ok();
     if (format != FORMAT_VERSION || state.has_lost_format)
         TRY(mark_directory(store, options, format));
+    store->identity_inode = inode_of(store->directory + "/IDENTITY");
     store->logs->start_thread();
     store->damage.start();
     return status_ok();

@@ -231,6 +231,26 @@ void store_fence(struct store *store, const char *why);
  * the disk. */
 void store_look_for_room(struct store *store);
 
+/* --- the files of its own, which the next start needs --- */
+
+enum { STORE_FILE_NAMES_SIZE = 200 };
+
+/* What of them has been removed below the store, or is another one than it has open: what is
+ * written to these is gone with the process. */
+struct store_missing_files {
+    bool any;
+    bool logs; /* a write-ahead log among them: nothing that is acknowledged is durable */
+    char names[STORE_FILE_NAMES_SIZE];
+};
+
+/* A few system calls, and waits for nobody. Of a store that is fenced, sealed or only read, nothing
+ * is missing. */
+void store_look_for_files(struct store *store, struct store_missing_files *out);
+
+/* Makes those anew that are missing, out of what memory and open files have, durably; for a log
+ * all is written to tables. As store_write fails. Blocking; one thread at a time. */
+status store_restore_files(struct store *store);
+
 /* --- keyspaces: named by a number, never used again once dropped --- */
 
 /* Those that exist, in no order, one after the other; NULL at the end. */

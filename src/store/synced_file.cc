@@ -192,6 +192,11 @@ static std::string path_in(const std::string &directory)
     return directory + "/SYNCED";
 }
 
+bool synced_file::is_gone() const
+{
+    return slot_size > 0 && ::is_gone(path_in(directory), inode);
+}
+
 status synced_file::read(synced_record *out)
 {
     std::string text;
@@ -211,6 +216,7 @@ status synced_file::read(synced_record *out)
         slot_size = size;
         *out = record;
     }
+    inode = inode_of(path_in(directory));
     if (slot_size == 0)
         return status_make(STATUS_DATA_LOSS, "the file SYNCED is damaged");
     return status_ok();
@@ -234,7 +240,10 @@ IOStatus synced_file::make(const std::string &slot)
     file.reset();
     slot_size = size;
     next_slot = 1;
-    return sync_directory(files, directory);
+    IOStatus named = sync_directory(files, directory);
+    if (named.ok())
+        inode = inode_of(path);
+    return named;
 }
 
 IOStatus synced_file::overwrite(const std::string &slot)

@@ -1,0 +1,281 @@
+/* Tests of what becomes of files of the store's own that somebody removes while it is open. */
+#include "store/log_ends_testing.h"
+
+/* Each that a start needs, as a pattern. */
+static const char *const OWN[] = {"*.log",           "SYNCED",  "CURRENT", "MANIFEST-0*[0-9]",
+                                  "MANIFEST-*.copy", "IDENTITY"};
+enum { OWN_COUNT = sizeof OWN / sizeof *OWN };
+
+/* --- what somebody does to the directory of a store that is open --- */
+
+static glob_t files_like(struct fixture *f, const char *pattern)
+{
+    char path[PATH_MAX];
+    glob_t found;
+    snprintf(path, sizeof path, "%s/%s", f->directory, pattern);
+    if (glob(path, 0, NULL, &found) != 0)
+        found.gl_pathc = 0;
+    return found;
+}
+
+static size_t count_files(struct fixture *f, const char *pattern)
+{
+    glob_t found = files_like(f, pattern);
+    size_t count = found.gl_pathc;
+    globfree(&found);
+    return count;
+}
+
+static void remove_files(struct fixture *f, const char *pattern)
+{
+    glob_t found = files_like(f, pattern);
+    assert_true(found.gl_pathc > 0);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        assert_int_equal(unlink(found.gl_pathv[i]), 0);
+    globfree(&found);
+}
+
+/* By another file of its content. */
+static void replace_file(const char *path)
+{
+    char other[PATH_MAX], piece[4096];
+    size_t size;
+    snprintf(other, sizeof other, "%s.other", path);
+    FILE *from = fopen(path, "r");
+    FILE *to = fopen(other, "w");
+    assert_non_null(from);
+    assert_non_null(to);
+    while ((size = fread(piece, 1, sizeof piece, from)) > 0)
+        assert_int_equal(fwrite(piece, 1, size, to), size);
+    assert_int_equal(fclose(from), 0);
+    assert_int_equal(fclose(to), 0);
+    assert_int_equal(rename(other, path), 0);
+}
+
+static void replace_files(struct fixture *f, const char *pattern)
+{
+    glob_t found = files_like(f, pattern);
+    assert_true(found.gl_pathc > 0);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        replace_file(found.gl_pathv[i]);
+    globfree(&found);
+}
+
+static bool is_missing(struct fixture *f)
+{
+    struct store_missing_files found;
+    store_look_for_files(f->store, &found);
+    assert_int_equal(found.any, found.names[0] != '\0');
+    return found.any;
+}
+
+static void assert_missing(struct fixture *f, const char *name, bool is_log)
+{
+    struct store_missing_files found;
+    store_look_for_files(f->store, &found);
+    assert_true(found.any);
+    assert_int_equal(found.logs, is_log);
+    assert_non_null(strstr(found.names, name));
+}
+
+static void restore(struct fixture *f)
+{
+    assert_ok(store_restore_files(f->store));
+    assert_false(is_missing(f));
+}
+
+/* A kill now, and a power cut now, lose nothing. */
+static void assert_durable(struct fixture *f, const char *key, const char *value)
+{
+    for (int is_kill = 0; is_kill < 2; is_kill++) {
+        cut_power(f, is_kill ? ALL : 0);
+        expect(f, STORE_LOG_WHOLE);
+        assert_value(of_copy(f), "a", "1");
+        assert_value(of_copy(f), key, value);
+        close_copy(f);
+    }
+}
+
+/* --- each of them --- */
+
+static void of_a_directory_that_is_whole_nothing_is_missing(void **state)
+{
+    struct fixture *f = *state;
+    assert_false(is_missing(f));
+    for (int i = 0; i < 5; i++) { /* logs that come and go are none */
+        put(f->store, f->keyspace, "a", "1");
+        assert_ok(keyspace_flush(f->keyspace));
+        make_keyspace(f->store, (uint64_t)(20 + i));
+        assert_false(is_missing(f));
+    }
+    restore(f);
+    stop(f);
+    open_store(f);
+    assert_false(is_missing(f));
+}
+
+static void what_is_removed_is_made_anew(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    for (size_t i = 0; i < OWN_COUNT; i++) {
+        char value[16];
+        snprintf(value, sizeof value, "%zu", i);
+        remove_files(f, OWN[i]);
+        assert_missing(f, i == 0 ? ".log" : "", i == 0);
+        put(f->store, f->keyspace, "meanwhile", value);
+        restore(f);
+        assert_true(count_files(f, OWN[i]) > 0);
+        assert_durable(f, "meanwhile", value);
+        put(f->store, f->keyspace, "later", value);
+        assert_ok(keyspace_flush(f->keyspace));
+        make_keyspace(f->store, 30 + i);
+        assert_false(is_missing(f));
+        assert_durable(f, "later", value);
+    }
+    stop(f);
+    open_store(f);
+    assert_value(f->keyspace, "later", "5");
+}
+
+static void what_is_replaced_is_made_anew(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    for (size_t i = 0; i < OWN_COUNT; i++) {
+        char value[16];
+        if (strcmp(OWN[i], "CURRENT") == 0)
+            continue; /* it counts by what is in it */
+        snprintf(value, sizeof value, "%zu", i);
+        replace_files(f, OWN[i]);
+        assert_missing(f, i == 0 ? ".log" : "", i == 0);
+        put(f->store, f->keyspace, "meanwhile", value);
+        restore(f);
+        assert_durable(f, "meanwhile", value);
+    }
+}
+
+static void a_current_that_names_another_manifest_is_made_anew(void **state)
+{
+    struct fixture *f = *state;
+    char *path = NULL;
+    put(f->store, f->keyspace, "a", "1");
+    assert_true(asprintf(&path, "%s/CURRENT", f->directory) > 0);
+    write_text(path, "MANIFEST-000001\n");
+    assert_missing(f, "CURRENT", false);
+    restore(f);
+    assert_durable(f, "a", "1");
+}
+
+static void all_at_once_are_made_anew(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < OWN_COUNT; i++)
+            remove_files(f, OWN[i]);
+        put(f->store, f->keyspace, "b", "2");
+        restore(f);
+        assert_durable(f, "b", "2");
+    }
+}
+
+/* --- a log --- */
+
+/* Right after a start the live log is empty, and all that is not in tables is in former ones. */
+static void an_empty_log_is_made_anew(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    stop(f);
+    open_store(f);
+    remove_files(f, "*.log");
+    assert_missing(f, ".log", true);
+    restore(f);
+    put(f->store, f->keyspace, "b", "2");
+    assert_durable(f, "b", "2");
+}
+
+static void all_that_the_log_had_is_in_tables(void **state)
+{
+    struct fixture *f = *state;
+    struct keyspace *other = make_keyspace(f->store, 8);
+    put(f->store, f->keyspace, "a", "1");
+    put(f->store, other, "a", "3");
+    remove_files(f, "*.log");
+    put(f->store, f->keyspace, "b", "2");
+    restore(f);
+    remove_files(f, "*.log"); /* the new one has nothing */
+    cut_power(f, 0);
+    f->of_copy.salvage = true;
+    expect(f, STORE_LOG_WHOLE);
+    assert_value(of_copy(f), "a", "1");
+    assert_value(of_copy(f), "b", "2");
+    assert_value(store_keyspace_find(f->other, 8), "a", "3");
+}
+
+/* The family "default", by which a new log is begun, stays empty. */
+static void nothing_is_left_of_what_begins_a_log(void **state)
+{
+    struct fixture *f = *state;
+    struct store_statistics before, after;
+    remove_files(f, "*.log");
+    store_statistics(f->store, &before);
+    restore(f);
+    store_statistics(f->store, &after);
+    assert_int_equal(after.table_bytes, before.table_bytes);
+    assert_int_equal(count_files(f, "*.sst"), 0);
+}
+
+/* --- what cannot be made anew --- */
+
+/* It stays missing, is told so, and is made anew when the disk is well. */
+static void what_fails_is_tried_again(void **state)
+{
+    struct fixture *f = *state;
+    static const enum fault_operation operations[] = {FAULT_CREATE, FAULT_SYNC,
+                                                      FAULT_SYNC_DIRECTORY};
+    put(f->store, f->keyspace, "a", "1");
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        for (size_t j = 1; j < OWN_COUNT; j++) {
+            remove_files(f, OWN[j]);
+            fault_fs_fail_here(f->fs, operations[i], "", FAULT_IO, 0);
+            status s = store_restore_files(f->store);
+            fault_fs_heal(f->fs);
+            if (!status_is_ok(s))
+                assert_int_equal(s.code, STATUS_UNAVAILABLE);
+            status_free(s);
+            assert_ok(store_health(f->store));
+            restore(f);
+            assert_durable(f, "a", "1");
+        }
+    }
+}
+
+static void of_a_fenced_store_nothing_is_missing(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    store_fence(f->store, "the directory is gone");
+    remove_files(f, "SYNCED");
+    assert_false(is_missing(f));
+    assert_ok(store_restore_files(f->store));
+    assert_int_equal(count_files(f, "SYNCED"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(of_a_directory_that_is_whole_nothing_is_missing),
+        TEST(what_is_removed_is_made_anew),
+        TEST(what_is_replaced_is_made_anew),
+        TEST(a_current_that_names_another_manifest_is_made_anew),
+        TEST(all_at_once_are_made_anew),
+        TEST(an_empty_log_is_made_anew),
+        TEST(all_that_the_log_had_is_in_tables),
+        TEST(nothing_is_left_of_what_begins_a_log),
+        TEST(what_fails_is_tried_again),
+        TEST(of_a_fenced_store_nothing_is_missing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
