@@ -71,7 +71,10 @@ def test_what_is_removed_is_made_anew(fresh_server, connect, patterns, end):
         assert list(server.data.glob(pattern))
     for _ in range(20):
         writer.write()
-    server.stop() if end == "stop" else server.kill()
+    if end == "stop":
+        server.stop()
+    else:
+        server.kill()
     assert run_trestle("doctor", server.data).returncode in UNDAMAGED
     rpc = connect(server.start().host)
     assert {key for key, _ in rpc.read(writer.name)} >= set(writer.keys)
