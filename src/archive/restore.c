@@ -2,6 +2,7 @@
 #include "archive/restore.h"
 
 #include "base/check.h"
+#include "base/dates.h"
 #include "place/sealed.h"
 #include "tablet/change_log.h"
 #include "tablet/commit.h"
@@ -144,8 +145,8 @@ static status read_copy(struct plan *plan)
     bool exists;
     TRY(change_log_read(restore->catalog, &plan->state, &exists));
     if (!exists)
-        return status_make(STATUS_FAILED_PRECONDITION,
-                           "the backup is of a server that kept no archive");
+        return status_make(STATUS_FAILED_PRECONDITION, "%s is of a server that kept no archive",
+                           restore->what);
     struct keyspace *log = store_keyspace_find(restore->store, plan->state.keyspace);
     if (log == NULL)
         return status_make(STATUS_DATA_LOSS, "the keyspace of the change log is missing");
@@ -164,14 +165,14 @@ static status read_list(struct plan *plan)
     if (s.code != STATUS_NOT_FOUND)
         return s;
     status_free(s);
-    return status_make(STATUS_FAILED_PRECONDITION,
-                       "%s has no archive of the server that this is a backup of",
-                       place_title(place));
+    return status_make(STATUS_FAILED_PRECONDITION, "%s has no archive of the server that %s is of",
+                       place_title(place), plan->restore->what);
 }
 
-static const char *date(uint64_t sequence, char text[CLOCK_DATE_SIZE])
+static void tell_dates(uint64_t first, uint64_t second, date_text texts[2])
 {
-    return clock_date(sequence_time_us(sequence), text);
+    const int64_t us[] = {sequence_time_us(first), sequence_time_us(second)};
+    dates_tell(us, 2, texts);
 }
 
 /* Where the stream ends; where the copy does if there are no pieces behind it. */
@@ -183,18 +184,19 @@ static uint64_t end_of(const struct plan *plan)
 
 static status check_bounds(struct plan *plan)
 {
-    char asked[CLOCK_DATE_SIZE], there[CLOCK_DATE_SIZE];
+    date_text dates[2];
     uint64_t end = end_of(plan);
     plan->until = plan->restore->until == ARCHIVE_END ? end : plan->restore->until;
+    tell_dates(plan->until < plan->from ? plan->from : end, plan->until, dates);
     if (plan->until < plan->from)
         return status_make(STATUS_FAILED_PRECONDITION,
-                           "the backup is of %s, which is later than %s: take an older one",
-                           date(plan->from, there), date(plan->until, asked));
+                           "%s is of %s, which is later than %s: take an older one",
+                           plan->restore->what, dates[0], dates[1]);
     if (plan->until > end)
         return status_make(STATUS_FAILED_PRECONDITION,
                            "the archive ends with a change of %s (version %llu), before %s: "
                            "without --until all of it is taken",
-                           date(end, there), (unsigned long long)end, date(plan->until, asked));
+                           dates[0], (unsigned long long)end, dates[1]);
     return status_ok();
 }
 
@@ -212,29 +214,38 @@ static void choose_pieces(struct plan *plan)
         plan->end = plan->first;
 }
 
-/* The first second that has begun after the sequence. */
-static const char *date_after(uint64_t sequence, char text[CLOCK_DATE_SIZE])
+/* What was asked for, and the nearest: of the later one the first second that has begun, unless all
+ * are told to the microsecond. */
+static void tell_nearest(const struct plan *plan, uint64_t before, uint64_t after,
+                         date_text texts[3])
 {
-    return clock_date(sequence_time_us(sequence) + 999999, text);
+    int64_t us[] = {sequence_time_us(plan->until), sequence_time_us(before),
+                    sequence_time_us(after)};
+    dates_tell(us, 3, texts);
+    if (strlen(texts[2]) < CLOCK_DATE_SIZE)
+        clock_date(us[2] + 999999, texts[2]);
 }
 
 /* What is wrong keeps the archive from going on between `before` and `behind`, or up to there. */
 static status refuse(const struct plan *plan, enum status_code code, const char *wrong,
                      uint64_t before, uint64_t behind)
 {
-    char start[CLOCK_DATE_SIZE], end[CLOCK_DATE_SIZE];
+    date_text dates[3];
     uint64_t after = plan->next != 0 ? plan->next : behind;
+    tell_nearest(plan, before, after, dates);
     return status_make(code,
                        "%s: the nearest moments are %s (version %llu), and%s %s (version %llu)",
-                       wrong, date(before, start), (unsigned long long)before,
-                       plan->next != 0 ? "" : ", with a whole backup made since,",
-                       date_after(after, end), (unsigned long long)after);
+                       wrong, dates[1], (unsigned long long)before,
+                       plan->next != 0 ? "" : ", with a whole backup made since,", dates[2],
+                       (unsigned long long)after);
 }
 
 static status refuse_gap(const struct plan *plan, const struct piece *gap, uint64_t before)
 {
-    char asked[CLOCK_DATE_SIZE], wrong[64 + CLOCK_DATE_SIZE];
-    snprintf(wrong, sizeof wrong, "the archive has a gap before %s", date(plan->until, asked));
+    date_text dates[3];
+    char wrong[64 + DATE_TEXT_SIZE];
+    tell_nearest(plan, before, plan->next != 0 ? plan->next : gap->last, dates);
+    snprintf(wrong, sizeof wrong, "the archive has a gap before %s", dates[0]);
     return refuse(plan, STATUS_FAILED_PRECONDITION, wrong, before, gap->last);
 }
 
@@ -271,8 +282,10 @@ static status check_beginning(const struct plan *plan)
     if (plan->first > 0 || plan->end == 0 || plan->list.pieces[0].number == 1 ||
         begins_with(plan, 0))
         return status_ok();
-    return refuse(plan, STATUS_FAILED_PRECONDITION,
-                  "the archive begins after the backup: what is between is not there", plan->from,
+    char wrong[128];
+    snprintf(wrong, sizeof wrong, "the archive begins after %s: what is between is not there",
+             plan->restore->what);
+    return refuse(plan, STATUS_FAILED_PRECONDITION, wrong, plan->from,
                   end_of_hole(plan, &plan->list.pieces[0]));
 }
 
@@ -309,7 +322,8 @@ static status make_plan(struct plan *plan)
 
 status archive_check(struct place *place, const struct archive_reach *reach)
 {
-    const struct archive_restore restore = {.place = place, .until = reach->until};
+    const struct archive_restore restore = {
+        .place = place, .what = "the backup", .until = reach->until};
     struct plan plan = {.restore = &restore,
                         .state = {.stream = reach->stream},
                         .from = reach->from,
@@ -414,7 +428,8 @@ static status check_chain(const struct plan *plan, const struct piece *piece,
     piece_name(piece, path);
     if (before == NULL)
         return status_make(STATUS_FAILED_PRECONDITION,
-                           "the archive begins after the backup: what is between is not there");
+                           "the archive begins after %s: what is between is not there",
+                           plan->restore->what);
     return status_make(STATUS_DATA_LOSS, "%s/%s does not follow the piece before it",
                        place_title(plan->restore->place), path);
 }
@@ -495,6 +510,8 @@ static status replay(const struct plan *plan, const struct choice *choice,
     struct replay_counts counts = replayer_counts(replayer);
     *out = (struct archive_restored){.from = plan->from,
                                      .to = counts.newest == 0 ? plan->from : counts.newest,
+                                     .until = plan->until,
+                                     .is_all = restore->until == ARCHIVE_END,
                                      .events = counts.events,
                                      .pieces = plan->end - plan->first};
     replayer_destroy(replayer);

@@ -73,7 +73,8 @@ struct archive_restore {
     struct place *place;
     struct clock *clock;
     const struct log *log;
-    uint64_t until; /* a sequence, or ARCHIVE_END: as far as the archive goes */
+    const char *what; /* the copy is, in words: "the backup" */
+    uint64_t until;   /* a sequence, or ARCHIVE_END: as far as the archive goes */
     /* What is known of the copy, as in archive_reach; 0: what it says itself, and none. */
     uint64_t from;
     uint64_t next;
@@ -84,8 +85,10 @@ struct archive_restore {
 };
 
 struct archive_restored {
-    uint64_t from; /* what the directory had, a sequence */
-    uint64_t to;   /* the last event that was applied; `from` if none was */
+    uint64_t from;  /* what the directory had, a sequence */
+    uint64_t to;    /* the last event that was applied; `from` if none was */
+    uint64_t until; /* what was asked for: there is no later event up to it */
+    bool is_all;    /* that was the archive's end */
     uint64_t events;
     uint64_t pieces;
 };

@@ -195,7 +195,8 @@ static status restore_with_fault(struct attempt *attempt, const char *copy)
     struct archive_restored restored;
     snprintf(scratch, sizeof scratch, "%s/archive", copy);
     assert_ok(fault_fs_open(fs, &options, &store));
-    struct archive_restore restore = {.store = store,
+    struct archive_restore restore = {.what = "the backup",
+                                      .store = store,
                                       .catalog = store_keyspace_find(store, CATALOG_KEYSPACE_ID),
                                       .scratch = scratch,
                                       .place = &t->place->place,

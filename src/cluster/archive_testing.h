@@ -217,7 +217,8 @@ static inline status restore_known(const char *copy, struct place *place,
     struct store *store;
     snprintf(scratch, sizeof scratch, "%s/archive", copy);
     assert_ok(store_open(&options, &store));
-    struct archive_restore restore = {.store = store,
+    struct archive_restore restore = {.what = "the backup",
+                                      .store = store,
                                       .catalog = store_keyspace_find(store, CATALOG_KEYSPACE_ID),
                                       .scratch = scratch,
                                       .place = place,

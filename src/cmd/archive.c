@@ -11,9 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *date(uint64_t sequence, char text[CLOCK_DATE_SIZE])
+void archive_tell_dates(uint64_t first, uint64_t second, date_text texts[2])
 {
-    return clock_date(sequence_time_us(sequence), text);
+    const int64_t us[] = {sequence_time_us(first), sequence_time_us(second)};
+    dates_tell(us, 2, texts);
 }
 
 /* --- where it is --- */
@@ -81,42 +82,46 @@ struct listing {
 
 static void print_gaps(const struct piece_list *list)
 {
-    char from[CLOCK_DATE_SIZE], to[CLOCK_DATE_SIZE];
+    date_text dates[2];
     for (size_t i = 0; i < list->count; i++) {
         if (list->pieces[i].kind != PIECE_GAP)
             continue;
         uint64_t before = i == 0 ? 0 : list->pieces[i - 1].last;
-        printf("  gap: after %s (version %" PRIu64 "), up to %s (version %" PRIu64 ")\n",
-               date(before, from), before, date(list->pieces[i].last, to), list->pieces[i].last);
+        archive_tell_dates(before, list->pieces[i].last, dates);
+        printf("  gap: after %s (version %" PRIu64 "), up to %s (version %" PRIu64 ")\n", dates[0],
+               before, dates[1], list->pieces[i].last);
     }
 }
 
 static void print_missing(struct listing *listing, const struct piece_list *list)
 {
-    char missing[PIECE_RANGE_SIZE], from[CLOCK_DATE_SIZE], to[CLOCK_DATE_SIZE];
+    char missing[PIECE_RANGE_SIZE];
+    date_text dates[2];
     for (size_t i = 1; i < list->count; i++) {
         const struct piece *before = &list->pieces[i - 1], *piece = &list->pieces[i];
         if (piece->number == before->number + 1)
             continue;
         listing->is_perfect = false;
+        archive_tell_dates(before->last, piece->last, dates);
         printf("  damaged: %s: after %s (version %" PRIu64 "), before %s (version %" PRIu64 ")\n",
-               piece_missing(before->number, piece->number, missing), date(before->last, from),
-               before->last, date(piece->last, to), piece->last);
+               piece_missing(before->number, piece->number, missing), dates[0], before->last,
+               dates[1], piece->last);
     }
 }
 
 static status print_pieces(struct listing *listing, uint64_t stream, const struct piece_list *list)
 {
-    char from[CLOCK_DATE_SIZE], to[CLOCK_DATE_SIZE];
+    date_text dates[2];
     struct buffer text = {0};
     struct piece first;
     status s = archive_get_piece(listing->place, &list->pieces[0], &text, &first);
     buffer_free(&text);
     TRY(s);
     uint64_t last = list->pieces[list->count - 1].last;
+    archive_tell_dates(first.after, last, dates);
     printf("%016" PRIx64 ": %zu pieces, after %s (version %" PRIu64 "), up to %s (version %" PRIu64
            ")\n",
-           stream, list->count, date(first.after, from), first.after, date(last, to), last);
+           stream, list->count, dates[0], first.after, dates[1], last);
     print_gaps(list);
     print_missing(listing, list);
     return status_ok();
@@ -252,6 +257,7 @@ status archive_take_on(const struct archive_taking *taking, struct store *store,
     struct archive_restore restore = {.store = store,
                                       .catalog = store_keyspace_find(store, CATALOG_KEYSPACE_ID),
                                       .place = taking->place,
+                                      .what = taking->what,
                                       .clock = clock_system(),
                                       .log = taking->log,
                                       .until = taking->until,
@@ -264,11 +270,14 @@ status archive_take_on(const struct archive_taking *taking, struct store *store,
 
 void archive_tell_restored(const char *directory, const struct archive_restored *restored)
 {
-    char from[CLOCK_DATE_SIZE], to[CLOCK_DATE_SIZE];
+    const int64_t us[] = {sequence_time_us(restored->from), sequence_time_us(restored->to),
+                          sequence_time_us(restored->until)};
+    date_text dates[3];
+    dates_tell(us, 3, dates);
     printf("%s: from %s to %s (version %" PRIu64 "), %" PRIu64 " commits out of %" PRIu64
-           " pieces\n",
-           directory, date(restored->from, from), date(restored->to, to), restored->to,
-           restored->events, restored->pieces);
+           " pieces; there is no later one %s%s\n",
+           directory, dates[0], dates[1], restored->to, restored->events, restored->pieces,
+           restored->is_all ? "in the archive" : "up to ", restored->is_all ? "" : dates[2]);
 }
 
 /* --- the command --- */

@@ -3,6 +3,7 @@
 #define TRESTLE_CMD_ARCHIVE_H
 
 #include "archive/restore.h"
+#include "base/dates.h"
 
 /* The arguments behind "archive", ended by NULL; returns the exit status. */
 int archive_command(const char *const *arguments);
@@ -27,6 +28,7 @@ void archive_write_place_options(const char *command, bool is_reading, struct bu
  * NULL: all. `scratch` of the restore is in the directory. */
 struct archive_taking {
     struct place *place;
+    const char *what; /* as in archive_restore */
     uint64_t until;
     uint64_t from; /* as in archive_restore; so is the next */
     uint64_t next;
@@ -45,7 +47,10 @@ status archive_take_on(const struct archive_taking *taking, struct store *store,
     "A table as it is called then, projects/P/instances/I/tables/T: its rows alone are taken, "    \
     "and those of others stay as they are in DIR. Quicker, to copy the table from there."
 
-/* One line: what became of the directory. */
+/* Two moments as people read them: dates_tell. */
+void archive_tell_dates(uint64_t first, uint64_t second, date_text texts[2]);
+
+/* One line: what became of the directory, and up to when. */
 void archive_tell_restored(const char *directory, const struct archive_restored *restored);
 
 #endif

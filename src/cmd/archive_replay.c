@@ -111,7 +111,7 @@ static status read_arguments(const char *const *arguments, struct replay *replay
 int archive_replay_kind(const char *const *arguments)
 {
     struct replay replay = {0};
-    struct work work = {.taking = {.until = ARCHIVE_END}};
+    struct work work = {.taking = {.what = "the copy", .until = ARCHIVE_END}};
     if (command_asks_for(arguments, "--help"))
         return command_print(write_help);
     status s = read_arguments(arguments, &replay, &work.taking.until);

@@ -46,11 +46,11 @@ static void print_damage(void *context, const char *what)
 
 static void print_moments(void *context, uint64_t after, uint64_t last)
 {
-    char from[CLOCK_DATE_SIZE], to[CLOCK_DATE_SIZE];
+    date_text dates[2];
     (void)context;
-    printf("  moments: after %s (version %" PRIu64 "), up to %s (version %" PRIu64 ")\n",
-           clock_date(sequence_time_us(after), from), after, clock_date(sequence_time_us(last), to),
-           last);
+    archive_tell_dates(after, last, dates);
+    printf("  moments: after %s (version %" PRIu64 "), up to %s (version %" PRIu64 ")\n", dates[0],
+           after, dates[1], last);
 }
 
 /* --- what the server knows --- */

@@ -21,8 +21,8 @@ static status begin(const struct backup_moment *moment, struct backup_moment_wor
                     struct whole_restore *restore, struct arena *arena, const char **name,
                     struct whole_backup *backup)
 {
-    work->taking =
-        (struct archive_taking){.until = ARCHIVE_END, .table = moment->table, .log = restore->log};
+    work->taking = (struct archive_taking){
+        .what = "the backup", .until = ARCHIVE_END, .table = moment->table, .log = restore->log};
     if (moment->until != NULL)
         TRY(archive_parse_moment(moment->until, &work->taking.until));
     TRY(place_of_name_with_key(files_of_system(), moment->archive, moment->key,
