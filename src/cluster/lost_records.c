@@ -299,15 +299,15 @@ static status read_begun(struct cluster *cluster)
 }
 
 /* Whoever did not ask for it writes nothing yet: compactions rest, which writes may wait for. */
-static status check_ended(const struct cluster *cluster)
+static status check_ended(const char *lost)
 {
-    if (cluster->home->lost_records == NULL)
+    if (lost == NULL)
         return status_ok();
     return status_make(STATUS_DATA_LOSS,
                        "the catalog has lost %s. It was given up, but the rest is not put right "
                        "yet: `trestle repair --in-place`, or a start with --salvage, goes on with "
                        "that",
-                       cluster->home->lost_records);
+                       lost);
 }
 
 status lost_records_give_up(struct cluster *cluster)
@@ -316,7 +316,43 @@ status lost_records_give_up(struct cluster *cluster)
         return status_ok();
     TRY(read_begun(cluster));
     if (!cluster->options.accepts_lost_records)
-        return check_ended(cluster);
+        return check_ended(cluster->home->lost_records);
     TRY(keyspace_look_for_damage(cluster->catalog));
     return keyspace_has_damage(cluster->catalog) ? give_up(cluster) : status_ok();
+}
+
+/* --- a look --- */
+
+static status read_all(struct keyspace *catalog)
+{
+    const struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    struct store_cursor *cursor;
+    TRY(store_cursor_create(catalog, &options, &cursor));
+    store_cursor_first(cursor);
+    while (store_cursor_valid(cursor))
+        store_cursor_next(cursor);
+    status s = store_cursor_status(cursor);
+    store_cursor_destroy(cursor);
+    return s;
+}
+
+status lost_records_check(struct keyspace *catalog)
+{
+    char *lost = NULL;
+    status s = lost_records_read(catalog, &lost);
+    if (status_is_ok(s) && lost != NULL)
+        s = check_ended(lost);
+    else if (status_is_ok(s))
+        s = read_all(catalog);
+    bool is_explained = lost != NULL || s.code != STATUS_DATA_LOSS;
+    free(lost);
+    return is_explained ? s : lost_records_explain(catalog, s);
+}
+
+/* --- what has no name --- */
+
+const char *lost_keyspace_name(uint64_t id, char out[LOST_KEYSPACE_NAME_SIZE])
+{
+    snprintf(out, LOST_KEYSPACE_NAME_SIZE, "keyspace %" PRIu64 " (it has no table)", id);
+    return out;
 }

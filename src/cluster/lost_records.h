@@ -55,9 +55,17 @@ status lost_records_explain(struct keyspace *catalog, status cause);
  * if there is something to go on with, and it may not. Blocking. */
 status lost_records_give_up(struct cluster *cluster);
 
+/* Of a catalog that is open for reading alone: whether a start that may not go on without what is
+ * lost takes it; with its error. Reads all of it. Blocking. */
+status lost_records_check(struct keyspace *catalog);
+
 /* What is lost, and not put right yet, to be freed; NULL: nothing. */
 status lost_records_read(struct keyspace *catalog, char **words);
 /* In the batch that puts the rest right. */
 void lost_records_end(struct store_batch *batch, struct keyspace *catalog);
+
+/* What stands in place of a table's name, of rows whose keyspace has none. */
+enum { LOST_KEYSPACE_NAME_SIZE = 64 };
+const char *lost_keyspace_name(uint64_t id, char out[LOST_KEYSPACE_NAME_SIZE]);
 
 #endif

@@ -3,7 +3,10 @@
 
 #include "aws/bucket.h"
 #include "base/sizing.h"
+#include "cluster/catalog.h"
+#include "cluster/lost_records.h"
 #include "cmd/command.h"
+#include "cmd/offline_cluster.h"
 #include "cmd/otlp.h"
 #include "cmd/otlp_headers.h"
 #include "cmd/place_apart.h"
@@ -28,6 +31,7 @@ enum { PATH_SIZE = 4096 };
 struct notes {
     struct buffer text;
     bool is_served; /* a server runs on the data directory: most likely the one to be restarted */
+    bool has_store; /* the data directory does, and its files say what belongs to it */
 };
 
 #define NOTE(notes, ...)                                                                           \
@@ -179,7 +183,58 @@ static status check_data(const struct settings *settings, struct notes *notes)
     }
     TRY(is_new ? note_new(settings->data_dir, notes) : check_log_end(settings, notes));
     note_salvage(settings, notes);
-    return note_space(settings, notes);
+    TRY(note_space(settings, notes));
+    if (notes != NULL)
+        notes->has_store = !is_new;
+    return status_ok();
+}
+
+static status check_catalog(const struct settings *settings, struct store *store,
+                            struct notes *notes)
+{
+    struct keyspace *catalog = store_keyspace_find(store, CATALOG_KEYSPACE_ID);
+    status s = catalog == NULL ? status_ok() : lost_records_check(catalog);
+    if (s.code != STATUS_DATA_LOSS || !settings->salvage)
+        return settings_blame(settings, "data_dir", s);
+    NOTE(notes, "%s", status_message(s));
+    status_free(s);
+    return status_ok();
+}
+
+static status check_values(const struct settings *settings, struct store *store)
+{
+    status s = settings->memory == 0
+                   ? status_ok()
+                   : store_check_large_values(store, sizing_largest_cell(settings));
+    return settings_blame(settings, "memory", s);
+}
+
+static status look_into(const struct settings *settings, struct notes *notes)
+{
+    const struct log silent = {.fd = -1, .level = LOG_ERROR, .clock = clock_system()};
+    struct store_options options = offline_store_options(settings->data_dir, &silent);
+    struct store *store;
+    options.read_only = true;
+    TRY(settings_blame(settings, "data_dir", store_open(&options, &store)));
+    status s = check_catalog(settings, store, notes);
+    if (status_is_ok(s))
+        s = check_values(settings, store);
+    store_close(store);
+    return s;
+}
+
+/* What a start reads of it. Of what is to be salvaged nobody knows before it is. */
+static status check_store(const struct settings *settings, struct notes *notes)
+{
+    if (notes == NULL || notes->is_served || !notes->has_store)
+        return status_ok();
+    if (settings->salvage && serve_needs_salvage(settings)) {
+        NOTE(notes, "the catalog and rows are not read: serve brings back first what is to be "
+                    "salvaged");
+        return status_ok();
+    }
+    NOTE(notes, "rows are not read: serve starts with damaged ones, which `trestle doctor` tells");
+    return look_into(settings, notes);
 }
 
 /* Who serves locks it when its turn comes: to look at a lock is for who only asks, since a process
@@ -443,25 +498,16 @@ static const struct check {
     const char *member; /* the setting to blame; NULL: the words say which */
     status (*run)(const struct settings *settings, struct notes *notes);
 } checks[] = {
-    {NULL, check_exposure},
-    {"inject", check_faults},
-    {"allowed_hosts", check_hosts},
-    {"tls_cert", check_certificate},
-    {"otlp_headers", check_headers},
-    {"otlp_endpoint", check_collector},
-    {"auth_tokens", check_tokens},
-    {"auth_jwks", check_keys},
-    {"auth_policy", check_policy},
-    {"audit_log", check_audit_log},
-    {"data_dir", check_data},
-    {"backup_dir", check_backups},
-    {"backup_places", check_places},
-    {"backup_scopes", check_scopes},
-    {"archive", check_archive},
-    {"backup_key", check_backup_key},
-    {"export_directory", check_exports},
-    {"ready_fd", check_ready},
-    {"listen", check_listen},
+    {NULL, check_exposure},           {"inject", check_faults},
+    {"allowed_hosts", check_hosts},   {"tls_cert", check_certificate},
+    {"otlp_headers", check_headers},  {"otlp_endpoint", check_collector},
+    {"auth_tokens", check_tokens},    {"auth_jwks", check_keys},
+    {"auth_policy", check_policy},    {"audit_log", check_audit_log},
+    {"data_dir", check_data},         {NULL, check_store},
+    {"backup_dir", check_backups},    {"backup_places", check_places},
+    {"backup_scopes", check_scopes},  {"archive", check_archive},
+    {"backup_key", check_backup_key}, {"export_directory", check_exports},
+    {"ready_fd", check_ready},        {"listen", check_listen},
 };
 
 enum { CHECKS = sizeof checks / sizeof *checks };

@@ -8,6 +8,7 @@
  *
  * Where a value is larger than those that there is memory for, the start ends. All tables of level
  * 0 are asked, and below it those that are larger than tables get to be otherwise. */
+#include "store/check.h"
 #include "store/internal.h"
 
 #include "rocksdb/metadata.h"
@@ -113,6 +114,13 @@ void tell(const struct log *log, size_t left)
     log_write(log, LOG_INFO, "a table of large values is compacted before the start", fields);
 }
 
+bool note_largest(void *context, const struct store_weight *weight)
+{
+    auto *largest = static_cast<uint64_t *>(context);
+    *largest = std::max(*largest, weight->largest_value);
+    return true;
+}
+
 status refuse(uint64_t size, uint64_t most)
 {
     return status_make(
@@ -141,6 +149,22 @@ status large_work::settle()
                 is_more = start.compact_oldest();
                 end();
             }
+        }
+        return status_ok();
+    });
+}
+
+/* What the log has is in write buffers, where a start would write tables of it. */
+status store_check_large_values(struct store *store, uint64_t most)
+{
+    static const uint8_t behind_all = 0xff; /* keys begin with a letter */
+    const bytes end = bytes_make(&behind_all, 1);
+    return guarded([&] {
+        for (const auto &each : store->keyspaces) {
+            uint64_t largest = starting_keyspace(each.get()).largest();
+            TRY(keyspace_weigh(each.get(), bytes_of(""), end, note_largest, &largest));
+            if (largest > most)
+                return refuse(largest, most);
         }
         return status_ok();
     });

@@ -1,4 +1,5 @@
 /* Flushes and compactions of large values come one at a time, and soon, where memory is bounded. */
+#include "store/check.h"
 #include "store/testing.h"
 
 #include <poll.h>
@@ -317,6 +318,43 @@ static void values_that_are_too_large_are_refused(void **state)
     assert_int_equal(tables_at_level0(f), 0);
 }
 
+static size_t whole_key(bytes key)
+{
+    return key.size;
+}
+
+/* Opened for reading alone, as by whoever asks what a start would say. */
+static void assert_refused_for_large_values(struct fixture *f)
+{
+    struct store_options options = f->options;
+    struct store *store;
+    options.read_only = true;
+    store_close(f->store);
+    assert_ok(store_open(&options, &store));
+    assert_ok(store_check_large_values(store, STORE_LARGE_VALUE));
+    assert_status(store_check_large_values(store, STORE_LARGE_VALUE - 1),
+                  STATUS_FAILED_PRECONDITION);
+    store_close(store);
+    open_store(f);
+}
+
+static void a_look_finds_what_is_too_large(void **state)
+{
+    struct fixture *f = *state;
+    struct store_fold weighed = slow_fold;
+    weighed.owner = whole_key;
+    f->options.fold = &weighed;
+    store_close(f->store);
+    open_store(f);
+    write_value(f, f->keyspaces[0], "large", STORE_LARGE_VALUE);
+    assert_refused_for_large_values(f); /* in the log */
+    assert_ok(keyspace_flush(f->keyspaces[0]));
+    assert_refused_for_large_values(f); /* in a table */
+    f->options.fold = &slow_fold;
+    store_close(f->store);
+    open_store(f);
+}
+
 /* A compaction would have both tables' values. */
 static void a_flush_waits_until_level0_is_empty(void **state)
 {
@@ -357,17 +395,12 @@ static void a_job_ends_with_its_store(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(large_work_comes_one_at_a_time),
-        TEST(a_flush_is_large_work),
-        TEST(a_flush_that_another_commits_has_ended),
-        TEST(small_work_is_told_to_nobody),
-        TEST(tables_of_a_former_start_are_known),
-        TEST(large_values_are_compacted_soon),
-        TEST(a_large_value_among_small_ones_is_known),
-        TEST(tables_at_level0_are_merged_one_by_one),
-        TEST(values_that_are_too_large_are_refused),
-        TEST(a_flush_waits_until_level0_is_empty),
-        TEST(a_job_ends_with_its_store),
+        TEST(large_work_comes_one_at_a_time),          TEST(a_flush_is_large_work),
+        TEST(a_flush_that_another_commits_has_ended),  TEST(small_work_is_told_to_nobody),
+        TEST(tables_of_a_former_start_are_known),      TEST(large_values_are_compacted_soon),
+        TEST(a_large_value_among_small_ones_is_known), TEST(tables_at_level0_are_merged_one_by_one),
+        TEST(values_that_are_too_large_are_refused),   TEST(a_look_finds_what_is_too_large),
+        TEST(a_flush_waits_until_level0_is_empty),     TEST(a_job_ends_with_its_store),
     };
     return cmocka_run_group_tests_name("store_large_work", tests, NULL, NULL);
 }

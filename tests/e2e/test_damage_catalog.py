@@ -88,6 +88,14 @@ def test_it_is_refused_and_told(hit):
         said = str(refused.value)
         assert re.search(f"the catalog is damaged.*tablets.*{path.name}.*--salvage", said)
         assert "access policies" in said
+    check = ("serve", "--check", "--data-dir", server.data, "--listen", "127.0.0.1:0")
+    told = run_trestle(*check)
+    assert told.returncode == 1
+    words = rf"the catalog is damaged, and may have lost .*{path.name}.*--salvage"
+    assert re.search(rf"^wrong: --data-dir: {words}", told.stdout, re.MULTILINE)
+    told = run_trestle(*check, "--salvage")
+    assert told.returncode == 0
+    assert re.search(rf"^note: {words}", told.stdout, re.MULTILINE)
     doctor = run_trestle("doctor", server.data)
     assert doctor.returncode == 1
     assert re.search(rf"damage: records of the catalog \(.*{path.name}", doctor.stderr)
