@@ -38,8 +38,9 @@ static status look_at_range(void *context, const struct lost_rows *lost)
 static status look(void *context, const struct foreign_table *table)
 {
     struct looking *looking = context;
+    const struct refill_target target = {looking->of->id, looking->of->keyspace_id, NULL};
     looking->table = table;
-    TRY(refill_check(table, looking->of->id, NULL));
+    TRY(refill_check(table, &target));
     return looking->of->each(looking->of->context, look_at_range, looking);
 }
 
@@ -107,8 +108,8 @@ static status each_of_table(void *context, status (*visit)(void *visitor, const 
 status whole_repair_begin_table(struct whole_repair *repair, struct table *table,
                                 const struct foreign_table **source)
 {
-    const struct whole_repair_table wanted = {table_name(table), table_id(table), each_of_table,
-                                              table};
+    const struct whole_repair_table wanted = {table_name(table), table_id(table),
+                                              table_keyspace_id(table), each_of_table, table};
     return whole_repair_begin(repair, &wanted, source);
 }
 

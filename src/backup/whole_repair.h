@@ -25,6 +25,7 @@ struct whole_repair_options {
 struct whole_repair_table {
     const char *name;
     uint64_t id;
+    uint64_t keyspace_id;
     /* Calls `visit` with each range of the table that is out of service. */
     status (*each)(void *context, status (*visit)(void *visitor, const struct lost_rows *lost),
                    void *visitor);

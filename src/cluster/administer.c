@@ -305,7 +305,8 @@ status cluster_create_table_from(struct cluster *cluster, const struct table_spe
 
 /* --- change --- */
 
-/* Families that are new have id 0 until now. */
+/* Families that are new have id 0 until now; but for those of a table that was claimed, which get
+ * back the ids that they had (refill.c). */
 static status make_schema(const struct table_info *now, const struct table_change *change,
                           struct arena *arena, struct schema **out)
 {
@@ -313,6 +314,9 @@ static status make_schema(const struct table_info *now, const struct table_chang
     struct family *families = arena_alloc(arena, change->family_count * sizeof *families);
     if (families == NULL)
         return status_out_of_memory();
+    for (size_t i = 0; i < change->family_count; i++)
+        if (change->families[i].id >= next_id)
+            next_id = change->families[i].id + 1;
     for (size_t i = 0; i < change->family_count; i++) {
         families[i] = change->families[i];
         if (families[i].id == 0)

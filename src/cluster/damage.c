@@ -9,6 +9,7 @@
 #include "advice/personal.h"
 #include "base/check.h"
 #include "base/condition.h"
+#include "cluster/lost_records.h"
 #include "cluster/refill.h"
 #include "row/row_key.h"
 #include "tablet/key_bounds.h"
@@ -73,11 +74,21 @@ static bool has_keyspace(const struct table *table, uint64_t keyspace)
     return false;
 }
 
+static bool is_unclaimed(const struct shard *shard, uint64_t keyspace)
+{
+    for (size_t i = 0; i < shard->unclaimed_count; i++)
+        if (shard->unclaimed[i] == keyspace)
+            return true;
+    return false;
+}
+
 static void append_table(const struct shard *shard, uint64_t keyspace, struct buffer *out)
 {
     struct cluster *cluster = shard->cluster;
+    char unclaimed[LOST_KEYSPACE_NAME_SIZE];
     const char *name = keyspace == CATALOG_KEYSPACE_ID   ? "the catalog"
                        : keyspace == shard->log_keyspace ? "the change log"
+                       : is_unclaimed(shard, keyspace)   ? lost_keyspace_name(keyspace, unclaimed)
                                                          : "a deleted table";
     pthread_rwlock_rdlock(&cluster->index_lock);
     for (size_t i = 0; i < cluster->table_count; i++)
@@ -948,14 +959,15 @@ status table_list_damage(struct table *table,
 
 static status check_source(struct table *table, const struct table_repair_options *options)
 {
-    return options->source == NULL
-               ? status_ok()
-               : refill_check(options->source, table->id, table_description(table)->schema);
+    const struct refill_target target = {table->id, table_keyspace_id(table),
+                                         table_description(table)->schema};
+    return options->source == NULL ? status_ok() : refill_check(options->source, &target);
 }
 
 status table_repair(struct table *table, const struct table_repair_options *options)
 {
     TRY(check_source(table, options));
+    TRY(refill_name_families(table, options->source));
     for (size_t i = 0; i < table->space_count; i++)
         TRY(repair_all(table->spaces[i].shard->damages, table->spaces[i].keyspace, options));
     return status_ok();

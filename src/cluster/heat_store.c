@@ -4,8 +4,10 @@
 
 #include "base/varint.h"
 #include "cluster/cluster_private.h"
+#include "cluster/heat_keyspace.h"
 #include "cluster/row_group.h"
 #include "cluster/rows.h"
+#include "row/row_key.h"
 
 #include <stdlib.h>
 
@@ -499,4 +501,71 @@ status heat_store_usage(struct cluster *cluster, uint64_t first_table, uint64_t 
     struct reading reading = {.row = visit_usage, .context = &usage};
     int64_t until = last_table < greatest ? usage_number(last_table + 1, 0) : INT64_MAX;
     return read_numbers(cluster, 0, USAGE_LETTER, usage_number(first_table, 0), until, &reading);
+}
+
+/* --- whose table is not known any more --- */
+
+/* Of the level, or 0: of no row of ours. */
+static uint32_t family_of_letter(uint8_t letter)
+{
+    for (enum heat_level level = HEAT_WINDOWS; level < HEAT_LEVELS; level++)
+        if (levels[level].letter == (char)letter)
+            return family_of(level);
+    return letter == HOT_LETTER ? HOT_FAMILY : letter == USAGE_LETTER ? USAGE_FAMILY : 0;
+}
+
+/* Numbers of tables are given by a counter, and times are microseconds since 1970: neither has
+ * eight bytes. */
+static uint32_t family_of_row(bytes row_key)
+{
+    bool is_ours = row_key.size == KEY_SIZE && row_key.data[0] == 0 && row_key.data[9] == 0;
+    return is_ours ? family_of_letter(row_key.data[8]) : 0;
+}
+
+static bool is_cell_of(const struct entry *entry, uint32_t family)
+{
+    return entry->family == family && entry->qualifier.size == 0;
+}
+
+static bool is_row_of_ours(bytes row_key, bytes record)
+{
+    struct fragment_reader reader;
+    struct entry entry;
+    uint32_t family = family_of_row(row_key);
+    bool is_ours = family != 0 && fragment_reader_start(&reader, record);
+    while (is_ours && fragment_reader_next(&reader, &entry))
+        is_ours = !entry_is_cell(entry.kind) || is_cell_of(&entry, family);
+    return is_ours && !reader.is_bad;
+}
+
+static bool is_spilled_of_ours(bytes key, struct buffer *scratch)
+{
+    struct spill_key parts;
+    return spill_key_parse(key, scratch, &parts) && parts.qualifier.size == 0 &&
+           parts.family == family_of_row(parts.row_key);
+}
+
+static bool is_ours(bytes key, bytes value, struct buffer *scratch)
+{
+    if (key.size > 0 && key.data[0] == ROW_SPACE)
+        return is_row_of_ours(bytes_from(key, 1), value);
+    return is_spilled_of_ours(key, scratch);
+}
+
+status heat_keyspace_is_one(struct keyspace *keyspace, bool *out)
+{
+    const struct store_cursor_options options = {.reach = STORE_ANYWHERE, .is_long = true};
+    struct store_cursor *cursor;
+    struct buffer scratch = {0};
+    bool is_all = true;
+    *out = false;
+    TRY(store_cursor_create(keyspace, &options, &cursor));
+    store_cursor_first(cursor);
+    for (; is_all && store_cursor_valid(cursor); store_cursor_next(cursor))
+        is_all = is_ours(store_cursor_key(cursor), store_cursor_value(cursor), &scratch);
+    status s = store_cursor_status(cursor);
+    *out = status_is_ok(s) && is_all;
+    store_cursor_destroy(cursor);
+    buffer_free(&scratch);
+    return s;
 }

@@ -18,6 +18,9 @@
 #include "tablet/key_bounds.h"
 #include "tablet/spill.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 enum { BATCH_BYTES = 2 << 20 };
 
 struct refill {
@@ -47,16 +50,130 @@ static bool has_same_families(const struct schema *then, const struct schema *no
     return true;
 }
 
-status refill_check(const struct foreign_table *source, uint64_t table_id,
-                    const struct schema *schema)
+static bool is_claimed_name(const struct family *family)
+{
+    char name[16];
+    snprintf(name, sizeof name, "f%" PRIu32, family->id);
+    return bytes_equal(family->name, bytes_of(name));
+}
+
+/* What was made under its number since the claim is no family of the source's. */
+static bool may_be_named_after(const struct schema *then, const struct schema *now)
+{
+    for (size_t i = 0; i < then->family_count; i++) {
+        const struct family *former = &then->families[i], *family = schema_family(now, former->id);
+        if (family != NULL && !is_claimed_name(family) && !bytes_equal(family->name, former->name))
+            return false;
+    }
+    return true;
+}
+
+static bool is_claimed(const struct foreign_table *source, const struct refill_target *target)
+{
+    return source->record->id != target->id && keyspace_id(source->keyspace) == target->keyspace_id;
+}
+
+status refill_check(const struct foreign_table *source, const struct refill_target *target)
 {
     const struct table_record *record = source->record;
-    if (record->id == table_id && (schema == NULL || has_same_families(record->schema, schema)))
+    const struct schema *schema = target->schema;
+    bool is_same = record->id == target->id || is_claimed(source, target);
+    bool (*fits)(const struct schema *then, const struct schema *now) =
+        record->id == target->id ? has_same_families : may_be_named_after;
+    if (is_same && (schema == NULL || fits(record->schema, schema)))
         return status_ok();
     return status_make(STATUS_FAILED_PRECONDITION,
                        "the backup has another table that was called %s: this one was made later, "
                        "or on another server",
                        record->name);
+}
+
+uint64_t table_keyspace_id(struct table *table)
+{
+    struct tablet *tablet = table_route(table, bytes_make(NULL, 0));
+    uint64_t id = keyspace_id(tablet->keyspace);
+    tablet_release(tablet);
+    return id;
+}
+
+/* --- the names of a table that was claimed --- */
+
+/* The last number that a family of the source's has had, dropped or not, is given to no other:
+ * cells of one that was dropped may still be there. `is_last`: of two changes, the first of which
+ * makes a family of that number. */
+struct naming {
+    const struct schema *then;
+    bool is_last;
+    char placeholder[16];
+};
+
+static bool is_to_be_placed(const struct naming *naming, const struct schema *now)
+{
+    uint32_t last = naming->then->next_family_id - 1;
+    return !naming->is_last && last >= now->next_family_id &&
+           schema_family(naming->then, last) == NULL;
+}
+
+/* Its own families that the source has not were made since; and it has no rules but those that it
+ * has got: a claim gives none either. */
+static bool is_kept(const struct naming *naming, const struct family *family)
+{
+    return schema_family(naming->then, family->id) == NULL &&
+           !bytes_equal(family->name, bytes_of(naming->placeholder));
+}
+
+static status name_families(void *context, const struct table_info *now, struct arena *arena,
+                            struct table_change *next)
+{
+    struct naming *naming = context;
+    const struct schema *then = naming->then;
+    size_t count = then->family_count;
+    struct family *families =
+        arena_zalloc(arena, (count + now->schema->family_count + 1) * sizeof *families);
+    if (families == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < count; i++) {
+        const struct family *family = schema_family(now->schema, then->families[i].id);
+        families[i] = then->families[i];
+        families[i].gc = family == NULL ? NULL : family->gc;
+    }
+    for (size_t i = 0; i < now->schema->family_count; i++)
+        if (is_kept(naming, &now->schema->families[i]))
+            families[count++] = now->schema->families[i];
+    if (is_to_be_placed(naming, now->schema)) {
+        uint32_t last = then->next_family_id - 1;
+        snprintf(naming->placeholder, sizeof naming->placeholder, "f%" PRIu32, last);
+        families[count++] = (struct family){.id = last, .name = bytes_of(naming->placeholder)};
+    }
+    *next = (struct table_change){.families = families,
+                                  .family_count = count,
+                                  .deletion_protection = now->deletion_protection,
+                                  .extra = now->extra};
+    return status_ok();
+}
+
+static status change_twice(struct table *table, struct naming *naming, struct arena *arena)
+{
+    TRY(table_change_schema(table, arena, name_families, naming));
+    naming->is_last = true;
+    return naming->placeholder[0] == '\0'
+               ? status_ok()
+               : table_change_schema(table, arena, name_families, naming);
+}
+
+status refill_name_families(struct table *table, const struct foreign_table *source)
+{
+    enum { CHANGE_MEMORY = 16 << 20 };
+    const struct refill_target target = {table->id, table_keyspace_id(table), NULL};
+    if (source == NULL || !is_claimed(source, &target))
+        return status_ok();
+    struct naming naming = {.then = source->record->schema};
+    struct arena *arena = arena_create(CHANGE_MEMORY);
+    if (arena == NULL)
+        return status_out_of_memory();
+    status s = change_twice(table, &naming, arena);
+    arena_destroy(arena);
+    return s;
 }
 
 /* --- reading the source --- */

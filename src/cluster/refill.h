@@ -12,10 +12,25 @@
 
 #include "cluster/backup_foreign.h"
 
+/* Of all rows of the table; no other ever has it. */
+uint64_t table_keyspace_id(struct table *table);
+
+/* The table that is to get rows. */
+struct refill_target {
+    uint64_t id;
+    uint64_t keyspace_id;
+    const struct schema *schema; /* what it is now; NULL: not looked at */
+};
+
 /* OK, or FAILED_PRECONDITION unless the source is this very table as it was once: one of that name
- * that was made anew has other rows. `schema`: what it is now; NULL: not looked at. */
-status refill_check(const struct foreign_table *source, uint64_t table_id,
-                    const struct schema *schema);
+ * that was made anew has other rows. It is, too, if it has the keyspace, which no other ever gets:
+ * its records were lost, and somebody has claimed it (cmd/repair_keyspaces.c). */
+status refill_check(const struct foreign_table *source, const struct refill_target *target);
+
+/* Of a table that was claimed: its families, which are called by their numbers, get their names and
+ * types back, and those that nobody has seen are there again. Nothing of others, nor without a
+ * source. Blocking. */
+status refill_name_families(struct table *table, const struct foreign_table *source);
 
 /* How many of the rows from `from` to `to` (exclusive; empty: no bound) it has: reads them all,
  * with their large cells. DATA_LOSS if some cannot be read. Blocking. */

@@ -3,6 +3,7 @@
 #include "cluster/salvage.h"
 
 #include "cluster/catalog.h"
+#include "cluster/heat_keyspace.h"
 #include "cluster/lost_records.h"
 #include "row/row_key.h"
 
@@ -272,6 +273,14 @@ static status end_change_log(struct salvage *salvage)
     return name_keyspace(salvage, state.keyspace);
 }
 
+/* The server's heat is of use to nobody but the server, which begins anew. */
+static bool is_heat(struct keyspace *keyspace)
+{
+    bool is_all = false;
+    status_ignore(heat_keyspace_is_one(keyspace, &is_all)); /* then it is not known to be */
+    return is_all;
+}
+
 /* What is not empty, or cannot be read. If the record of the change log is among those that are
  * lost, its keyspace is one without rows. */
 static bool is_worth_keeping(const struct salvage *salvage, struct keyspace *keyspace)
@@ -284,7 +293,7 @@ static bool is_worth_keeping(const struct salvage *salvage, struct keyspace *key
     }
     bool is_empty = false;
     status_ignore(look_for_any(keyspace, &options, &is_empty));
-    return !is_empty;
+    return !is_empty && !is_heat(keyspace);
 }
 
 static void settle_keyspace(const struct salvage *salvage, struct keyspace *keyspace)

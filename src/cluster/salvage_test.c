@@ -1,6 +1,7 @@
 /* Tests of what a start with --salvage makes of a catalog that has lost records with the log. */
 #include "base/condition.h"
 #include "cluster/catalog.h"
+#include "cluster/heat_store.h"
 #include "cluster/salvage.h"
 #include "cluster/testing.h"
 
@@ -125,6 +126,74 @@ static void a_keyspace_whose_table_was_lost_is_kept(void **state)
     create(f, TABLE_U); /* and nobody gets it, nor its number */
     assert_int_not_equal(keyspace_id(keyspace_of(f->table)), id);
     assert_true(f->table->id > id);
+}
+
+/* A row of each kind; some of what is large spills. */
+static void write_heat(struct cluster_fixture *f)
+{
+    char key[1000];
+    memset(key, 'k', sizeof key);
+    struct heat_entry entry = {.start = bytes_make(key, sizeof key), .sum.numbers = {1}};
+    struct heat_record record = {
+        .from_us = 1000000, .until_us = 2000000, .count = 1, .entries = &entry};
+    const struct hot_tablet hot = {.id = 1, .table = TEST_TABLE, .start = entry.start};
+    struct heat_batch batch = {.arena = f->arena};
+    for (enum heat_level level = HEAT_WINDOWS; level < HEAT_LEVELS; level++)
+        assert_ok(heat_batch_put(&batch, 7, level, &record));
+    assert_ok(heat_batch_put_hot(&batch, &hot));
+    assert_ok(heat_batch_put_usage(&batch, 7, 1, bytes_of("usage")));
+    assert_ok(heat_batch_write(&batch, f->cluster));
+}
+
+/* Has it, in tables, and nothing in the log; its number. */
+static uint64_t make_heat(struct cluster_fixture *f)
+{
+    table_release(f->table);
+    write_heat(f);
+    assert_true(find_table(f, HEAT_TABLE));
+    assert_ok(keyspace_flush(keyspace_of(f->table)));
+    return keyspace_id(keyspace_of(f->table));
+}
+
+/* It is of use to nobody but the server, which makes it anew. */
+static void the_keyspace_of_heat_wants_nobody(void **state)
+{
+    struct cluster_fixture *f = *state;
+    uint64_t id = make_heat(f);
+    stop(f);
+    take_away(f, "*.log");
+    salvage(f);
+    assert_int_equal(f->cluster->unclaimed_count, 0);
+    assert_null(store_keyspace_find(f->cluster->store, id));
+    assert_false(find_table(f, HEAT_TABLE));
+    write_heat(f);
+    restart(f);
+    assert_true(find_table(f, HEAT_TABLE));
+}
+
+/* A row that heat has not: then it is somebody's. */
+static void what_only_looks_like_heat_is_kept(void **state)
+{
+    static const struct {
+        const char *key;
+        size_t size;
+    } others[] = {{"Rrow", 4}, {"R\0\0\0\0\0\0\0\7x\0\0\0\0\0\0\0\0", 18}, {"Sx", 2}};
+    struct cluster_fixture *f = *state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        uint64_t id = make_heat(f);
+        struct store_batch *batch = store_batch_create();
+        store_batch_put(batch, keyspace_of(f->table), bytes_make(others[i].key, others[i].size),
+                        bytes_of("something"));
+        assert_ok(store_write(f->cluster->store, batch, STORE_ASYNC));
+        store_batch_destroy(batch);
+        assert_ok(keyspace_flush(keyspace_of(f->table)));
+        stop(f);
+        take_away(f, "*.log");
+        salvage(f);
+        assert_int_equal(f->cluster->unclaimed_count, i + 1);
+        assert_non_null(store_keyspace_find(f->cluster->store, id));
+        f->table = create_test_table(f->cluster, NULL);
+    }
 }
 
 /* That it was taken was in the log. */
@@ -322,6 +391,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_keyspace_whose_table_was_lost_is_kept),
+        TEST(the_keyspace_of_heat_wants_nobody),
+        TEST(what_only_looks_like_heat_is_kept),
         TEST(a_spare_keyspace_with_rows_is_never_used),
         TEST(who_takes_a_spare_looks_into_it),
         TEST(a_spare_keyspace_that_is_gone_is_forgotten),

@@ -28,11 +28,11 @@
 #include "cluster/catalog.h"
 #include "cluster/cluster.h"
 #include "cluster/heat_store.h"
-#include "cluster/identity_record.h"
 #include "cmd/command.h"
 #include "cmd/doctor_backups.h"
 #include "cmd/doctor_clock.h"
 #include "cmd/doctor_keyspaces.h"
+#include "cmd/identity_check.h"
 #include "cmd/repair_catalog.h"
 #include "cmd/repair_tables.h"
 #include "control/control.h"
@@ -613,38 +613,17 @@ static bool check_log_end(struct doctor *doctor)
     return end.verdict == STORE_LOG_TORN;
 }
 
-/* What cannot be read of the catalog is told as that. */
-static struct identity_record recorded_identity(struct doctor *doctor)
+static status check_identity(struct doctor *doctor, const char *directory)
 {
-    struct keyspace *catalog = store_keyspace_find(doctor->store, CATALOG_KEYSPACE_ID);
-    struct identity_record record = {.last = NULL};
-    if (catalog != NULL)
-        status_ignore(identity_record_read(catalog, doctor->arena, &record));
-    return record;
-}
-
-static bool has_another_identity(struct doctor *doctor, const struct identity_record *record)
-{
-    char identity[STORE_IDENTITY_SIZE];
-    status s = store_identity(doctor->store, identity);
-    bool is_other = status_is_ok(s) && identity_record_is_other(record, identity);
-    status_ignore(s);
-    return is_other;
-}
-
-static void check_identity(struct doctor *doctor, const char *directory)
-{
-    const struct identity_record record = recorded_identity(doctor);
-    bool is_missing = files_lack_identity(directory);
-    if (!is_missing && !has_another_identity(doctor, &record))
-        return;
-    doctor->damages++;
-    const char *words = is_missing ? "is missing, or is none: a start makes another server of it, "
-                                     "and its whole backups are those of another"
-                                   : "names another server than the one that had this last: whole "
-                                     "backups of before are that one's, unless it is put back";
-    fprintf(stderr, "damage: the file IDENTITY %s%s%s\n", words,
-            record.last != NULL ? ": it was " : "", record.last != NULL ? record.last : "");
+    struct buffer words = {0};
+    status s = identity_check(doctor->store, directory, &words);
+    if (words.size > 0) {
+        doctor->damages++;
+        fprintf(stderr, "damage: the file IDENTITY %.*s\n", (int)words.size,
+                (const char *)words.data);
+    }
+    buffer_free(&words);
+    return s;
 }
 
 static status open_and_examine(struct doctor *doctor, const char *directory, const struct log *log)
@@ -663,7 +642,7 @@ static status open_and_examine(struct doctor *doctor, const char *directory, con
     TRY(damage_look_create(&doctor->look));
     damage_look_watch(doctor->look, &options);
     TRY(store_open(&options, &doctor->store));
-    check_identity(doctor, directory);
+    TRY(check_identity(doctor, directory));
     doctor->log_is_torn = check_log_end(doctor);
     return examine(doctor);
 }

@@ -2,6 +2,7 @@
 #include "cmd/doctor_keyspaces.h"
 
 #include "cluster/catalog.h"
+#include "cluster/heat_keyspace.h"
 #include "row/row_key.h"
 #include "tablet/change_log.h"
 
@@ -120,6 +121,14 @@ static void check(struct keyspace *keyspace, enum purpose purpose, uint64_t *dam
     status_free(s);
 }
 
+/* Which a salvage leaves to the next start, that drops it. */
+static bool is_heat(struct keyspace *keyspace)
+{
+    bool is_all = false;
+    status_ignore(heat_keyspace_is_one(keyspace, &is_all)); /* then it is not known to be */
+    return is_all;
+}
+
 status doctor_check_keyspaces(struct store *store, struct keyspace *catalog, uint64_t *damages)
 {
     struct naming naming = {0};
@@ -128,7 +137,8 @@ status doctor_check_keyspaces(struct store *store, struct keyspace *catalog, uin
     status s = read_names(catalog, &naming);
     for (size_t i = 0; status_is_ok(s) && (keyspace = store_keyspace_at(store, i)) != NULL; i++) {
         enum purpose purpose = purpose_of(&naming, keyspace_id(keyspace));
-        if (purpose != OF_A_TABLE && (purpose != OF_NOBODY || is_lost))
+        bool is_to_be_kept = purpose != OF_NOBODY || (is_lost && !is_heat(keyspace));
+        if (purpose != OF_A_TABLE && is_to_be_kept)
             check(keyspace, purpose, damages);
     }
     free(naming.named);

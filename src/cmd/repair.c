@@ -17,7 +17,9 @@
 #include "base/limits.h"
 #include "cluster/catalog.h"
 #include "cmd/command.h"
+#include "cmd/identity_check.h"
 #include "cmd/offline_cluster.h"
+#include "cmd/plural.h"
 #include "cmd/repair_catalog.h"
 #include "cmd/repair_keyspaces.h"
 #include "cmd/repair_old_data.h"
@@ -304,9 +306,11 @@ static status repair_files(struct repair *repair)
                                                   .accepts_old_data = repair->accepts_old_data,
                                                   .backup = repair->backup,
                                                   .report = &report};
-    status s = repair_tables(&options, &repair->left);
+    uint64_t left;
+    status s = repair_tables(&options, &left);
     lost_rows_close(&report);
     repair->lost = report.count;
+    repair->left += left;
     return s;
 }
 
@@ -319,13 +323,30 @@ static status repair_list(struct repair *repair)
     return repair_old_data(&options, &repair->would_accept);
 }
 
+/* Nobody but its owner knows whether it is to be that server still: it is left to him. */
+static status look_at_identity(void *context, struct store *store)
+{
+    struct repair *repair = context;
+    struct buffer words = {0};
+    status s = identity_check(store, repair->directory, &words);
+    if (words.size > 0) {
+        repair->left++;
+        fprintf(stderr, "left: the file IDENTITY %.*s\n", (int)words.size,
+                (const char *)words.data);
+    }
+    buffer_free(&words);
+    return s;
+}
+
 static status repair_records(struct repair *repair)
 {
     struct lost_rows_report report = {.path = repair->lost_path};
     const struct repair_catalog_options options = {.directory = repair->directory,
                                                    .log = &repair->log,
                                                    .in_place = repair->in_place,
-                                                   .report = &report};
+                                                   .report = &report,
+                                                   .look = look_at_identity,
+                                                   .context = repair};
     status s = repair_catalog(&options, &repair->would_give_up);
     lost_rows_close(&report);
     repair->lost_records = report.count;
@@ -359,8 +380,9 @@ static status repair_directory(struct repair *repair)
 static void sum_up_catalog(const struct repair *repair)
 {
     if (repair->lost_records > 0 && repair->in_place)
-        printf("%s: %" PRIu64 " ranges of the catalog's records are lost, named in %s\n",
-               repair->directory, repair->lost_records, repair->lost_path);
+        printf("%s: %" PRIu64 " range%s of the catalog's records %s lost, named in %s\n",
+               repair->directory, repair->lost_records, plural(repair->lost_records),
+               plural_is(repair->lost_records), repair->lost_path);
     else if (repair->would_accept || repair->would_give_up)
         printf("%s: nothing was changed (--in-place does it), and nothing else looked at\n",
                repair->directory);
@@ -368,27 +390,39 @@ static void sum_up_catalog(const struct repair *repair)
         printf("%s: nothing to mend\n", repair->directory);
 }
 
+static void sum_up_rows(const struct repair *repair)
+{
+    if (repair->lost > 0 && repair->in_place)
+        printf("%s: %" PRIu64 " range%s of rows %s lost, named in %s\n", repair->directory,
+               repair->lost, plural(repair->lost), plural_is(repair->lost), repair->lost_path);
+    else if (repair->lost > 0)
+        printf("%s: %" PRIu64 " range%s of rows to give up; nothing was changed (--in-place does "
+               "it)\n",
+               repair->directory, repair->lost, plural(repair->lost));
+}
+
+static void sum_up_indexes(const struct repair *repair)
+{
+    if (repair->to_mend > 0 && repair->in_place)
+        printf("%s: %" PRIu64 " index row%s mended\n", repair->directory, repair->mended,
+               plural(repair->mended));
+    else if (repair->to_mend > 0)
+        printf("%s: %" PRIu64 " index row%s to mend; nothing was changed (--in-place does it)\n",
+               repair->directory, repair->to_mend, plural(repair->to_mend));
+}
+
 static int sum_up(const struct repair *repair)
 {
-    bool is_well = repair->left == 0 && (repair->in_place || repair->to_mend == 0);
+    bool is_mended = repair->in_place || (repair->lost == 0 && repair->to_mend == 0);
     sum_up_catalog(repair);
     if (repair->would_accept || repair->would_give_up)
         return EXIT_FAILURE;
-    if (repair->lost > 0 && repair->in_place)
-        printf("%s: %" PRIu64 " ranges of rows are lost, named in %s\n", repair->directory,
-               repair->lost, repair->lost_path);
-    else if (repair->lost > 0)
-        printf("%s: %" PRIu64 " ranges of rows to give up; nothing was changed (--in-place does "
-               "it)\n",
-               repair->directory, repair->lost);
-    if (repair->to_mend > 0 && repair->in_place)
-        printf("%s: %" PRIu64 " index rows mended\n", repair->directory, repair->mended);
-    else if (repair->to_mend > 0)
-        printf("%s: %" PRIu64 " index rows to mend; nothing was changed (--in-place mends them)\n",
-               repair->directory, repair->to_mend);
+    sum_up_rows(repair);
+    sum_up_indexes(repair);
     if (repair->left > 0)
-        fprintf(stderr, "%" PRIu64 " damages are left\n", repair->left);
-    return is_well ? EXIT_SUCCESS : EXIT_FAILURE;
+        fprintf(stderr, "%" PRIu64 " thing%s %s left, named above\n", repair->left,
+                plural(repair->left), plural_is(repair->left));
+    return is_mended && repair->left == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static char *path_of(const char *directory, const char *rest)

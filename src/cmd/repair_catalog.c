@@ -51,7 +51,9 @@ static status look(const struct repair_catalog_options *options, bool *is_needed
 {
     struct store *store;
     TRY(open_to_read(options, &store));
-    status s = find_lost(options, store, is_needed);
+    status s = options->look(options->context, store);
+    if (status_is_ok(s))
+        s = find_lost(options, store, is_needed);
     store_close(store);
     return s;
 }

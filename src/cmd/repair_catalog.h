@@ -12,6 +12,9 @@ struct repair_catalog_options {
     const struct log *log;
     bool in_place;
     struct lost_rows_report *report;
+    /* Called with the store, open for reading alone, before anything is changed. */
+    status (*look)(void *context, struct store *store);
+    void *context;
 };
 
 /* Names the ranges of the catalog that are damaged. With in_place gives them up, and puts the rest

@@ -6,6 +6,7 @@
 #include "client/client_session.h"
 #include "cmd/command.h"
 #include "cmd/lost_rows.h"
+#include "cmd/plural.h"
 #include "trestle/insight/v1/insight.pb-c.h"
 
 #include <stdlib.h>
@@ -298,14 +299,15 @@ static void sum_up(const struct repair_options *options, const struct repair *re
     if (!repair->is_needed)
         printf("%s: nothing is out of service\n", options->target.server.address);
     else if (!options->in_place)
-        printf("%zu ranges to %s; nothing was changed (--in-place does it)\n", count,
-               is_filled ? "take from a backup" : "give up");
+        printf("%zu range%s to %s; nothing was changed (--in-place does it)\n", count,
+               plural(count), is_filled ? "take from a backup" : "give up");
     else if (repair->left > 0)
-        printf("%zu ranges %s, named in %s; %zu tables are left as they were\n", count, ends,
-               options->lost, repair->left);
+        printf("%zu range%s %s, named in %s; %zu %s as before\n", count, plural(count), ends,
+               options->lost, repair->left,
+               repair->left == 1 ? "table is left" : "tables are left");
     else
-        printf("%zu ranges %s, named in %s; %s is in service again\n", count, ends, options->lost,
-               all);
+        printf("%zu range%s %s, named in %s; %s is in service again\n", count, plural(count), ends,
+               options->lost, all);
 }
 
 int repair_server_command(const char *const *arguments)

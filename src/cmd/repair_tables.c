@@ -9,9 +9,11 @@
 #include "cluster/catalog.h"
 #include "cluster/cluster.h"
 #include "cluster/damage.h"
+#include "cluster/lost_records.h"
 #include "cmd/offline_cluster.h"
 #include "datastore/index_check.h"
 #include "datastore/index_heal.h"
+#include "tablet/change_log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +40,7 @@ struct look {
     struct arena *arena;
     struct store *store;
     char server[STORE_IDENTITY_SIZE];
+    uint64_t log_keyspace; /* of the change log, whose changes wait for the archive; 0: none */
     struct known_table *tables;
     struct known_damage *first;
     struct known_damage **last;
@@ -122,6 +125,10 @@ static status read_catalog(struct look *look)
         return status_make(STATUS_DATA_LOSS, "there is no catalog");
     const struct catalog_visitor visitor = {
         .context = look, .table = know_table, .tablet = know_tablet, .damage = know_damage};
+    struct change_log_state log;
+    bool has_log;
+    TRY(change_log_read(catalog, &log, &has_log));
+    look->log_keyspace = has_log ? log.keyspace : 0;
     return catalog_read(catalog, &visitor);
 }
 
@@ -141,12 +148,65 @@ static status open_and_look(const struct repair_tables_options *options, struct 
 
 /* --- what is lost, or would be --- */
 
+/* NULL: no table has it. */
 static const char *table_of(const struct look *look, const struct damage_record *record)
 {
     for (const struct known_table *table = look->tables; table != NULL; table = table->next)
         if (table->keyspace_id == record->keyspace_id)
             return table->name;
-    return "no table";
+    return NULL;
+}
+
+static bool is_of_log(const struct look *look, const struct damage_record *record)
+{
+    return look->log_keyspace != 0 && record->keyspace_id == look->log_keyspace;
+}
+
+struct counted_telling {
+    status (*tell)(void *context, const struct lost_rows *lost);
+    void *context;
+    size_t count;
+};
+
+static status tell_and_count(void *context, const struct lost_rows *lost)
+{
+    struct counted_telling *telling = context;
+    telling->count++;
+    return telling->tell(telling->context, lost);
+}
+
+/* Keys that are no rows. */
+static status tell_keys(const struct damage_record *record, const char *owner, const char *what,
+                        struct counted_telling *telling)
+{
+    struct buffer words = {0};
+    buffer_append_format(&words, "%s: %s%c", what, record->what, 0);
+    const struct lost_rows lost = {.table = owner,
+                                   .from = record->from,
+                                   .to = record->to,
+                                   .first_key = record->from,
+                                   .end_key = record->to,
+                                   .file = damage_file(record),
+                                   .words = (const char *)words.data};
+    status s = words.failed ? status_out_of_memory() : tell_and_count(telling, &lost);
+    buffer_free(&words);
+    return s;
+}
+
+/* What is out of service, whosever it is: something is told in any case. */
+static status tell_damage(const struct look *look, const struct damage_record *record,
+                          status (*tell)(void *context, const struct lost_rows *lost),
+                          void *context)
+{
+    struct counted_telling telling = {tell, context, 0};
+    char text[LOST_KEYSPACE_NAME_SIZE];
+    const char *owner = table_of(look, record);
+    if (is_of_log(look, record))
+        return tell_keys(record, "the change log", "changes that wait for the archive", &telling);
+    if (owner == NULL)
+        owner = lost_keyspace_name(record->keyspace_id, text);
+    TRY(damage_tell(record, owner, tell_and_count, &telling));
+    return telling.count > 0 ? status_ok() : tell_keys(record, owner, owner, &telling);
 }
 
 /* Of one table at a time. */
@@ -268,46 +328,67 @@ static status each_of_look(void *context, status (*visit)(void *visitor, const s
     return status_ok();
 }
 
+static status count(void *context, const struct lost_rows *lost)
+{
+    uint64_t *left = context;
+    (void)lost;
+    *left += 1;
+    return status_ok();
+}
+
 static status tell_table(const struct look *look, const struct known_table *table,
-                         const struct backup *backup, struct lost_rows_report *report)
+                         const struct backup *backup, struct lost_rows_report *report,
+                         uint64_t *left)
 {
     struct each_of_look each = {look, table};
-    const struct whole_repair_table wanted = {table->name, table->id, each_of_look, &each};
+    const struct whole_repair_table wanted = {table->name, table->id, table->keyspace_id,
+                                              each_of_look, &each};
     const struct foreign_table *source = NULL;
     bool is_left = false;
     if (backup->repair != NULL)
         TRY(leave_if_refused(whole_repair_begin(backup->repair, &wanted, &source), table->name,
                              &is_left));
     struct telling telling = {report, source != NULL ? backup->repair : NULL};
-    return is_left ? status_ok() : each_of_look(&each, tell_lost, &telling);
+    return is_left ? each_of_look(&each, count, left) : each_of_look(&each, tell_lost, &telling);
 }
 
-static bool has_table(const struct look *look, const struct damage_record *record)
-{
-    for (const struct known_table *table = look->tables; table != NULL; table = table->next)
-        if (table->keyspace_id == record->keyspace_id)
-            return true;
-    return false;
-}
-
-static status tell_with(const struct look *look, const struct backup *backup,
-                        struct lost_rows_report *report)
+/* A repair ends the change log, and with it what is damaged there. */
+static status tell_log(const struct look *look, struct lost_rows_report *report)
 {
     struct telling telling = {.report = report};
-    for (const struct known_table *table = look->tables; table != NULL; table = table->next)
-        TRY(tell_table(look, table, backup, report));
     for (const struct known_damage *at = look->first; at != NULL; at = at->next)
-        if (!has_table(look, &at->record))
-            TRY(damage_tell(&at->record, "no table", tell_lost, &telling));
+        if (is_of_log(look, &at->record))
+            TRY(tell_damage(look, &at->record, tell_lost, &telling));
     return status_ok();
 }
 
-static status tell(const struct repair_tables_options *options, const struct look *look)
+static status tell_left(void *context, const struct lost_rows *lost)
+{
+    uint64_t *left = context;
+    fprintf(stderr, "left: %s\n", lost->words);
+    *left += 1;
+    return status_ok();
+}
+
+static status tell_with(const struct look *look, const struct backup *backup,
+                        struct lost_rows_report *report, uint64_t *left)
+{
+    for (const struct known_table *table = look->tables; table != NULL; table = table->next)
+        TRY(tell_table(look, table, backup, report, left));
+    TRY(tell_log(look, report));
+    for (const struct known_damage *at = look->first; at != NULL; at = at->next)
+        if (table_of(look, &at->record) == NULL && !is_of_log(look, &at->record))
+            TRY(tell_damage(look, &at->record, tell_left, left));
+    return status_ok();
+}
+
+static status tell(const struct repair_tables_options *options, const struct look *look,
+                   uint64_t *left)
 {
     struct backup backup;
     status s = backup_open(&options->backup, look->server, &backup);
     if (status_is_ok(s))
-        s = tell_with(look, &backup, options->report);
+        s = tell_with(look, &backup, options->report, left);
     backup_close(&backup);
     return s;
 }
@@ -385,14 +466,6 @@ static status mend_all(struct mending *mending, const struct look *look)
     return status_ok();
 }
 
-static status count(void *context, const struct lost_rows *lost)
-{
-    uint64_t *left = context;
-    fprintf(stderr, "left: %s\n", lost->words);
-    *left += 1;
-    return status_ok();
-}
-
 static status mend(const struct repair_tables_options *options, const struct look *look,
                    uint64_t *left)
 {
@@ -403,7 +476,7 @@ static status mend(const struct repair_tables_options *options, const struct loo
     status s = mend_all(&mending, look);
     backup_close(&mending.backup);
     if (status_is_ok(s))
-        s = cluster_list_damage(offline.cluster, count, left);
+        s = cluster_list_damage(offline.cluster, tell_left, left);
     offline_cluster_close(&offline);
     return s;
 }
@@ -417,11 +490,10 @@ static status look_and_mend(const struct repair_tables_options *options, struct 
     TRY(s);
     if (look->first == NULL)
         return status_ok();
-    if (options->in_place)
-        return mend(options, look, left);
-    for (const struct known_damage *at = look->first; at != NULL; at = at->next)
-        *left += 1;
-    return tell(options, look);
+    if (!options->in_place)
+        return tell(options, look, left);
+    TRY(tell_log(look, options->report));
+    return mend(options, look, left);
 }
 
 status repair_tables(const struct repair_tables_options *options, uint64_t *left)
@@ -482,7 +554,7 @@ status damage_look_run(struct damage_look *damage,
     if (look->is_out_of_memory)
         return status_out_of_memory();
     for (const struct known_damage *at = look->first; at != NULL; at = at->next)
-        TRY(damage_tell(&at->record, table_of(look, &at->record), tell, context));
+        TRY(tell_damage(look, &at->record, tell, context));
     return status_ok();
 }
 

@@ -26,7 +26,7 @@ struct repair_tables_options {
 };
 
 /* Reads all table files. Without in_place, tells what would be lost and changes nothing. `*left` is
- * how many ranges are out of service afterwards. */
+ * how many ranges are, or would be, out of service afterwards: each is told, too. */
 status repair_tables(const struct repair_tables_options *options, uint64_t *left);
 
 /* --- the same look for who only tells of it --- */

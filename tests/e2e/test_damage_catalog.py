@@ -1,13 +1,14 @@
 """Damage to a table file of the catalog: a start refuses, and one that may go on without what is
 lost serves the rest. Nobody may do more than before, and no rows go (docs/operating/repair.md)."""
 
+import os
 import re
 
 import pytest
 from google.iam.v1 import iam_policy_pb2, policy_pb2
 from grpc import StatusCode
-from harness.damage import CATALOG, flip, tables_of
-from harness.rpc import fails_with, set_cell
+from harness.damage import CATALOG, flip, tables, tables_of
+from harness.rpc import Rpc, fails_with, set_cell
 from harness.secured import OTHER_TABLE, POLICY, TABLE, Secured
 from harness.server import EXTERNAL, Server, run_trestle
 
@@ -60,6 +61,9 @@ def hit(tmp_path):
     (server.data / "SYNCED").unlink()
     salvage(server)
     server.stop()
+    secured.place = tmp_path / "whole"
+    made = run_trestle("backup", "create", secured.place, "--data-dir", server.data)
+    assert made.returncode == 0, made.stderr
     path = max(tables_of(server.data, CATALOG), key=lambda each: each.stat().st_size)
     flip(path, -12, 8)
     yield secured, path
@@ -167,6 +171,49 @@ def test_a_table_with_damage_of_its_own_is_claimed_and_repaired(hit):
     assert rows(secured, "admin", OTHER_TABLE) in MODEL.values()
 
 
+def keyspace_of(server, keyspaces, table):
+    """By what is in its files."""
+    row = b"R" + min(MODEL[table])
+    (found,) = (
+        keyspace
+        for keyspace in keyspaces
+        if any(row in each.read_bytes() for each in tables_of(server.data, keyspace.encode()))
+    )
+    return found
+
+
+def test_a_table_that_was_claimed_comes_back_from_a_whole_backup(hit):
+    """Under its own name: that is another number of a table, and the same rows. Its families get
+    their names back, also those of which nobody has seen a cell, since all of it is damaged."""
+    secured, _ = hit
+    server = secured.server
+    mended = run_trestle("repair", server.data, "--in-place")
+    keyspace = keyspace_of(server, KEPT.findall(mended.stdout), TABLE)
+    (table,) = tables_of(server.data, keyspace.encode())
+    flip(table, 20, 8)
+
+    words = rf"rows from .* of keyspace {keyspace} \(it has no table\) are out of service: .*{table.name}"
+    for arguments in ((), ("--in-place",)):
+        told = run_trestle("repair", server.data, *arguments)
+        assert told.returncode == 1
+        assert re.search(rf"^left: {words}", told.stderr, re.MULTILINE)
+        assert told.stderr.endswith("1 thing is left, named above\n")
+    assert re.search(f"^damage: {words}", run_trestle("doctor", server.data).stderr, re.MULTILINE)
+    server.start()
+    assert re.search(f'msg="rows are out of service" why="{words}', server.stderr().replace("\\", ""))
+    server.stop()
+
+    claim = ("--claim", f"{keyspace}={TABLE}", "--in-place")
+    assert run_trestle("repair", server.data, *claim).returncode == 0
+    repaired = run_trestle("repair", server.data, "--from", secured.place, "--in-place")
+    assert repaired.returncode == 0, repaired.stderr
+    assert f"{len(MODEL[TABLE])} rows come from the whole backup" in repaired.stdout
+    server.start()
+    assert rows(secured, "admin", TABLE) == MODEL[TABLE]
+    secured.rpc("admin").mutate(TABLE, b"new", set_cell("f", b"q", b"v", 1000))
+    assert rows(secured, "admin", TABLE) == {**MODEL[TABLE], b"new": b"v"}
+
+
 def test_a_salvage_serves_the_rest(hit):
     secured, path = hit
     server = secured.server
@@ -183,3 +230,37 @@ def test_a_salvage_serves_the_rest(hit):
     server.stop()
     repaired = run_trestle("repair", server.data)
     assert (repaired.returncode, "nothing to mend" in repaired.stdout) == (0, True)
+
+
+def test_damage_of_what_waits_for_the_archive_is_named(tmp_path):
+    """It is in a keyspace that no table has, and no row is: a repair was silent of it."""
+    server = Server(tmp_path, ["--archive", str(tmp_path / "away"), "--write-buffer", "4MB",
+                               "--disk-reserve", "1MB"])  # fmt: skip
+    server.start()
+    rpc = Rpc(server.host)
+    table = rpc.create_table("t")
+    for number in range(60):
+        rpc.mutate(table, b"k%02d" % number, set_cell("f", b"q", os.urandom(100_000), 1000))
+    rpc.close()
+    server.stop()
+    server.start()
+    server.stop()
+    found = []
+    for path in tables(server.data):
+        was = path.read_bytes()
+        flip(path, 100, 8)
+        told = run_trestle("repair", server.data)
+        if "changes that wait" in told.stdout:
+            found.append(path)
+            break
+        path.write_bytes(was)
+    (path,) = found
+    words = rf"changes that wait for the archive: the table file {path.name} is damaged"
+    assert told.returncode == 1 and re.search(f"^would lose: {words}", told.stdout, re.MULTILINE)
+    doctor = run_trestle("doctor", server.data)
+    assert doctor.returncode == 1 and re.search(f"^damage: {words}", doctor.stderr, re.MULTILINE)
+    done = run_trestle("repair", server.data, "--in-place")
+    assert done.returncode == 0 and re.search(f"^lost: {words}", done.stdout, re.MULTILINE)
+    assert "the change log\t" in (server.data / "lost.tsv").read_text()
+    assert "nothing to mend" in run_trestle("repair", server.data).stdout
+    server.close()

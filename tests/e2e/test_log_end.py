@@ -215,6 +215,8 @@ def test_a_server_that_is_another_one_says_so(copied):
     (data / "IDENTITY").write_text("../../etc/passwd\n")
     seen = run_trestle("doctor", data)
     assert seen.returncode == 1 and "damage: the file IDENTITY is missing" in seen.stderr
+    left = run_trestle("repair", str(data))
+    assert left.returncode == 1 and f": it was {was.strip()}\n1 thing is left" in left.stderr
     with running(copied, []) as server:
         assert "the file IDENTITY is missing, or is none: the server gets" in server.stderr()
         assert (data / "IDENTITY").read_text() not in ("", was)
@@ -235,6 +237,9 @@ def test_a_flipped_digit_makes_another_server_which_is_told(copied):
     (data / "IDENTITY").write_text(other)
     seen = run_trestle("doctor", data)
     assert seen.returncode == 1 and "damage: the file IDENTITY names another" in seen.stderr
+    for arguments in ((), ("--in-place",)):
+        left = run_trestle("repair", str(data), *arguments)
+        assert left.returncode == 1 and "left: the file IDENTITY names another" in left.stderr
     assert f": it was {was.strip()}\n" in seen.stderr
     with running(copied, []) as server:
         assert "the file IDENTITY named another server" in server.stderr()

@@ -1,0 +1,18 @@
+/* Words for how many there are. */
+#ifndef TRESTLE_CMD_PLURAL_H
+#define TRESTLE_CMD_PLURAL_H
+
+#include <stdint.h>
+
+/* What makes a word several: "s", or "" of one. */
+static inline const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static inline const char *plural_is(uint64_t count)
+{
+    return count == 1 ? "is" : "are";
+}
+
+#endif
