@@ -298,7 +298,7 @@ static status find_backup(struct place *place, struct whole_run *run, struct are
 {
     const char *name;
     if (run->name[0] != '\0')
-        return whole_read(place, run->name, arena, out);
+        return whole_read_named(place, run->name, arena, out);
     TRY(whole_find_newest(place, run->from, arena, &name, out));
     snprintf(run->name, sizeof run->name, "%s", name);
     return status_ok();
@@ -314,6 +314,7 @@ static status restore_from(struct whole_runner *runner, struct place *place, str
                                        .from = run->from,
                                        .to = run->to[0] == '\0' ? NULL : run->to,
                                        .with_policies = run->with_policies,
+                                       .salvage = run->salvage,
                                        .files = files_of_system(),
                                        .scratch = (const char *)runner->scratch.data,
                                        .work = &runner->work,
@@ -489,6 +490,7 @@ static void add_run(struct whole_runner *runner, const char *place, bool is_sche
         snprintf(run->to, sizeof run->to, "%s", wish->to);
         snprintf(run->scope, sizeof run->scope, "%s", wish->scope);
         run->with_policies = wish->with_policies;
+        run->salvage = wish->salvage;
     }
     runner->audit = wish != NULL ? wish->audit : NULL;
     buffer_clear(&runner->principal);

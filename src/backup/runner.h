@@ -65,6 +65,7 @@ struct whole_run {
     char from[WHOLE_SOURCE_SIZE];
     char to[WHOLE_SOURCE_SIZE];
     bool with_policies;
+    bool salvage;
     uint64_t tables;
     uint64_t closed_ranges; /* of theirs, that are out of service */
     /* Of a backup of a part: whole_scope.h. Empty: of all. */
@@ -79,6 +80,7 @@ struct whole_wish {
     const char *from;
     const char *to; /* empty: as it is called */
     bool with_policies;
+    bool salvage;
     const char *scope;   /* of a backup; empty: all */
     struct audit *audit; /* told how it ends; NULL: nobody is. It outlives the runner */
     bytes principal;     /* who asks; empty: nobody known */

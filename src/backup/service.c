@@ -100,6 +100,7 @@ static status restore_tables(const struct admin_request *request, const Protobuf
                                     .from = message->source,
                                     .to = message->target,
                                     .with_policies = message->with_policies,
+                                    .salvage = message->salvage,
                                     .scope = "",
                                     .audit = audit_of(request),
                                     .principal = principal_of(request)};

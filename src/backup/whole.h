@@ -115,6 +115,10 @@ status whole_create(struct place *place, const struct whole_source *source, stru
 status whole_read(struct place *place, const char *name, struct arena *arena,
                   struct whole_backup *out);
 
+/* The same for who names it, or is told of no other: a manifest that cannot be read is named. */
+status whole_read_named(struct place *place, const char *name, struct arena *arena,
+                        struct whole_backup *out);
+
 /* The names of all, rising, which need not be from the oldest to the newest (whole_order.h); in the
  * arena. NOT_FOUND if the place keeps no whole backups. */
 status whole_names(struct place *place, struct arena *arena, const char *const **out,

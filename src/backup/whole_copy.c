@@ -9,9 +9,11 @@
 
 #include "backup/stores.h"
 #include "backup/unfinished.h"
+#include "backup/whole_harm.h"
 #include "backup/whole_hold.h"
 #include "backup/whole_private.h"
 #include "backup/whole_scope.h"
+#include "store/copied.h"
 #include "store/table_names.h"
 #include "tablet/commit.h"
 
@@ -31,6 +33,7 @@ struct whole_copy {
     struct unfinished unfinished; /* the directory, which never gets another name */
     bool is_begun;                /* it is there, and ours */
     struct arena *arena;
+    struct whole_harm harm;
     struct log log; /* says nothing: that files are missing is no news */
     struct store *store;
     struct keyspace *catalog;
@@ -99,8 +102,22 @@ static status fetch(struct whole_copy *copy, const struct whole_choice *choice)
                                         .backup = copy->options.backup,
                                         .files = copy->options.files,
                                         .directory = copy->options.directory,
-                                        .work = copy->options.work};
+                                        .work = copy->options.work,
+                                        .harm = &copy->harm};
     return whole_fetch_chosen(&target, choice);
+}
+
+/* What says which tables there are, and which files they have, cannot be done without: `is_of_rows`
+ * is for the others. The store is closed. */
+static status settle_harm(struct whole_copy *copy, bool is_of_rows)
+{
+    const struct whole_copy_options *options = &copy->options;
+    if (copy->harm.count == 0)
+        return status_ok();
+    if (!is_of_rows || !options->salvage)
+        return whole_harm_refuse(&copy->harm, options->directory,
+                                 is_of_rows ? options->way_out : NULL);
+    return whole_harm_settle(&copy->harm, options->files, options->directory);
 }
 
 static status list_known(struct whole_copy *copy, struct file_names *list)
@@ -127,6 +144,7 @@ static status add_files(struct whole_copy *copy, bool of_catalog)
         s = fetch(copy, &choice);
     buffer_free(&list.names);
     TRY(s);
+    TRY(settle_harm(copy, !of_catalog));
     return open_store(copy);
 }
 
@@ -263,6 +281,8 @@ static status fetch_all(struct whole_copy *copy)
 {
     const struct whole_choice no_tables = {.wants = is_no_table_file};
     TRY(fetch(copy, &no_tables));
+    TRY(settle_harm(copy, false));
+    TRY(store_settle_copy(copy->options.directory));
     TRY(open_store(copy));
     TRY(add_files(copy, true));
     TRY(read_catalog(copy));
@@ -314,6 +334,7 @@ static status fill(struct whole_copy *copy)
     copy->arena = arena_create(WHOLE_MEMORY);
     if (copy->arena == NULL)
         return status_out_of_memory();
+    copy->harm.arena = copy->arena;
     return copy->options.place == NULL ? read_directory(copy) : fill_from_backup(copy);
 }
 

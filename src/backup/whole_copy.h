@@ -26,6 +26,10 @@ struct whole_copy_options {
      * is deleted, and kept, is none. */
     const char *name;
     struct whole_work *work; /* of what is fetched */
+    /* Rows that lie in files of the tables that are damaged in the place cannot be read: all others
+     * can. Else it is refused, with `way_out`, which may be NULL, at the end of the words. */
+    bool salvage;
+    const char *way_out;
 };
 
 /* NOT_FOUND if the backup has no such table, nor an instance of that name, which may have none;

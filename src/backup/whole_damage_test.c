@@ -89,6 +89,18 @@ static void take_larger(struct fixture *f, const char *path)
         snprintf(f->content, sizeof f->content, "%s", path);
 }
 
+static char first_table[512];
+
+/* Of two tables' contents, the one that is not the first. */
+static void take_another(struct fixture *f, const char *path)
+{
+    enum { LEAST = 50000 };
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    if (info.st_size > LEAST && strcmp(path, first_table) != 0)
+        snprintf(f->content, sizeof f->content, "%s", path);
+}
+
 /* A backup of a table; then the table is damaged in the place. */
 static void create_and_damage(struct fixture *f, char name[WHOLE_NAME_SIZE])
 {
@@ -214,6 +226,110 @@ static void what_cannot_be_read_now_fails_the_backup(void **state)
     assert_int_equal(f->work.files_mended, 1);
 }
 
+/* --- salvaged --- */
+
+struct salvaging {
+    unsigned calls;
+    unsigned tables; /* files of these that are there */
+};
+
+static status note_salvage(void *context, const char *directory)
+{
+    struct salvaging *salvaging = context;
+    salvaging->calls++;
+    DIR *listing = opendir(directory);
+    assert_non_null(listing);
+    for (struct dirent *entry; (entry = readdir(listing)) != NULL;)
+        salvaging->tables += whole_is_table_file(entry->d_name);
+    closedir(listing);
+    return status_ok();
+}
+
+static status restore_salvaging(struct fixture *f, const char *name, struct salvaging *salvaging)
+{
+    struct arena *arena = arena_create(WHOLE_MEMORY);
+    struct place *place;
+    struct whole_backup backup;
+    assert_ok(read_backup(f, name, arena, &place, &backup));
+    const struct whole_restore what = {.place = place,
+                                       .backup = &backup,
+                                       .files = files_of_store(f->store),
+                                       .directory = f->restored,
+                                       .log = test_log(),
+                                       .work = &f->work,
+                                       .salvage = salvaging == NULL ? NULL : note_salvage,
+                                       .salvage_context = salvaging,
+                                       .way_out = "This is the way out"};
+    status s = whole_restore(&what);
+    place_close(place);
+    arena_destroy(arena);
+    return s;
+}
+
+/* Some rows are out of service; of this one it is said what becomes of who reads it. */
+static void assert_has_damage(struct fixture *f, const char *key, enum status_code code)
+{
+    struct store_options options = f->options;
+    struct store *store;
+    struct store_value value = {0};
+    enum store_presence presence;
+    options.directory = f->restored;
+    options.read_only = true;
+    assert_ok(store_open(&options, &store));
+    struct keyspace *keyspace = store_keyspace_find(store, KEYSPACE);
+    assert_ok(keyspace_look_for_damage(keyspace));
+    assert_true(keyspace_has_damage(keyspace));
+    status s = store_get(keyspace, NULL, bytes_of(key), STORE_ANYWHERE, &value, &presence);
+    assert_int_equal(s.code, code);
+    status_free(s);
+    store_value_release(&value);
+    store_close(store);
+}
+
+static void what_is_damaged_in_the_place_is_refused_by_name_or_salvaged(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE];
+    struct stat info;
+    struct salvaging salvaging = {0};
+    create_and_damage(f, name);
+    status s = restore_salvaging(f, name, NULL);
+    assert_int_equal(s.code, STATUS_DATA_LOSS);
+    assert_non_null(strstr(status_message(s), strrchr(f->content, '/') + 1));
+    assert_non_null(strstr(status_message(s), "This is the way out"));
+    status_free(s);
+    assert_int_not_equal(stat(f->restored, &info), 0);
+    assert_ok(restore_salvaging(f, name, &salvaging));
+    assert_int_equal(salvaging.calls, 1);
+    assert_has_damage(f, "a0000", STATUS_OK);
+}
+
+/* A table file in place of another is whole, and says nothing of the damage: it counts as missing.
+ */
+static void a_content_that_is_another_table_is_not_taken(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE], command[1200];
+    struct salvaging salvaging = {0};
+    write_rows(f, "a");
+    write_rows(f, "b");
+    create(f, name);
+    f->content[0] = '\0';
+    for_each_in(f, "files", take_larger);
+    snprintf(first_table, sizeof first_table, "%s", f->content);
+    for_each_in(f, "files", take_another);
+    assert_string_not_equal(first_table, f->content);
+    snprintf(command, sizeof command, "cp %s %s", first_table, f->content);
+    assert_int_equal(system(command), 0);
+    assert_ok(restore_salvaging(f, name, &salvaging));
+    assert_int_equal(salvaging.calls, 1);
+    assert_has_damage(f, "c", STATUS_OK); /* of neither */
+    remove_restored(f);
+    assert_int_equal(remove(f->content), 0);
+    assert_ok(restore_salvaging(f, name, &salvaging));
+    assert_has_damage(f, "c", STATUS_OK);
+}
+
 /* --- which one is the newest --- */
 
 /* In its middle, and back. */
@@ -239,10 +355,10 @@ static void assert_newest(struct fixture *f, const char *name, enum status_code 
     assert_int_equal(s.code, code);
     if (code == STATUS_OK)
         assert_string_equal(found, name);
-    if (code == STATUS_FAILED_PRECONDITION) {
+    if (code != STATUS_OK)
         assert_non_null(strstr(status_message(s), name));
+    if (code == STATUS_FAILED_PRECONDITION)
         assert_non_null(strstr(status_message(s), other));
-    }
     status_free(s);
     place_close(place);
     arena_destroy(arena);
@@ -263,7 +379,7 @@ static void a_newest_that_cannot_be_read_is_not_passed_over(void **state)
     assert_newest(f, third, STATUS_FAILED_PRECONDITION, second);
     flip_manifest(f, first);
     flip_manifest(f, second);
-    assert_newest(f, NULL, STATUS_DATA_LOSS, NULL);
+    assert_newest(f, third, STATUS_DATA_LOSS, NULL);
 }
 
 #define DAMAGED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -281,6 +397,8 @@ int main(void)
         DAMAGED(what_is_marked_is_written_anew),
         DAMAGED(a_mark_of_what_is_gone_is_removed),
         DAMAGED(what_cannot_be_read_now_fails_the_backup),
+        DAMAGED(what_is_damaged_in_the_place_is_refused_by_name_or_salvaged),
+        DAMAGED(a_content_that_is_another_table_is_not_taken),
         DAMAGED(a_newest_that_cannot_be_read_is_not_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
 /* Reading whole backups back: verified, and written into a directory. See whole.h. */
+#include "backup/whole_harm.h"
 #include "backup/whole_private.h"
 
 #include <stdlib.h>
@@ -10,6 +11,7 @@ struct fetching {
     const char *directory; /* NULL: nothing is written */
     struct buffer path;
     uint8_t *piece;
+    struct whole_harm *harm; /* whole_target */
 };
 
 /* --- one content --- */
@@ -137,10 +139,13 @@ static status fetch_into(struct fetching *f, const struct whole_file *file)
     struct file_writer *writer;
     TRY(files_create(f->files, (const char *)f->path.data, &writer));
     status s = take_content(f, file, writer);
-    if (status_is_ok(s))
-        s = file_writer_finish(writer);
+    bool is_kept = status_is_ok(s) || (s.code == STATUS_DATA_LOSS && f->harm != NULL);
+    status finished = is_kept ? file_writer_finish(writer) : status_ok();
     file_writer_close(writer);
-    return s;
+    if (status_is_ok(finished))
+        return s;
+    status_free(s);
+    return finished;
 }
 
 static status fetch_file(struct fetching *f, const struct whole_file *file)
@@ -154,6 +159,8 @@ static status fetch_file(struct fetching *f, const struct whole_file *file)
         return s;
     char name[CONTENT_NAME_SIZE];
     status told = content_name(f->place, file->sha256, name);
+    if (status_is_ok(told) && f->harm != NULL)
+        return whole_harm_note(f->harm, file, name, s);
     if (status_is_ok(told))
         told = status_make(STATUS_DATA_LOSS, "files/%s, which is to be %s: %s", name, file->name,
                            status_message(s));
@@ -232,7 +239,9 @@ static bool was_removed(const struct whole_target *target)
 /* Not everywhere is it held (whole_hold.h): what is missing after an expiry is no damage. */
 static status tell_removed(const struct whole_target *target, status s)
 {
-    if (s.code != STATUS_DATA_LOSS || !was_removed(target))
+    bool has_harm = target->harm != NULL && target->harm->count > 0;
+    bool is_damaged = s.code == STATUS_DATA_LOSS || (status_is_ok(s) && has_harm);
+    if (!is_damaged || !was_removed(target))
         return s;
     status_free(s);
     return status_make(STATUS_ABORTED,
@@ -246,6 +255,7 @@ status whole_fetch_chosen(const struct whole_target *target, const struct whole_
                          .work = target->work,
                          .files = target->files,
                          .directory = target->directory,
+                         .harm = target->harm,
                          .piece = malloc(WHOLE_PIECE)};
     whole_begin(target->work, chosen_size(target->backup, choice));
     status s = f.piece == NULL ? status_out_of_memory() : fetch_files(&f, target->backup, choice);

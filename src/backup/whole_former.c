@@ -68,7 +68,7 @@ static status try_one(struct whole_former *former, const char *name, bool *looke
 {
     arena_reset(former->manifest);
     former->name = name;
-    TRY(whole_read(former->options.place, name, former->manifest, &former->backup));
+    TRY(whole_read_named(former->options.place, name, former->manifest, &former->backup));
     *looked = former->options.name != NULL || counts(former);
     return *looked ? try_copy(former) : status_ok();
 }

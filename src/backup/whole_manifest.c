@@ -178,6 +178,18 @@ status whole_read(struct place *place, const char *name, struct arena *arena,
                        place_title(place));
 }
 
+status whole_read_named(struct place *place, const char *name, struct arena *arena,
+                        struct whole_backup *out)
+{
+    status s = whole_read(place, name, arena, out);
+    if (s.code != STATUS_DATA_LOSS && s.code != STATUS_FAILED_PRECONDITION)
+        return s;
+    status named =
+        status_make(s.code, "the whole backup %s cannot be read: %s", name, status_message(s));
+    status_free(s);
+    return named;
+}
+
 /* --- names --- */
 
 struct names {

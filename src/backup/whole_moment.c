@@ -4,6 +4,7 @@
 #include "backup/whole_order.h"
 #include "backup/whole_private.h"
 #include "backup/whole_scope.h"
+#include "base/dates.h"
 
 #include <stdlib.h>
 
@@ -125,9 +126,13 @@ static bool is_before(const struct search *search, const struct base *base)
     return until == ARCHIVE_END || base->version <= until;
 }
 
-static status choose_named(const struct search *search, const struct base **out)
+static status choose_named(struct search *search, const struct base **out)
 {
     const char *name = search->moment->name;
+    struct whole_backup unread;
+    for (size_t i = 0; i < search->unread_count; i++)
+        if (strcmp(search->unread[i].name, name) == 0)
+            return whole_read_named(search->moment->place, name, search->manifest_arena, &unread);
     for (size_t i = 0; i < search->count; i++)
         if (strcmp(search->bases[i].name, name) == 0) {
             *out = &search->bases[i];
@@ -141,7 +146,7 @@ static status choose_named(const struct search *search, const struct base **out)
 static status refuse_none(const struct search *search)
 {
     const char *archive = place_title(search->moment->archive);
-    char asked[CLOCK_DATE_SIZE], oldest[CLOCK_DATE_SIZE];
+    date_text dates[2]; /* what was asked for, and the oldest */
     bool is_damaged = search->unread_count > 0;
     const char *damaged = is_damaged ? "; not to be read is the manifest of " : "";
     const char *which = is_damaged ? search->unread[0].name : "";
@@ -149,14 +154,15 @@ static status refuse_none(const struct search *search)
         return status_make(STATUS_NOT_FOUND,
                            "there is no whole backup of a server that is archived in %s%s%s",
                            archive, damaged, which);
-    clock_date(sequence_time_us(search->moment->until), asked);
-    clock_date(sequence_time_us(search->bases[0].version), oldest);
+    const int64_t us[] = {sequence_time_us(search->moment->until),
+                          sequence_time_us(search->bases[0].version)};
+    dates_tell(us, 2, dates);
     return status_make(
         STATUS_FAILED_PRECONDITION,
         "no whole backup is as old as %s: the oldest from which %s goes on is %s, of "
         "%s (version %llu)%s%s",
-        asked, archive, search->bases[0].name, oldest, (unsigned long long)search->bases[0].version,
-        damaged, which);
+        dates[0], archive, search->bases[0].name, dates[1],
+        (unsigned long long)search->bases[0].version, damaged, which);
 }
 
 /* NULL if none is old enough. */

@@ -63,6 +63,8 @@ struct whole_choice {
     const void *context;
 };
 
+struct whole_harm;
+
 /* What whole_fetch gets. */
 struct whole_target {
     struct place *place;
@@ -70,6 +72,9 @@ struct whole_target {
     struct files *files;
     const char *directory;
     struct whole_work *work;
+    /* Hears of what is damaged in the place, and is fetched as it is, or as an empty file. NULL:
+     * the first fails. */
+    struct whole_harm *harm;
 };
 
 /* whole_fetch of some; NULL: of all. ABORTED if an expiry has removed the backup meanwhile. */

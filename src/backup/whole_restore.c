@@ -3,6 +3,7 @@
 
 #include "backup/stores.h"
 #include "backup/unfinished.h"
+#include "backup/whole_harm.h"
 #include "backup/whole_hold.h"
 #include "backup/whole_private.h"
 #include "backup/whole_scope.h"
@@ -10,6 +11,7 @@
 #include "cluster/catalog_txn.h"
 #include "cluster/identity_record.h"
 #include "control/operations.h"
+#include "store/copied.h"
 #include "tablet/commit.h"
 
 #include <stdio.h>
@@ -85,12 +87,41 @@ static status write_settings(const struct whole_restore *restore, const char *di
 }
 
 /* Held against expiry as long as it is read. */
+static status fetch_into(const struct whole_restore *restore, const char *directory,
+                         struct whole_harm *harm)
+{
+    const struct whole_target target = {.place = restore->place,
+                                        .backup = restore->backup,
+                                        .files = restore->files,
+                                        .directory = directory,
+                                        .work = restore->work,
+                                        .harm = harm};
+    whole_hold_begin(restore->work, restore->place, restore->backup);
+    status s = whole_fetch_chosen(&target, NULL);
+    whole_hold_end(restore->work);
+    return s;
+}
+
+static status salvage(const struct whole_restore *restore, const char *directory,
+                      const struct whole_harm *harm)
+{
+    if (restore->salvage == NULL)
+        return whole_harm_refuse(harm, directory, restore->way_out);
+    TRY(whole_harm_settle(harm, restore->files, directory));
+    return restore->salvage(restore->salvage_context, directory);
+}
+
 static status fetch(const struct whole_restore *restore, const char *directory)
 {
-    whole_hold_begin(restore->work, restore->place, restore->backup);
-    status s =
-        whole_fetch(restore->place, restore->backup, restore->files, directory, restore->work);
-    whole_hold_end(restore->work);
+    struct whole_harm harm = {.arena = arena_create(WHOLE_MEMORY)};
+    if (harm.arena == NULL)
+        return status_out_of_memory();
+    status s = fetch_into(restore, directory, &harm);
+    if (status_is_ok(s) && whole_harm_is_of_tables(&harm))
+        s = store_settle_copy(directory);
+    if (status_is_ok(s) && harm.count > 0)
+        s = salvage(restore, directory, &harm);
+    arena_destroy(harm.arena);
     return s;
 }
 

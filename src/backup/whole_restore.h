@@ -27,6 +27,12 @@ struct whole_restore {
      * directory, and nobody else's. May be NULL. */
     status (*take_on)(void *context, struct store *store, const char *directory);
     void *context;
+    /* Of what is damaged in the place, which was taken as it is (whole_harm.h): makes the directory
+     * one that opens as others do, as a start with --salvage would. NULL: it is refused, and the
+     * words end with `way_out`. */
+    status (*salvage)(void *salvage_context, const char *directory);
+    void *salvage_context;
+    const char *way_out;
     void (*tell)(const char *path); /* see unfinished.h */
 };
 

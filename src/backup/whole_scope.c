@@ -107,10 +107,25 @@ status whole_scope_missing(const char *scope)
 
 /* --- the newest --- */
 
-static status none_found(struct place *place, const char *from, status damage)
+/* Manifests that could not be read: the newest of them. */
+struct unread {
+    const char *name; /* NULL: none */
+    status why;
+};
+
+/* It may have been one of those. */
+static status refuse_unread(const struct unread *unread)
 {
-    if (!status_is_ok(damage))
-        return damage;
+    status s = status_make(unread->why.code, "the whole backup %s cannot be read: %s", unread->name,
+                           status_message(unread->why));
+    status_free(unread->why);
+    return s;
+}
+
+static status none_found(struct place *place, const char *from, const struct unread *unread)
+{
+    if (unread->name != NULL)
+        return refuse_unread(unread);
     if (from == NULL)
         return status_make(STATUS_NOT_FOUND, "there is no whole backup of a server in %s",
                            place_title(place));
@@ -122,12 +137,6 @@ static bool is_fit(const struct whole_backup *backup, const char *from)
 {
     return from == NULL ? !whole_is_part(backup) : whole_may_have(backup, from);
 }
-
-/* Manifests that could not be read: the newest of them. */
-struct unread {
-    const char *name; /* NULL: none */
-    status why;
-};
 
 status whole_refuse_older(const char *unread, status why, const char *chosen)
 {
@@ -181,7 +190,7 @@ status whole_find_newest(struct place *place, const char *from, struct arena *ar
         return s;
     }
     if (*name == NULL)
-        return none_found(place, from, unread.why);
+        return none_found(place, from, &unread);
     return unread.name == NULL ? s : whole_refuse_older(unread.name, unread.why, *name);
 }
 

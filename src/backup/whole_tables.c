@@ -292,7 +292,10 @@ status whole_restore_tables(const struct whole_tables *order, struct whole_table
                                                .files = order->files,
                                                .directory = order->scratch,
                                                .name = order->from,
-                                               .work = order->work};
+                                               .work = order->work,
+                                               .salvage = order->salvage,
+                                               .way_out = "With --salvage all other rows are "
+                                                          "restored, and these are out of service"};
     struct whole_copy *copy;
     *made = (struct whole_tables_made){.tables = 0};
     TRY(whole_tables_check(order->from, order->to));

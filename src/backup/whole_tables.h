@@ -9,7 +9,8 @@
  *
  * Rows that the backup cannot give, because a file of it was damaged when it was made, or since
  * they were out of service then, are out of service in the table that is made (cluster/damage.h):
- * all else of it is there.
+ * all else of it is there. So it is, if that is asked for, with those of a file that is damaged in
+ * the place; else that is refused.
  *
  * A Datastore database is one table. It comes with its indexes and with what says when entities
  * expire; what was being done on an index is not gone on with. */
@@ -26,6 +27,7 @@ struct whole_tables {
     const char *from; /* see whole_scope.h; of an instance all its tables */
     const char *to;   /* of the same kind; NULL: as it is called */
     bool with_policies;
+    bool salvage; /* see whole_copy_options */
     struct files *files;
     const char *scratch; /* see whole_copy_options.directory */
     struct whole_work *work;

@@ -34,7 +34,7 @@ status backup_find(struct place *place, const char *from, struct arena *arena, c
                    struct whole_backup *out)
 {
     return *name == NULL ? whole_find_newest(place, from, arena, name, out)
-                         : whole_read(place, *name, arena, out);
+                         : whole_read_named(place, *name, arena, out);
 }
 
 status backup_database_name(const char *given, struct arena *arena, const char **out)

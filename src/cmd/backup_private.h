@@ -73,6 +73,7 @@ struct backup_tables {
     const char *from; /* see whole_tables.h, as for the next two */
     const char *to;
     bool with_policies;
+    bool salvage;
     const char *directory; /* to be made: not there, or empty */
     const struct log *log;
     struct whole_work *work;

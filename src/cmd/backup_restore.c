@@ -1,10 +1,13 @@
 /* `trestle backup restore`: a data directory of a whole backup, or tables out of one, into a server
  * that serves or a directory of their own. */
 #include "aws/bucket.h"
+#include "base/condition.h"
 #include "cluster/cluster.h"
 #include "cmd/archive.h"
 #include "cmd/backup_private.h"
 #include "cmd/command.h"
+#include "cmd/offline_cluster.h"
+#include "cmd/plural.h"
 #include "os/file.h"
 
 #include <stdio.h>
@@ -19,6 +22,7 @@ struct restore_options {
     const char *database;
     const char *as;
     bool with_policies;
+    bool salvage;
 };
 
 #define ROW(kind_, member_, preset_, most_, unit_, sentence_)                                      \
@@ -59,6 +63,9 @@ static const struct option rows[] = {
     ROW(BOOLEAN, with_policies, "false", 0, "",
         "With the tables' policies, views, schema bundles, deletion protection and settings; and "
         "with those of an instance that is made."),
+    ROW(BOOLEAN, salvage, "false", 0, "",
+        "Though files of the backup are damaged in PLACE: restores all that is whole, and names "
+        "what is not, which is out of service. Without it that is refused. Not with --archive."),
     TARGET_OPTION(struct restore_options, target, STRING, "endpoint", server.address, NULL,
                   "ADDR:PORT",
                   "In place of --to, a server, which makes the tables. PLACE is in its "
@@ -92,7 +99,8 @@ static void write_help(struct buffer *out)
         "there is made, with clusters and app profiles, as it was. Without NAME the newest backup\n"
         "is taken that is of all, or of what is asked for. Rows that were out of service when it "
         "was\n"
-        "made, or lie in what was damaged then, are out of service: exit status 1.\n");
+        "made, or lie in what was damaged then, are out of service: exit status 1. So are, with\n"
+        "--salvage, those that lie in what is damaged in PLACE.\n");
 }
 
 struct restoration {
@@ -106,6 +114,12 @@ struct restoration {
     struct log log;
     struct whole_work work;
 };
+
+#define WAY_OUT                                                                                    \
+    "With --salvage all that is whole is restored, and the rest is out of service; a table that "  \
+    "is not named here comes by --table as well"
+
+#define WAY_OUT_OF_MOMENT "An older backup will do, if it is whole: name it"
 
 static void tell_left(const char *path)
 {
@@ -125,6 +139,46 @@ static void tell_restored(const char *name, const char *directory,
     buffer_free(&size);
 }
 
+static status tell_closed(void *context, const struct lost_rows *lost)
+{
+    struct restoration *r = context;
+    r->closed++;
+    printf("out of service: %s\n", lost->words);
+    return status_ok();
+}
+
+/* What the log or the catalog has lost. */
+static void tell_lost(struct restoration *r, struct cluster *cluster)
+{
+    struct condition_view view;
+    condition_look(cluster_condition(cluster), &view);
+    for (size_t i = 0; i < view.count; i++)
+        if (view.reasons[i].reason == REASON_salvaged) {
+            printf("lost: %s\n", view.reasons[i].text);
+            r->closed++;
+        }
+}
+
+static status tell_salvaged(struct restoration *r, struct cluster *cluster)
+{
+    const char *old_data = cluster_old_data(cluster);
+    if (old_data != NULL)
+        return status_make(STATUS_DATA_LOSS, "nothing can be restored of the backup: %s", old_data);
+    TRY(cluster_look_for_damage(cluster));
+    tell_lost(r, cluster);
+    return cluster_list_damage(cluster, tell_closed, r);
+}
+
+static status salvage(void *context, const char *directory)
+{
+    struct restoration *r = context;
+    struct offline_cluster offline;
+    TRY(offline_cluster_salvage(directory, "restore", clock_system(), &r->log, &offline));
+    status s = tell_salvaged(r, offline.cluster);
+    offline_cluster_close(&offline);
+    return s;
+}
+
 static status restore_all(struct restoration *r, const char *directory)
 {
     struct whole_backup backup;
@@ -134,6 +188,10 @@ static status restore_all(struct restoration *r, const char *directory)
                                  .directory = directory,
                                  .log = &r->log,
                                  .work = &r->work,
+                                 .salvage = r->options.salvage ? salvage : NULL,
+                                 .salvage_context = r,
+                                 .way_out = r->options.moment.archive == NULL ? WAY_OUT
+                                                                              : WAY_OUT_OF_MOMENT,
                                  .tell = tell_left};
     struct backup_moment_work *moment = NULL;
     const char *name = r->words[1];
@@ -155,14 +213,6 @@ static void tell_tables(const char *name, size_t count, const char *where)
     printf("%s: %zu %s restored into %s\n", name, count, count == 1 ? "table" : "tables", where);
 }
 
-static status tell_closed(void *context, const struct lost_rows *lost)
-{
-    struct restoration *r = context;
-    r->closed++;
-    printf("out of service: %s\n", lost->words);
-    return status_ok();
-}
-
 static status restore_tables(struct restoration *r, const char *directory)
 {
     struct whole_backup backup;
@@ -174,6 +224,7 @@ static status restore_tables(struct restoration *r, const char *directory)
                                          .from = r->from,
                                          .to = r->options.as,
                                          .with_policies = r->options.with_policies,
+                                         .salvage = r->options.salvage,
                                          .directory = directory,
                                          .log = &r->log,
                                          .work = &r->work,
@@ -212,9 +263,10 @@ static void tell_run(void *context, const Wb__WholeBackupRun *run)
     tell_tables(run->name, (size_t)run->tables, run->target[0] != '\0' ? run->target : run->source);
     r->closed = (size_t)run->closed_ranges;
     if (r->closed > 0)
-        printf("%zu ranges of rows are out of service, since they are in the backup: `trestle "
+        printf("%zu range%s of rows %s out of service, since %s in the backup: `trestle "
                "repair --endpoint %s` says which\n",
-               r->closed, r->options.target.server.address);
+               r->closed, plural(r->closed), plural_is(r->closed),
+               r->closed == 1 ? "it is" : "they are", r->options.target.server.address);
 }
 
 static status restore_into_server(struct restoration *r)
@@ -226,6 +278,7 @@ static status restore_into_server(struct restoration *r)
     request.source = r->from;
     request.target = r->options.as != NULL ? r->options.as : "";
     request.with_policies = r->options.with_policies;
+    request.salvage = r->options.salvage;
     const struct backup_listener listener = {tell_run, r};
     return backup_run(&r->options.target, BACKUP_SERVICE "RestoreTables", &request.base, &listener);
 }
@@ -255,6 +308,9 @@ static status choose_part(struct restoration *r)
     if (r->from == NULL && (options->as != NULL || options->with_policies))
         return refuse("--as and --with-policies go with --table, --instance or --database, and "
                       "without --archive");
+    if (options->salvage && options->moment.archive != NULL)
+        return refuse("--salvage goes without --archive: name an older backup, which is whole, and "
+                      "the archive goes on from there");
     return options->database != NULL && options->as != NULL
                ? backup_database_name(options->as, r->arena, &options->as)
                : status_ok();

@@ -30,6 +30,7 @@ static status restore(struct making *m, struct cluster *cluster, struct backups 
                                  .from = m->tables->from,
                                  .to = m->tables->to,
                                  .with_policies = m->tables->with_policies,
+                                 .salvage = m->tables->salvage,
                                  .files = m->files,
                                  .scratch = path(&m->scratch),
                                  .work = m->tables->work,

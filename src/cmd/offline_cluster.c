@@ -55,6 +55,17 @@ status offline_cluster_put_right(const char *directory, const char *name, struct
     return status_ok();
 }
 
+status offline_cluster_salvage(const char *directory, const char *name, struct clock *clock,
+                               const struct log *log, struct offline_cluster *out)
+{
+    struct cluster_options options = {.data_directory = directory,
+                                      .salvage = true,
+                                      .accepts_lost_records = true,
+                                      .log = log,
+                                      .clock = clock};
+    return open_with(&options, name, out);
+}
+
 void offline_cluster_close(const struct offline_cluster *offline)
 {
     cluster_close(offline->cluster);

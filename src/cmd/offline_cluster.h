@@ -23,6 +23,9 @@ status offline_cluster_open(const char *directory, const char *name, struct cloc
  * closes it again. */
 status offline_cluster_put_right(const char *directory, const char *name, struct clock *clock,
                                  const struct log *log);
+/* As a start with --salvage opens it: without what is lost. */
+status offline_cluster_salvage(const char *directory, const char *name, struct clock *clock,
+                               const struct log *log, struct offline_cluster *out);
 void offline_cluster_close(const struct offline_cluster *offline);
 
 /* How a command opens the store alone. What is given outlives the options. */

@@ -1,4 +1,5 @@
 /* Checkpoints: the store at one instant, whatever is written, deleted and compacted afterwards. */
+#include "store/copied.h"
 #include "store/fault_fs.h"
 #include "store/files.h"
 #include "store/testing.h"
@@ -381,6 +382,60 @@ static void a_failed_checkpoint_leaves_the_store_as_it_was(void **state)
 
 /* --- fenced --- */
 
+/* In the checkpoint, with a NUL. */
+static void find_manifest(const struct fixture *f, char path[512])
+{
+    char pattern[512];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/MANIFEST-??????", f->copy);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 1);
+    snprintf(path, 512, "%s", found.gl_pathv[0]);
+    globfree(&found);
+}
+
+/* Where the last record begins: each has a header of seven bytes, with its size in the fifth and
+ * the sixth. The file has one block. */
+static off_t last_record(const char *path)
+{
+    uint8_t header[7];
+    off_t at = 0, last = 0;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fseeko(file, at, SEEK_SET) == 0 && fread(header, 1, sizeof header, file) == 7) {
+        last = at;
+        at += 7 + header[4] + 256 * header[5];
+    }
+    assert_int_equal(fclose(file), 0);
+    return last;
+}
+
+/* As checkpoints of former programs were, which recorded more of the manifest than they had.
+ * Without a whole record at its end it is damaged. */
+static void a_manifest_that_is_whole_and_short_is_put_right(void **state)
+{
+    struct fixture *f = *state;
+    char manifest[512];
+    const struct store_options options = test_options(f->copy);
+    struct store *copy;
+    assert_ok(write_one(f->store, f->keyspace, PUT, "key", "1", STORE_SYNCED));
+    assert_ok(keyspace_flush(f->keyspace));
+    (void)make_keyspace(f->store, OTHER); /* what the last record has */
+    assert_ok(take_checkpoint(f));
+    find_manifest(f, manifest);
+    off_t end = last_record(manifest);
+    assert_int_equal(truncate(manifest, end + 3), 0);
+    assert_ok(store_settle_copy(f->copy));
+    assert_status(store_open(&options, &copy), STATUS_DATA_LOSS);
+    assert_int_equal(truncate(manifest, end), 0);
+    assert_status(store_open(&options, &copy), STATUS_DATA_LOSS);
+    assert_ok(store_settle_copy(f->copy));
+    assert_ok(store_open(&options, &copy));
+    assert_value(store_keyspace_find(copy, KEYSPACE), "key", "1");
+    assert_null(store_keyspace_find(copy, OTHER));
+    store_close(copy);
+}
+
 /* By a log that cannot be written or synced, with the disk sound again afterwards. */
 static void fence(struct fixture *f, enum fault_operation operation, enum fault_kind kind)
 {
@@ -555,6 +610,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_store_whose_log_was_not_written_makes_no_checkpoint,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(a_manifest_that_is_whole_and_short_is_put_right, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_store_whose_log_was_not_synced_makes_no_checkpoint, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_fence_in_the_middle_ends_a_checkpoint, setup, teardown),

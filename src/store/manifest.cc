@@ -9,6 +9,7 @@
  *
  * A manifest has the form of a log (log_scan.cc). RocksDB begins one with each start, and CURRENT
  * names the one that counts. */
+#include "store/copied.h"
 #include "store/log_ends.h"
 
 #include <algorithm>
@@ -407,4 +408,31 @@ status check_manifest(store *store, const synced_record &recorded, bool may_rest
     store->has_lost_manifest = found.is_lost;
     TRY(s);
     return words->empty() ? status_ok() : status_from(restore(store, found.known, found));
+}
+
+/* --- a copy --- */
+
+static status settle_copy(rocksdb::FileSystem *files, const std::string &directory)
+{
+    synced_file file;
+    synced_record record;
+    log_scan found;
+    found.is_manifest = true;
+    file.set_place(files, directory);
+    status s = file.read(&record);
+    bool is_known = status_is_ok(s) && record.manifest != 0;
+    status_free(s);
+    if (!is_known)
+        return status_ok();
+    std::string path = directory + "/" + manifest_name(record.manifest);
+    if (!scan_log(files, path, &found).ok() || found.end == 0 || found.end < found.size ||
+        found.end >= record.manifest_length)
+        return status_ok();
+    record.manifest_length = found.end;
+    return status_from(file.write(record));
+}
+
+status store_settle_copy(const char *directory)
+{
+    return guarded([&] { return settle_copy(rocksdb::FileSystem::Default().get(), directory); });
 }

@@ -528,7 +528,7 @@ def test_a_part_comes_back_around_damage(tmp_path, fresh_server, connect):
     aside = f"{harmed.table}-aside"
     online = ("restore", harmed.place, "--table", harmed.table, "--as", aside)
     done = run_trestle("backup", *map(str, online), "--endpoint", harmed.server.host)
-    assert done.returncode == 1 and "1 ranges of rows are out of service" in done.stdout
+    assert done.returncode == 1 and "1 range of rows is out of service" in done.stdout
     assert harmed.server.metric("damaged_ranges") == 2
     lost = ("--in-place", "--lost", str(tmp_path / "lost"))
     assert run_trestle("repair", "--endpoint", harmed.server.host, *lost).returncode == 0

@@ -1,0 +1,172 @@
+"""Restoring a whole backup of which the place has a file no more as it was: refused, in words that
+say what is harmed and how to get the rest; with --salvage all comes that is whole."""
+
+import hashlib
+import os
+import re
+import shutil
+
+import pytest
+from grpc import StatusCode
+from harness.damage import CATALOG, flip, tables, tables_of
+from harness.rpc import fails_with, set_cell
+from harness.server import run_trestle
+
+# With a buffer this small what the log has is in tables' files after the next start.
+SMALL = ("--write-buffer", "4MB", "--disk-reserve", "1MB")
+OUT = re.compile(r'^out of service: rows from "([^"]+)"(?: to "([^"]+)"| on) of (\S+) are out of '
+                 r"service: .*?(\d+\.sst)", re.MULTILINE)  # fmt: skip
+
+
+def run(*arguments, code):
+    done = run_trestle("backup", *map(str, arguments))
+    print(done.stdout, done.stderr)
+    assert done.returncode == code
+    return done.stderr if code and not done.stdout else done.stdout
+
+
+def text(shown):
+    return shown.encode().decode("unicode_escape").encode("latin-1")
+
+
+class Harmed:
+    """A stopped server with two tables, and a whole backup of it in a place."""
+
+    def __init__(self, tmp_path, fresh_server, connect):
+        self.place = tmp_path / "places" / "whole"
+        self.place.parent.mkdir()
+        self.fresh_server, self.connect = fresh_server, connect
+        self.server = fresh_server(*SMALL, "--backup-places", str(self.place.parent))
+        rpc = connect(self.server.host)
+        self.rows = {}
+        for name, count in (("hit", 1000), ("sound", 300)):
+            rows = {b"k%05d" % number: os.urandom(2500) for number in range(count)}
+            changes = [(key, [set_cell("f", b"q", each, 1000)]) for key, each in rows.items()]
+            table = rpc.create_table(name)
+            assert set(rpc.mutate_rows(table, changes)) == {0}
+            self.rows[table] = rows
+        self.hit, self.sound = self.rows
+        self.server.stop()
+        self.server.start()
+        self.server.stop()
+        run("create", self.place, "--data-dir", self.server.data, code=0)
+
+    def content(self, path):
+        return self.place / "files" / hashlib.sha256(path.read_bytes()).hexdigest()
+
+    def largest(self):
+        """The data directory's files: first the largest, which is of the table that is hit."""
+        return sorted(tables(self.server.data), key=lambda each: -each.stat().st_size)
+
+    def restored(self, directory):
+        shutil.rmtree(self.server.data)
+        directory.rename(self.server.data)
+        self.server.start()
+        return self.connect(self.server.host)
+
+    def check(self, rpc, closed):
+        """`closed` are refused, all else is there: of many rows some are looked at."""
+        assert {k: c[0].value for k, c in rpc.read(self.sound)} == self.rows[self.sound]
+        some = set(sorted(closed)[::10]) | set(list(self.rows[self.hit])[::25])
+        for key in sorted(some):
+            if key in closed:
+                with fails_with(StatusCode.DATA_LOSS, "out of service: the table file "):
+                    rpc.read_row(self.hit, key)
+            else:
+                assert rpc.read_row(self.hit, key)[0].value == self.rows[self.hit][key]
+
+    def closed(self, said):
+        """The rows that are named, all of the table that is hit."""
+        keys = set()
+        for first, last, table, _ in OUT.findall(said):
+            assert table == self.hit
+            keys |= {key for key in self.rows[table]
+                     if text(first) <= key <= (text(last) if last else b"\xff")}  # fmt: skip
+        return keys
+
+
+@pytest.fixture
+def harmed(tmp_path, fresh_server, connect):
+    return Harmed(tmp_path, fresh_server, connect)
+
+
+def test_it_is_refused_and_what_is_whole_comes_alone(harmed, tmp_path):
+    path = harmed.largest()[0]
+    content, to = harmed.content(path), tmp_path / "to"
+    flip(content, 400_000)
+    words = rf"files/{content.name}, which is to be {path.name}: it is damaged: .* \(it is of {harmed.hit}\)"
+    for alone in ((), ("--table", harmed.hit), ("--instance", "projects/p/instances/i")):
+        said = run("restore", harmed.place, *alone, "--to", to, code=1)
+        assert re.search(rf"{words}\. With --salvage all ", said), said
+        assert not to.exists() and not to.with_name("to.restoring").exists()
+    said = run("restore", harmed.place, "--table", harmed.sound, "--to", to, code=0)
+    assert f"1 table restored into {to}\n" in said
+    rpc = harmed.restored(to)
+    assert {k: c[0].value for k, c in rpc.read(harmed.sound)} == harmed.rows[harmed.sound]
+
+
+HARMS = {
+    "flipped": lambda content: flip(content, 400_000),
+    "cut": lambda content: os.truncate(content, 1_000_000),
+    "gone": lambda content: content.unlink(),
+}
+
+
+@pytest.mark.parametrize("how", HARMS)
+def test_all_that_is_whole_comes_if_it_is_asked_for(harmed, tmp_path, how):
+    HARMS[how](harmed.content(harmed.largest()[0]))
+    to = tmp_path / "to"
+    said = run("restore", harmed.place, "--salvage", "--to", to, code=1)
+    assert f" restored into {to}\n" in said
+    closed = harmed.closed(said)
+    assert (len(closed) < 20) == (how == "flipped") and closed
+    rpc = harmed.restored(to)
+    harmed.check(rpc, closed)
+    assert harmed.server.metric("damaged_ranges") == len(OUT.findall(said))
+
+    if how != "flipped":
+        return
+    aside = f"{harmed.hit}-aside"
+    online = ("--table", harmed.hit, "--as", aside, "--endpoint", harmed.server.host)
+    run("restore", harmed.place, *online, code=1)
+    with fails_with(StatusCode.NOT_FOUND):
+        rpc.read_row(aside, b"k00000")
+    said = run("restore", harmed.place, "--salvage", *online, code=1)
+    assert "1 range of rows is out of service, since it is in the backup" in said
+    assert rpc.read_row(aside, b"k00000")[0].value == harmed.rows[harmed.hit][b"k00000"]
+    with fails_with(StatusCode.DATA_LOSS, "in the backup that it was restored from"):
+        rpc.read_row(aside, min(closed))
+    harmed.server.stop()
+    assert run_trestle("repair", harmed.server.data, "--in-place").returncode == 0
+    assert run_trestle("doctor", harmed.server.data).returncode == 0
+
+
+def test_without_the_catalog_rows_come_without_their_names(harmed, tmp_path):
+    (harmed.server.data / "SYNCED").unlink()  # so that a salvage writes all to tables
+    harmed.server.arguments.append("--salvage")
+    harmed.server.start()
+    harmed.server.arguments.remove("--salvage")
+    harmed.server.stop()
+    run("create", harmed.place, "--data-dir", harmed.server.data, code=0)
+    path = max(tables_of(harmed.server.data, CATALOG), key=lambda each: each.stat().st_size)
+    flip(harmed.content(path), -12, 8)
+    to = tmp_path / "to"
+    said = run("restore", harmed.place, "--table", harmed.sound, "--salvage", "--to", to, code=1)
+    assert f"which is to be {path.name}: it is damaged" in said
+    said = run("restore", harmed.place, "--to", to, code=1)
+    assert f"which is to be {path.name}: it is damaged" in said
+    said = run("restore", harmed.place, "--salvage", "--to", to, code=1)
+    assert re.search(r"^lost: .*keyspaces have rows but no table", said, re.MULTILINE), said
+    rpc = harmed.restored(to)
+    with fails_with(StatusCode.NOT_FOUND):
+        rpc.read_row(harmed.sound, b"k00000")
+
+
+def test_of_what_is_whole_nothing_is_salvaged(harmed, tmp_path):
+    to = tmp_path / "to"
+    said = run("restore", harmed.place, "--salvage", "--to", to, code=0)
+    assert "out of service" not in said and "lost" not in said
+    harmed.check(harmed.restored(to), ())
+    done = run_trestle("backup", "restore", harmed.place, "--salvage", "--archive", tmp_path / "a",
+                       "--to", tmp_path / "x")  # fmt: skip
+    assert done.returncode == 2 and "--salvage goes without --archive" in done.stderr
