@@ -1,4 +1,4 @@
-/* What damage.c and damage_adopt.c share. */
+/* What damage.c, damage_adopt.c and damage_repair.c share. */
 #ifndef TRESTLE_CLUSTER_DAMAGE_PRIVATE_H
 #define TRESTLE_CLUSTER_DAMAGE_PRIVATE_H
 
@@ -26,9 +26,26 @@ struct damages {
     pthread_mutex_t repairing; /* a range is brought back: one at a time. Before `lock` */
 };
 
-/* With the lock held, as the next ones. NULL: there is no memory. */
+/* A copy of the record, in no list. NULL without memory. */
+struct damage *damage_create(const struct damage_record *record);
+void damage_free(struct damage *damage);
+
+/* Whether they are of the same block, or file. */
+bool damage_is_same(const struct damage_record *a, const struct damage_record *b);
+/* Of its block; 0 if it is the whole file. */
+uint64_t damage_offset(const struct damage_record *record);
+/* Whose rows the keyspace has, for people. */
+void damage_append_table(const struct shard *shard, uint64_t keyspace, struct buffer *out);
+
+/* Puts the record into the shard's own, or deletes it. */
+status damage_write_record(const struct damages *damages, const struct damage_record *record,
+                           bool is_there);
+
+/* With the lock held, as the next ones. NULL: there is no memory. NULL: there is no memory. */
 struct damage *damages_add(struct damages *damages, const struct damage_record *record,
                            bool *is_new);
+/* Takes it out of the list, with its record, and frees it. */
+void damage_forget(struct damages *damages, struct damage **at);
 /* Refused requests are told in these words from now on. */
 status damage_close_as(const struct damage *damage, struct keyspace *keyspace, const char *words);
 /* The same, in words that name the table; logs them. */

@@ -63,7 +63,7 @@ static void block(struct cluster_fixture *f, const char *name, bool is_blocked)
 /* One of our own, of a cluster that nobody writes to meanwhile. */
 static struct data_directory *by_hand(struct cluster_fixture *f)
 {
-    struct data_directory *place = &f->cluster->place;
+    struct data_directory *place = &f->cluster->home->place;
     data_directory_stop(place);
     return place;
 }
@@ -164,10 +164,10 @@ static void what_cannot_be_made_anew_is_named(void **state)
     struct cluster_fixture *f = *state;
     block(f, "IDENTITY", true);
     remove_files(f, "IDENTITY");
-    assert_status(data_directory_settle(&f->cluster->place), STATUS_UNAVAILABLE);
+    assert_status(data_directory_settle(&f->cluster->home->place), STATUS_UNAVAILABLE);
     assert_false(is_there(f, "IDENTITY"));
     block(f, "IDENTITY", false);
-    assert_ok(data_directory_settle(&f->cluster->place));
+    assert_ok(data_directory_settle(&f->cluster->home->place));
     assert_true(is_there(f, "IDENTITY"));
 }
 

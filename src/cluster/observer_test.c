@@ -315,7 +315,7 @@ static struct feed_record record_of(struct feed *feed, const struct commit *comm
         reshape(&feed->shape, &record.reshaping);
         return record;
     }
-    struct store *store = table_cluster(commit->table)->store;
+    struct store *store = table_cluster(commit->table)->home->store;
     assert_int_equal(commit->kind, COMMIT_DROP);
     assert_ok(store_batch_visit(store, records, take_drop, &record));
     return record;

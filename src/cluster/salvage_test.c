@@ -163,8 +163,8 @@ static void the_keyspace_of_heat_wants_nobody(void **state)
     stop(f);
     take_away(f, "*.log");
     salvage(f);
-    assert_int_equal(f->cluster->unclaimed_count, 0);
-    assert_null(store_keyspace_find(f->cluster->store, id));
+    assert_int_equal(f->cluster->home->unclaimed_count, 0);
+    assert_null(store_keyspace_find(f->cluster->home->store, id));
     assert_false(find_table(f, HEAT_TABLE));
     write_heat(f);
     restart(f);
@@ -184,14 +184,14 @@ static void what_only_looks_like_heat_is_kept(void **state)
         struct store_batch *batch = store_batch_create();
         store_batch_put(batch, keyspace_of(f->table), bytes_make(others[i].key, others[i].size),
                         bytes_of("something"));
-        assert_ok(store_write(f->cluster->store, batch, STORE_ASYNC));
+        assert_ok(store_write(f->cluster->home->store, batch, STORE_ASYNC));
         store_batch_destroy(batch);
         assert_ok(keyspace_flush(keyspace_of(f->table)));
         stop(f);
         take_away(f, "*.log");
         salvage(f);
-        assert_int_equal(f->cluster->unclaimed_count, i + 1);
-        assert_non_null(store_keyspace_find(f->cluster->store, id));
+        assert_int_equal(f->cluster->home->unclaimed_count, i + 1);
+        assert_non_null(store_keyspace_find(f->cluster->home->store, id));
         f->table = create_test_table(f->cluster, NULL);
     }
 }
@@ -359,8 +359,8 @@ static void edits_behind_a_lost_one_are_kept(void **state)
     assert_scan(f, "", "", false, "row=2 zz=3");
     table_release(f->table);
     assert_false(find_table(f, TABLE_LOST));
-    assert_int_equal(f->cluster->unclaimed_count, 1);
-    assert_int_equal(f->cluster->unclaimed[0], lost);
+    assert_int_equal(f->cluster->home->unclaimed_count, 1);
+    assert_int_equal(f->cluster->home->unclaimed[0], lost);
     assert_true(find_table(f, TEST_TABLE));
     assert_scan(f, "", "", false, "before=1");
     restart(f);

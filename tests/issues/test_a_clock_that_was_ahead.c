@@ -42,7 +42,7 @@ static int teardown(void **state)
 static void write_by_a_clock_ahead(struct cluster_fixture *f)
 {
     int64_t ahead_us = hands.wall_us + 40 * DAY_US;
-    assert_ok(commit_raise_version(f->cluster->commits, version_at(ahead_us)));
+    assert_ok(commit_raise_version(f->cluster->home->commits, version_at(ahead_us)));
     assert_ok(try_write(f, "other", setting(f, FAMILY_G, "q", 1, "y")));
     assert_true(cluster_version_us(f->cluster) >= ahead_us);
     assert_int_equal(cluster_wall_us(f->cluster), hands.wall_us);
