@@ -12,6 +12,10 @@ would kill it. (What is there of files is counted too by a group, and goes first
 is the bound itself, and how often it had to make room says nothing of the process.) What the
 kernel says it killed is told at the end.
 
+With `--trace FILE` each look is a line of FILE, tab-separated: the second, the MB taken, and, every
+fourth time, who has them, as far as `/metrics` tells: MB of write buffers, of blocks, of writes
+that wait; flushes and compactions under way; files at level 0; whether writes are held back.
+
 Fails if more was taken than the bound says, if the server ended, or if a step did nothing.
 """
 
@@ -75,6 +79,31 @@ LARGE_QUERIES = [
 
 # --- what is looked at ---
 
+TRACED = {
+    "write_buffers": ("store_write_buffer_bytes", MB),
+    "blocks": ("store_cache_bytes", MB),
+    "commits": ("commit_queue_bytes", MB),
+    "transactions": ("datastore_transactions_bytes", MB),
+    "pool": ("pool_tasks", 1),
+    "connections": ("connections", 1),
+    "flushes": ("store_flushes_running", 1),
+    "flushed": ("store_flushes_total", 1),
+    "compactions": ("store_compactions_running", 1),
+    "compacted": ("store_compactions_total", 1),
+    "level0": ('store_level_files{level="0"}', 1),
+    "stalled": ("store_stalled", 1),
+    "short": ("memory_short", 1),
+}
+TRACE_EVERY = 4  # looks
+
+
+def traced(server):
+    """A line of the columns; empty if the server does not answer."""
+    with contextlib.suppress(OSError, ValueError):
+        numbers = server.metrics()
+        return [f"{numbers.get(name, 0) / unit:.0f}" for name, unit in TRACED.values()]
+    return []
+
 
 def bytes_of(size):
     return int(size[:-2]) * SIZES[size[-2:]]
@@ -92,15 +121,24 @@ def taken(pid):
 class Watch:
     """Looks at a server's process until the end of a `with` statement."""
 
-    def __init__(self, server):
-        self.server, self.peak, self.looks = server, 0, 0
+    def __init__(self, server, trace=None):
+        self.server, self.trace, self.peak, self.looks = server, trace, 0, 0
+        self.began = time.monotonic()
         self.is_over = threading.Event()
         self.thread = threading.Thread(target=self.run)
 
     def run(self):
         while not self.is_over.wait(LOOK_SECONDS):
-            self.peak = max(self.peak, taken(self.server.pid))
+            now = taken(self.server.pid)
+            self.peak = max(self.peak, now)
             self.looks += 1
+            if self.trace is not None:
+                self.write_line(now)
+
+    def write_line(self, now):
+        told = traced(self.server) if self.looks % TRACE_EVERY == 1 else []
+        seconds = f"{time.monotonic() - self.began:.2f}"
+        print(seconds, round(now / MB), *told, sep="\t", file=self.trace, flush=True)
 
     def take_peak(self):
         """Since it was asked the last time."""
@@ -217,18 +255,24 @@ def ask(server, statements):
 
 
 def write_cells(server, table, size, writes):
-    """So many, of fewer rows: what they replace is compacted away. Returns how many went well."""
+    """So many, of fewer rows: what they replace is compacted away.
+
+    Returns how many went well, and the seconds that the slowest took.
+    """
     chance = random.Random(2)
     values = [chance.randbytes(size) for _ in range(LARGE_WRITERS)]
 
     def write(i):
         key = f"row{i % LARGE_CELLS}"
         request = raw_calls.set_cell(name_of(table), key, "cf", values[i % LARGE_WRITERS])
-        return raw_calls.ask(server.endpoint, request) > 0
+        began = time.monotonic()
+        went_well = raw_calls.ask(server.endpoint, request) > 0
+        return went_well, time.monotonic() - began
 
     create_table(server, table)
     with concurrent.futures.ThreadPoolExecutor(LARGE_WRITERS) as pool:
-        return list(pool.map(write, range(writes))).count(True)
+        went_well, seconds = zip(*pool.map(write, range(writes)), strict=True)
+    return went_well.count(True), max(seconds)
 
 
 def read_large_cells(server, table, size):
@@ -293,12 +337,13 @@ def run_datastore(server, seconds, bound):
 
 def run_cells(server, seconds, bound):
     size = largest_cell(bound)
-    written = write_cells(server, "large", size, LARGE_WRITES)
+    written, slowest = write_cells(server, "large", size, LARGE_WRITES)
     server.await_rest()
     what = f"cells of {size // MB} MB"
     if written == 0:
         sys.exit(f"{what}: none was written")
-    yield f"{what}: {written} written, {LARGE_WRITES - written} refused; flushed, compacted"
+    refused = LARGE_WRITES - written
+    yield f"{what}: {written} written, {refused} refused, in {slowest:.1f} s at most; compacted"
     on, finished = read_large_cells(server, "large", size)
     if on < READ_ON:
         sys.exit(f"{what}: {on} of {READ_ON} were read beside clients that stop")
@@ -344,9 +389,11 @@ def run_old_cells(server, seconds, bound):
         server.start(bounded)
         yield None
         if is_fine:
+            began = time.monotonic()
             server.await_start(PATIENCE_SECONDS)
+            took = time.monotonic() - began
             server.await_rest()
-            yield f"{what}: a start with it"
+            yield f"{what}: a start with it, in {took:.0f} s"
             on, finished = read_large_cells(server, table, size)
             yield f"{what}: {STOPPED} clients stop within one, {on} read on, {finished} go on"
         else:
@@ -358,13 +405,16 @@ def run_old_cells(server, seconds, bound):
 
 def run_mixed(server, seconds, bound):
     """All at once, for so long as six workloads take."""
-    size, counts = largest_cell(bound), collections.Counter()
+    size, counts, puts = largest_cell(bound), collections.Counter(), []
 
     def again(name, work, until):
         while time.monotonic() < until and server.process.poll() is None:
             with contextlib.suppress(ConnectionError):
                 work()
                 counts[name] += 1
+
+    def write():
+        puts.append(write_cells(server, "mixed", size, LARGE_CELLS))
 
     def read_stopping():
         request = raw_calls.read_row(name_of("mixed"), f"row{random.randrange(LARGE_CELLS)}")
@@ -387,7 +437,7 @@ def run_mixed(server, seconds, bound):
         "entities": of_bench(ENTITIES, "--rows", "20000"),
         "SQL queries": lambda: ask(server, list(itertools.islice(statements, 8))),
         "queries of large cells": lambda: query_large_cells(server, "mixed", ""),
-        "large cells written": lambda: write_cells(server, "mixed", size, LARGE_CELLS),
+        "large cells written": write,
         "large cells read": read_stopping,
     }  # fmt: skip
     of_bench("load", "--rows", str(ROWS))()
@@ -400,7 +450,8 @@ def run_mixed(server, seconds, bound):
         each.start()
     for each in threads:
         each.join()
-    yield f"all at once: {dict(counts)}"
+    written, slowest = sum(count for count, _ in puts), max((most for _, most in puts), default=0)
+    yield f"all at once: {dict(counts)}; {written} large cells written, in {slowest:.1f} s at most"
 
 
 SCENARIOS = {
@@ -425,13 +476,13 @@ def run(server, seconds, bound, names):
             return
 
 
-def measure(size, seconds, names):
+def measure(size, seconds, names, trace):
     """Whether the bound holds."""
     bound = bytes_of(size)
     with control_group(bound) as group:
         command = enter(group, trestle_command("--memory", size))
         killed, peaks = None, {}
-        with Server(command) as server, Watch(server) as watch:
+        with Server(command) as server, Watch(server, trace) as watch:
             how = "in a control group" if group else "no control group can be made"
             print(f"\n--memory {size}, {how}")
             for name, done in run(server, seconds, bound, names):
@@ -456,11 +507,14 @@ def main():
     parser.add_argument("--memory", action="append", metavar="SIZE", help="512MB and 1GB")
     parser.add_argument("--seconds", type=float, default=10, help="for each workload")
     parser.add_argument("--only", action="append", choices=SCENARIOS, help="all of them")
+    parser.add_argument("--trace", type=argparse.FileType("w"), metavar="FILE", help="each look")
     options = parser.parse_args()
+    if options.trace is not None:
+        print("second", "taken", *TRACED, sep="\t", file=options.trace)
     began = time.monotonic()
     names = options.only or list(SCENARIOS)
     sizes = options.memory or ["512MB", "1GB"]
-    holds = [measure(size, options.seconds, names) for size in sizes]
+    holds = [measure(size, options.seconds, names, options.trace) for size in sizes]
     print(f"{time.monotonic() - began:.0f} s")
     return 0 if all(holds) else 1
 

@@ -91,12 +91,15 @@ class Server:
         ]
         return {task: cpu_ticks(f"{self.pid}/task/{task}") / TICKS for task in loops}
 
+    def metrics(self):
+        """{name, with labels: value}"""
+        with urllib.request.urlopen(f"http://{self.endpoint}/metrics", timeout=1) as answer:
+            lines = answer.read().decode().splitlines()
+        told = (line.removeprefix("trestle_").rsplit(" ", 1) for line in lines if line[:1] != "#")
+        return {name: float(value) for name, value in told}
+
     def metric(self, name):
-        with urllib.request.urlopen(f"http://{self.endpoint}/metrics") as answer:
-            for line in answer.read().decode().splitlines():
-                if line.startswith(f"trestle_{name} "):
-                    return float(line.split()[1])
-        raise KeyError(name)
+        return self.metrics()[name]
 
     def data_bytes(self):
         """Bytes on the disk of all of its data, logs included."""
