@@ -31,6 +31,7 @@ enum {
     WRITE_BUFFERS = 2, /* in memory at a time */
     MESSAGES = 3,      /* times that a message is */
     CELLS = 5,         /* times that a cell is while tables of it are merged: store/large_work.cc */
+    FLUSH_CELLS = 3,   /* while it is flushed, without the write buffer */
     GB = 1 << 30,
 };
 
@@ -41,10 +42,20 @@ static uint64_t messages_of(const struct settings *settings)
     return MESSAGES * settings->max_message + settings->max_message / 2;
 }
 
-uint64_t sizing_large_work(const struct settings *settings)
+static uint64_t largest_cell(const struct settings *settings)
 {
     uint64_t largest = settings->max_message;
-    return CELLS * (largest < LIMIT_CELL_BYTES ? largest : LIMIT_CELL_BYTES);
+    return largest < LIMIT_CELL_BYTES ? largest : LIMIT_CELL_BYTES;
+}
+
+uint64_t sizing_large_work(const struct settings *settings)
+{
+    return CELLS * largest_cell(settings);
+}
+
+uint64_t sizing_large_flush(const struct settings *settings)
+{
+    return FLUSH_CELLS * largest_cell(settings);
 }
 
 static uint64_t large_work_of(const struct settings *settings)

@@ -50,8 +50,9 @@ uint64_t sizing_values_alone(const struct settings *settings);
 enum { SIZING_LARGE_COPIES = 8 };
 bool sizing_lacks_large_work(const struct settings *settings);
 
-/* What one such job takes at most, bytes. */
+/* What one such job takes at most, bytes; and one that is a flush. */
 uint64_t sizing_large_work(const struct settings *settings);
+uint64_t sizing_large_flush(const struct settings *settings);
 
 /* The largest cell that there is memory for, bytes: as large as a request may be. 0: any. */
 uint64_t sizing_largest_cell(const struct settings *settings);

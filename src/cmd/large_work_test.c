@@ -54,6 +54,46 @@ static void it_waits_for_as_much_as_it_takes(void **state)
     large_rooms_destroy(&rooms);
 }
 
+/* Of the largest cells a flush holds three, a compaction five. */
+static void a_flush_waits_for_less(void **state)
+{
+    struct large_rooms rooms;
+    (void)state;
+    init(&rooms, "512MB");
+    rooms.patience.memory = INT64_MAX / 2;
+    atomic_store(&resident, 350 * MB);
+    large_work_changes(&rooms, STORE_LARGE_WAITS);
+    large_work_changes(&rooms, STORE_LARGE_FLUSH_BEGINS);
+    large_work_changes(&rooms, STORE_LARGE_ENDS);
+    assert_int_equal(large_rooms_want(&rooms), 0);
+    large_rooms_destroy(&rooms);
+}
+
+/* They do not end before the flush. Before, it waited as long as it would for any, and they for it.
+ */
+static void it_does_not_wait_for_what_waits_for_it(void **state)
+{
+    struct large_rooms rooms;
+    pthread_t thread;
+    (void)state;
+    init(&rooms, "512MB");
+    atomic_store(&resident, 0);
+    rooms.patience.requests = rooms.patience.values = INT64_MAX / 2;
+    rooms.patience.values_of_writes = 0;
+    assert_true(request_room_take_long(&rooms.requests, 40 * MB));
+    assert_true(request_room_take_long(&rooms.values, 40 * MB));
+    assert_int_equal(pthread_create(&thread, NULL, begin, &rooms), 0);
+    large_work_changes(&rooms, STORE_WRITES_WAIT);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    large_work_changes(&rooms, STORE_WRITES_GO_ON);
+    large_work_changes(&rooms, STORE_LARGE_ENDS);
+    request_room_give_back(&rooms.requests, (struct request_share){.long_bytes = 40 * MB});
+    request_room_give_back(&rooms.values, (struct request_share){.long_bytes = 40 * MB});
+    (void)begin(&rooms);
+    large_work_changes(&rooms, STORE_LARGE_ENDS);
+    large_rooms_destroy(&rooms);
+}
+
 static void it_waits_for_nothing_where_there_is_much(void **state)
 {
     struct large_rooms rooms;
@@ -70,6 +110,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_waits_for_as_much_as_it_takes),
+        cmocka_unit_test(a_flush_waits_for_less),
+        cmocka_unit_test(it_does_not_wait_for_what_waits_for_it),
         cmocka_unit_test(it_waits_for_nothing_where_there_is_much),
     };
     return cmocka_run_group_tests_name("cmd_large_work", tests, NULL, NULL);

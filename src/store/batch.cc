@@ -272,6 +272,7 @@ status store_write(store *store, store_batch *batch, enum store_durability durab
     mark(batch, durability);
     if (batch->failed)
         return status_out_of_memory();
+    TRY(store->full.await(batch->batch.GetDataSize()));
 
     uint64_t size = log_record_size(batch->batch.GetDataSize());
     rocksdb::IOStatus room = store->room->take(size);

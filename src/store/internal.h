@@ -53,6 +53,8 @@ extern "C" {
 #include "rocksdb/options.h"
 #include "rocksdb/table.h"
 
+#include "store/full_buffers.h"
+
 enum store_magic : uint32_t {
     STORE_MAGIC = 0x53746f72,
     KEYSPACE_MAGIC = 0x4b657973,
@@ -822,6 +824,7 @@ struct store {
     store_counters counters;
     level0_list levels0;
     class large_work large;
+    full_buffers full;
     damage_watch damage;
     std::atomic<uint64_t> openings{0}; /* of damaged ranges */
     std::shared_ptr<rocksdb::Cache> cache;

@@ -105,7 +105,7 @@ void large_work::await_turn(const std::string &flushed)
 void large_work::begin(const std::string &flushed)
 {
     await_turn(flushed);
-    listener(context, STORE_LARGE_BEGINS);
+    listener(context, flushed.empty() ? STORE_LARGE_BEGINS : STORE_LARGE_FLUSH_BEGINS);
 }
 
 void large_work::end()

@@ -25,7 +25,7 @@ static void note(void *context, enum store_large_work what)
 {
     struct watch *seen = context;
     bool begins = what == STORE_LARGE_WAITS;
-    if (what == STORE_LARGE_BEGINS)
+    if (!begins && what != STORE_LARGE_ENDS)
         return;
     bool is_first = atomic_fetch_add(begins ? &seen->begun : &seen->ended, 1) == 0;
     atomic_fetch_add(&seen->waiting, begins ? 1 : -1);

@@ -16,7 +16,7 @@ class listener final : public rocksdb::EventListener {
   public:
     explicit listener(struct store *store)
         : trouble(&store->trouble), counters(&store->counters), levels0(&store->levels0),
-          large(&store->large), damage(&store->damage)
+          large(&store->large), full(&store->full), damage(&store->damage)
     {
     }
 
@@ -81,6 +81,7 @@ class listener final : public rocksdb::EventListener {
         counters->flushed_bytes +=
             info.table_properties.raw_key_size + info.table_properties.raw_value_size;
         counters->flushes++;
+        full->flushed();
     }
 
     void OnCompactionCompleted(rocksdb::DB *, const rocksdb::CompactionJobInfo &info) override
@@ -116,6 +117,7 @@ class listener final : public rocksdb::EventListener {
     store_counters *const counters;
     level0_list *const levels0;
     large_work *const large;
+    full_buffers *const full;
     damage_watch *const damage;
 };
 

@@ -24,7 +24,7 @@ struct watch {
 void note(void *context, enum store_large_work what)
 {
     auto *seen = static_cast<watch *>(context);
-    seen->begun += what == STORE_LARGE_BEGINS;
+    seen->begun += what == STORE_LARGE_BEGINS || what == STORE_LARGE_FLUSH_BEGINS;
     seen->ended += what == STORE_LARGE_ENDS;
 }
 

@@ -64,6 +64,12 @@ rocksdb::DBOptions make_db_options(const store_options *options, store *store)
     o.enable_write_thread_adaptive_yield = false;
 
     o.max_background_jobs = std::max(options->background_threads, 2);
+    /* Where flushes and compactions of large values wait for their turn (large_work.cc), and
+     * flushes for compactions, those of other keyspaces have a thread to go on with. */
+    if (store->large.is_bounded()) {
+        o.max_background_flushes = 2;
+        o.max_background_compactions = o.max_background_jobs;
+    }
     o.max_open_files = options->open_files / 2; /* a table takes two: file_system.cc */
     o.table_cache_numshardbits = 4; /* 64 shards would be too small to hold what they should */
     o.max_file_opening_threads = 2;

@@ -19,7 +19,7 @@ store::store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> 
              uint64_t sleep_us)
     : directory(options->directory), fold(options->fold), read_only(options->read_only),
       no_compactions(options->no_compactions), trouble(options), large(this, options),
-      damage(this, options), logs(std::make_shared<log_tracker>(options->log)),
+      full(this, options), damage(this, options), logs(std::make_shared<log_tracker>(options->log)),
       room(std::make_shared<log_room>(logs, options->metrics)),
       stand_ins(std::make_shared<class stand_ins>()), base_files(std::move(base)),
       files(make_file_system(base_files, room, stand_ins)), longest_sleep_us(sleep_us),
@@ -445,6 +445,7 @@ static void close_database(store *store)
 {
     store->damage.stop();
     store->large.close();
+    store->full.close();
     /* What was written without a sync is durable after an orderly end. */
     if (!store->read_only && !store->trouble.is_fenced() && !store->trouble.is_sealed())
         store->db->SyncWAL().PermitUncheckedError();

@@ -95,7 +95,14 @@ struct store_damage {
 
 /* --- open and close --- */
 
-enum store_large_work { STORE_LARGE_WAITS, STORE_LARGE_BEGINS, STORE_LARGE_ENDS };
+enum store_large_work {
+    STORE_LARGE_WAITS,
+    STORE_LARGE_BEGINS,       /* a compaction */
+    STORE_LARGE_FLUSH_BEGINS, /* which holds fewer values at a time */
+    STORE_LARGE_ENDS,
+    STORE_WRITES_WAIT, /* for flushes, which so may not wait for them */
+    STORE_WRITES_GO_ON,
+};
 
 struct store_options {
     const char *directory; /* made if missing */
@@ -136,11 +143,15 @@ struct store_options {
     struct metrics *metrics; /* how long syncs of the log take; may be NULL */
     /* Where memory is bounded: told of each flush and each compaction of large values, on its
      * thread: that it waits for its turn, since there is one at a time; that it is to begin, which
-     * may be held up for seconds; and that it has ended. NULL: they come as they come, and nobody
-     * is told. */
+     * may be held up for seconds; and that it has ended. And of each write that has to wait until
+     * what was written before it is flushed, on the writer's thread, which is not to be held up.
+     * NULL: they come as they come, and nobody is told. */
     void (*on_large_work)(void *context, enum store_large_work what);
     void *large_work_context;
     uint64_t large_value_bytes; /* the largest value that there is memory for; 0: any */
+    /* How long a write waits until enough of what was written before it is flushed, where memory is
+     * bounded so. By the steady clock; 0: twenty seconds. */
+    int64_t write_patience_us;
 };
 
 /* FAILED_PRECONDITION if another process has the directory, or if it was written by a newer format
@@ -360,9 +371,14 @@ enum store_durability {
 };
 
 /* Applies the batch as a whole. RESOURCE_EXHAUSTED: no space, nothing was changed. UNAVAILABLE: the
- * store is fenced, or became so now: whether the batch will be there after a restart is unknown. */
+ * store is fenced, or became so now: whether the batch will be there after a restart is unknown; or
+ * it is not (store_health), and flushes do not get on: nothing was changed. With on_large_work it
+ * waits while what is in write buffers is not to grow. */
 status store_write(struct store *store, struct store_batch *batch,
                    enum store_durability durability);
+
+/* Writes that wait for flushes end now, UNAVAILABLE, and none waits from now on. Any thread. */
+void store_stop_waiting(struct store *store);
 
 /* --- reading --- */
 

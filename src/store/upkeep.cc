@@ -189,9 +189,9 @@ static void fill_statistics(store *store, struct store_statistics *out)
     out->compaction_pending_bytes = sum_of(store, DB::Properties::kEstimatePendingCompactionBytes);
     out->bytes_written = store->counters.bytes_written + number_in(table, "db.wal_bytes_written");
     out->syncs = store->room->syncs;
-    out->stalls_us = number_in(table, "db.user_write_stall_micros");
+    out->stalls_us = number_in(table, "db.user_write_stall_micros") + store->full.waited_us();
     store->db->GetIntProperty(DB::Properties::kIsWriteStopped, &number);
-    out->is_stalled = number != 0;
+    out->is_stalled = number != 0 || store->full.is_waited_for();
     const struct cache_lookups lookups = count_cache_lookups(store->cache.get());
     out->cache_capacity_bytes = store->cache->GetCapacity();
     out->cache_hits = lookups.hits;

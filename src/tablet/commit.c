@@ -426,6 +426,16 @@ struct store *commit_queue_store(const struct commit_queue *queue)
 
 /* --- the commit thread --- */
 
+/* Whether the next goes into a batch that has so much, with the lock held. What is larger than a
+ * batch goes alone. */
+static bool fits_batch(const struct commit_queue *queue, size_t bytes)
+{
+    if (list_is_empty(&queue->waiting))
+        return false;
+    size_t next = LIST_ENTRY(queue->waiting.first, struct commit, link)->bytes;
+    return bytes == 0 || bytes + next <= BATCH_BYTES;
+}
+
 /* The oldest that wait, up to BATCH_BYTES or a change of structure; empty once the queue is
  * stopping and nothing waits. */
 static struct list take_batch(struct commit_queue *queue)
@@ -438,7 +448,7 @@ static struct list take_batch(struct commit_queue *queue)
     }
     queue->is_asleep = false;
     bool is_last = false;
-    for (size_t bytes = 0; bytes < BATCH_BYTES && !is_last && !list_is_empty(&queue->waiting);) {
+    for (size_t bytes = 0; !is_last && fits_batch(queue, bytes);) {
         struct link *link = list_take(&queue->waiting);
         const struct commit *commit = LIST_ENTRY(link, struct commit, link);
         bytes += commit->bytes;
@@ -725,6 +735,7 @@ void commit_queue_destroy(struct commit_queue *queue)
     queue->is_stopping = true;
     pthread_cond_signal(&queue->wake);
     pthread_mutex_unlock(&queue->lock);
+    store_stop_waiting(queue->options.store);
     pthread_join(queue->thread, NULL);
     free_queue(queue);
 }

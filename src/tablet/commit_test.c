@@ -145,7 +145,7 @@ static void commits_are_acknowledged_in_order(void **state)
         assert_true(i == 0 || pending[i].commit.version > pending[i - 1].commit.version);
         buffer_free(&pending[i].change.fragment);
     }
-    assert_true(commit_applied(f->queue) >= pending[99].commit.version);
+    assert_true(commit_applied(f->queue) >= pending[99].commit.sequence);
     assert_true(commit_queue_load(f->queue) == 0);
     assert_row(f, "row", "sum:q@0=100");
 }
@@ -612,6 +612,31 @@ static void the_queue_is_bounded(void **state)
     buffer_free(&first.change.fragment);
 }
 
+/* Two that are less than a batch, and together more, would take the memory of both. */
+static void what_a_batch_has_no_room_for_is_of_the_next(void **state)
+{
+    enum { SIZE = 10 << 20, FEW = 3 };
+    static const char *const rows[FEW] = {"a", "b", "c"};
+    struct tablet_fixture *f = *state;
+    struct pending pending[FEW];
+    unsigned turn = 0;
+    char *value = malloc(SIZE + 1);
+    assert_non_null(value);
+    memset(value, 'x', SIZE);
+    value[SIZE] = 0;
+    shut(gate_of(f));
+    submit(f, &pending[0], rows[0], set_cell(f, FAMILY_F, "q", 1, "x"), &turn);
+    await_commit_thread(gate_of(f));
+    for (size_t i = 1; i < FEW; i++)
+        submit(f, &pending[i], rows[i], set_cell(f, FAMILY_F, "q", 1, value), &turn);
+    open_gate(gate_of(f));
+    wait_for_all(f);
+    assert_true(pending[1].commit.times.written_us != pending[2].commit.times.written_us);
+    for (size_t i = 0; i < FEW; i++)
+        buffer_free(&pending[i].change.fragment);
+    free(value);
+}
+
 /* --- acknowledgements --- */
 
 struct on_loop {
@@ -909,6 +934,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(what_is_not_admitted_is_not_written, setup, teardown),
         cmocka_unit_test_setup_teardown(the_queue_is_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_a_batch_has_no_room_for_is_of_the_next, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_stall_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(owners_are_told_on_their_loops, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_submitted_while_commits_are_held_waits, setup,

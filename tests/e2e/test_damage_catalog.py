@@ -192,7 +192,8 @@ def test_a_table_that_was_claimed_comes_back_from_a_whole_backup(hit):
     (table,) = tables_of(server.data, keyspace.encode())
     flip(table, 20, 8)
 
-    words = rf"rows from .* of keyspace {keyspace} \(it has no table\) are out of service: .*{table.name}"
+    words = rf"rows from .* of keyspace {keyspace} \(it has no table\) are out of service: "
+    words += f".*{table.name}"
     for arguments in ((), ("--in-place",)):
         told = run_trestle("repair", server.data, *arguments)
         assert told.returncode == 1
@@ -200,7 +201,8 @@ def test_a_table_that_was_claimed_comes_back_from_a_whole_backup(hit):
         assert told.stderr.endswith("1 thing is left, named above\n")
     assert re.search(f"^damage: {words}", run_trestle("doctor", server.data).stderr, re.MULTILINE)
     server.start()
-    assert re.search(f'msg="rows are out of service" why="{words}', server.stderr().replace("\\", ""))
+    log = server.stderr().replace("\\", "")
+    assert re.search(f'msg="rows are out of service" why="{words}', log)
     server.stop()
 
     claim = ("--claim", f"{keyspace}={TABLE}", "--in-place")

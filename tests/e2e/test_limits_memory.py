@@ -322,6 +322,36 @@ def test_what_half_a_gigabyte_is_too_little_for(release_server, connect):
     assert is_same
 
 
+# --- write buffers ---
+
+
+def write_or_be_refused(rpc, table, value):
+    """Whether it was written: flushes may take long on a busy machine."""
+    try:
+        rpc.mutate(table, random.randbytes(8), set_cell("f", b"q", value, 1000))
+    except grpc.RpcError as error:
+        assert error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)
+        return False
+    return True
+
+
+def test_write_buffers_keep_to_their_share(release_server, connect):
+    """Twice 32 MB of 512. Writes went on while one was flushed, into two more of each table, each
+    of the size of a message."""
+    server = release_server("--memory", "512MB")
+    rpc = connect(server.host)
+    tables = [rpc.create_table(f"t{i}") for i in range(4)]
+    value, most = random.Random(9).randbytes(20 * MB), 0
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        writes = [pool.submit(write_or_be_refused, rpc, tables[i % 4], value) for i in range(12)]
+        while not all(each.done() for each in writes):
+            most = max(most, server.metric("store_write_buffer_bytes"))
+            time.sleep(0.05)
+    print(f"write buffers: {most / MB:.0f} MB at most")
+    assert any(each.result() for each in writes)
+    assert 20 * MB < most < 65 * MB
+
+
 # --- clients that stop within a large cell ---
 
 

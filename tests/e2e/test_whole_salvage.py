@@ -94,7 +94,8 @@ def test_it_is_refused_and_what_is_whole_comes_alone(harmed, tmp_path):
     path = harmed.largest()[0]
     content, to = harmed.content(path), tmp_path / "to"
     flip(content, 400_000)
-    words = rf"files/{content.name}, which is to be {path.name}: it is damaged: .* \(it is of {harmed.hit}\)"
+    words = rf"files/{content.name}, which is to be {path.name}: it is damaged: "
+    words += rf".* \(it is of {harmed.hit}\)"
     for alone in ((), ("--table", harmed.hit), ("--instance", "projects/p/instances/i")):
         said = run("restore", harmed.place, *alone, "--to", to, code=1)
         assert re.search(rf"{words}\. With --salvage all ", said), said
