@@ -111,10 +111,12 @@ struct advice_sign {
     enum advice_sign_kind kind;
     bytes start;
     bytes end;
-    bytes key;      /* the hot one, or the last at the frontier: maybe only its first bytes */
-    double share;   /* 0 to 1, of: */
-    uint64_t total; /* writes, reads, or requests for single rows, within an hour */
-    double part;    /* of the table's data that the range has, about: 0 to 1 */
+    bytes key;       /* the hot one, or the last at the frontier: maybe only its first bytes */
+    double share;    /* 0 to 1, of: */
+    uint64_t total;  /* writes, reads, or requests for single rows, within an hour, or: */
+    double part;     /* of the table's data that the range has, about: 0 to 1 */
+    size_t windows;  /* of heat that showed it one by one, up to now; 0: all of it together did */
+    int64_t from_us; /* since 1970: when the first of these began */
 };
 
 /* What was asked for in a minute. */

@@ -384,6 +384,34 @@ static void rising_keys_all_over_a_table(void **state)
     sample_expect(sample, "hot-range");
 }
 
+/* Fewer rows count where one window after the other showed it, but not of a table that is filled in
+ * the order of its keys. */
+static void loads_that_last(void **state)
+{
+    struct made_sample *sample = *state;
+    struct advice_sign sign = {.kind = ADVICE_HOT_READS, .share = 0.8, .total = HOT_LASTING};
+    sample->seen.signs = &sign;
+    sample->seen.sign_count = 1;
+    sample_expect(sample, NULL);
+    sign.windows = 2;
+    sign.from_us = SAMPLE_NOW_US - 42 * SECOND_US;
+    sample_expect(sample, "hot-range");
+    assert_non_null(
+        strstr(sample_finding(sample, "hot-range")->evidence,
+               "1000 rows that were read in 2 windows of heat within 42 seconds, 80 %"));
+    sign.total--;
+    sample_expect(sample, NULL);
+    sign.total = HOT_REQUESTS - 1;
+    sign.kind = ADVICE_WRITE_FRONTIER;
+    sample_expect(sample, "hot-range");
+    sign.part = RISING_PART_PERCENT / 100.;
+    sample->seen.is_young = true;
+    sample->seen.risen_until_us = SAMPLE_NOW_US;
+    sample_expect(sample, NULL);
+    sign.total++;
+    sample_expect(sample, "hot-range");
+}
+
 /* Of what else is wrong nothing is told, and personal data stays hidden. */
 static void what_requests_show_since_then(void **state)
 {
@@ -591,6 +619,7 @@ int main(void)
         TEST(counted_loads_that_rise),
         TEST(a_load_that_is_over),
         TEST(rising_keys_all_over_a_table),
+        TEST(loads_that_last),
         TEST(what_requests_show_since_then),
         TEST(a_row_that_all_ask_for_is_hot),
         TEST(rows_that_are_rewritten),

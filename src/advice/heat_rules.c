@@ -4,6 +4,8 @@
  */
 #include "advice/advice_private.h"
 
+#include <stdio.h>
+
 /* What is known of the rows of one entry: it, and entries that lie within it. */
 struct range {
     const struct advice_heat *heat;
@@ -53,6 +55,12 @@ static void show_range(struct advisor *advisor, struct advice_finding *finding,
     finding_add_keys_of_range(finding, advisor->seen);
 }
 
+/* Whether so much was counted that it says something: less will do of what lasts. */
+static bool is_enough(const struct advice_sign *sign, uint64_t least)
+{
+    return sign->total >= (sign->windows > 0 ? HOT_LASTING : least);
+}
+
 /* The sign of the kind with the greatest share, of so many requests; NULL without one. */
 static const struct advice_sign *find_sign(const struct advice_observations *seen,
                                            enum advice_sign_kind kind, uint64_t least)
@@ -60,7 +68,7 @@ static const struct advice_sign *find_sign(const struct advice_observations *see
     const struct advice_sign *found = NULL;
     for (size_t i = 0; i < seen->sign_count; i++) {
         const struct advice_sign *sign = &seen->signs[i];
-        if (sign->kind == kind && sign->total >= least &&
+        if (sign->kind == kind && is_enough(sign, least) &&
             (found == NULL || sign->share > found->share))
             found = sign;
     }
@@ -76,15 +84,36 @@ static bool is_hot(const struct range *range, double all)
            range->sum * 100 >= all * HOT_SHARE_PERCENT;
 }
 
-/* NULL, too, where rising keys are all over the table: there is a front for each device, say, so
- * that the load is spread; or a new table was filled in the order of its keys, and that is over:
- * it says how it was loaded, and not how it is used. */
+/* Where rising keys are all over the table there is a front for each device, say, so that the load
+ * is spread; or a new table was filled in the order of its keys, and that is over: it says how it
+ * was loaded, and not how it is used. While it goes on it takes many of them to be told. */
+static bool is_front(const struct advice_observations *seen, const struct advice_sign *sign)
+{
+    bool is_all_over = sign->part * 100 >= RISING_PART_PERCENT;
+    bool may_be_one = seen->is_young && seen->now_us - seen->risen_until_us < MINUTE_US;
+    return sign->kind == ADVICE_WRITE_FRONTIER && is_enough(sign, HOT_REQUESTS) &&
+           (!is_all_over || (may_be_one && sign->total >= HOT_REQUESTS));
+}
+
 static const struct advice_sign *find_frontier(const struct advice_observations *seen)
 {
-    const struct advice_sign *frontier = find_sign(seen, ADVICE_WRITE_FRONTIER, HOT_REQUESTS);
-    bool is_all_over = frontier != NULL && frontier->part * 100 >= RISING_PART_PERCENT;
-    bool may_be_one = seen->is_young && seen->now_us - seen->risen_until_us < MINUTE_US;
-    return is_all_over && !may_be_one ? NULL : frontier;
+    const struct advice_sign *found = NULL;
+    for (size_t i = 0; i < seen->sign_count; i++)
+        if (is_front(seen, &seen->signs[i]) &&
+            (found == NULL || seen->signs[i].share > found->share))
+            found = &seen->signs[i];
+    return found;
+}
+
+/* "within an hour", or since when each window showed it. */
+static void write_period(const struct advisor *advisor, const struct advice_sign *sign, char *out,
+                         size_t room)
+{
+    long long seconds = (advisor->seen->now_us - sign->from_us) / SECOND_US;
+    if (sign->windows == 0)
+        snprintf(out, room, "%s", advisor->period);
+    else
+        snprintf(out, room, "in %zu windows of heat within %lld seconds", sign->windows, seconds);
 }
 
 /* Where keys rise, the rules about how they begin say it, and so does hot_key of a row. */
@@ -92,23 +121,26 @@ static status advise_on_counted_range(struct advisor *advisor)
 {
     const struct advice_observations *seen = advisor->seen;
     struct advice_finding *finding;
+    char period[96];
     const struct advice_sign *writes = find_sign(seen, ADVICE_HOT_WRITES, HOT_REQUESTS);
     const struct advice_sign *reads = find_sign(seen, ADVICE_HOT_READS, HOT_REQUESTS);
     const struct advice_sign *frontier = find_frontier(seen);
     const struct advice_sign *sign = frontier != NULL ? frontier : writes != NULL ? writes : reads;
     if (sign == NULL)
         return status_ok();
+    write_period(advisor, sign, period, sizeof period);
     if (sign == frontier)
         TRY(advise(advisor, RULE_hot_range, &finding,
                    "Of %llu writes that were counted %s, %.0f %% went to keys that rise: each "
                    "follows those before.",
-                   (unsigned long long)sign->total, advisor->period, sign->share * 100));
+                   (unsigned long long)sign->total, period, sign->share * 100));
     else
-        TRY(advise(advisor, RULE_hot_range, &finding,
-                   "Of %llu rows that were %s %s, %.0f %% are in a range that has a tenth of the "
-                   "data or less.",
-                   (unsigned long long)sign->total, sign == writes ? "written" : "read",
-                   advisor->period, sign->share * 100));
+        TRY(advise(
+            advisor, RULE_hot_range, &finding,
+            "Of %llu rows that were %s %s, %.0f %% are in a range that has %s of the data or "
+            "less.",
+            (unsigned long long)sign->total, sign == writes ? "written" : "read", period,
+            sign->share * 100, sign->share < 0.75 ? "a twentieth" : "a tenth"));
     finding_set_range(finding, sign->start, sign->end);
     if (sign->key.size > 0)
         finding_add_key(finding, sign->key);

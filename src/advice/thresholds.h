@@ -64,6 +64,7 @@ enum {
     HOT_SHARE_PERCENT = 50,
     RISING_PART_PERCENT = 50, /* of the data: rising keys all over it are of no one front */
     HOT_REQUESTS = 5000,      /* that were counted, for what they show to count */
+    HOT_LASTING = 1000,       /* the same where several windows showed it, one by one */
     HOT_ROW_PERCENT = 50,     /* of the requests for single rows */
     HOT_ROW_REQUESTS = 2000,  /* that were counted, if its tablet had in some minute: */
     HOT_ROW_MINUTE = 1000,

@@ -39,7 +39,9 @@ struct choice {
     struct buffer keys;          /* of all borders, one behind the other */
     bytes *borders;              /* their sizes; `data` is set in the end, when `keys` rests */
     size_t count;
-    struct buffer last; /* the last border */
+    uint32_t *row_counts;  /* of the ranges before each border, and of the one behind the last */
+    bool are_rows_unknown; /* a tablet's were not looked at one by one */
+    struct buffer last;    /* the last border */
 };
 
 /* --- borders --- */
@@ -147,6 +149,7 @@ static void add_rows(struct choice *choice, uint64_t size, uint64_t measured)
             choice->open = 0;
         }
         choice->open += part;
+        choice->row_counts[choice->count]++;
     }
 }
 
@@ -185,7 +188,9 @@ static status choose_in(struct choice *choice, const struct tablet *tablet, uint
         s = store_cursor_create(tablet->keyspace, &options, &choice->cursor);
     if (status_is_ok(s)) {
         uint64_t measured;
-        if (size < SEEMS_SMALL && measure_rows(choice, &measured) && measured > 0)
+        bool is_measured = size < SEEMS_SMALL && measure_rows(choice, &measured);
+        choice->are_rows_unknown |= !is_measured;
+        if (is_measured && measured > 0)
             add_rows(choice, size, measured);
         else
             choose_between_rows(choice, tablet, size);
@@ -225,7 +230,8 @@ static status make_ranges(struct choice *choice, struct heat_ranges **out)
         choice->borders[i].data = choice->keys.data + at;
         at += choice->borders[i].size;
     }
-    return heat_ranges_create(choice->borders, choice->count, out);
+    return heat_ranges_create(choice->borders, choice->count,
+                              choice->are_rows_unknown ? NULL : choice->row_counts, out);
 }
 
 static status choose(struct choice choice, struct tablet *const *tablets, size_t count,
@@ -233,7 +239,10 @@ static status choose(struct choice choice, struct tablet *const *tablets, size_t
 {
     uint64_t *sizes = malloc(count * sizeof *sizes);
     choice.borders = malloc(choice.most * sizeof *choice.borders);
-    status s = sizes == NULL || choice.borders == NULL ? status_out_of_memory() : status_ok();
+    choice.row_counts = calloc(choice.most, sizeof *choice.row_counts);
+    status s = sizes == NULL || choice.borders == NULL || choice.row_counts == NULL
+                   ? status_out_of_memory()
+                   : status_ok();
     for (size_t i = 0; status_is_ok(s) && i < count; i++)
         *size += sizes[i] = tablet_size(tablets[i]);
     choice.share = share_of(*size, choice.most);
@@ -243,6 +252,7 @@ static status choose(struct choice choice, struct tablet *const *tablets, size_t
         s = make_ranges(&choice, out);
     buffer_free(&choice.keys);
     buffer_free(&choice.last);
+    free(choice.row_counts);
     free(choice.borders);
     free(sizes);
     return s;

@@ -91,6 +91,34 @@ static void ranges_have_about_the_same_size(void **state)
     }
 }
 
+static unsigned count_rows(const struct heat_ranges *ranges)
+{
+    unsigned rows = 0;
+    for (size_t i = 0; i < ranges->count; i++)
+        rows += ranges->rows[i];
+    return rows;
+}
+
+/* Not where some of them were too many to look at. */
+static void rows_are_counted_with_their_ranges(void **state)
+{
+    struct cluster_fixture *f = *state;
+    enum { ROWS = 300, MOST = 50 };
+    fill(f, "a", 0, ROWS);
+    fill(f, "m", 0, ROWS);
+    split_at(f, "m");
+    struct heat_ranges *ranges = choose(f, MOST);
+    assert_int_equal(count_rows(ranges), 2 * ROWS);
+    for (size_t i = 0; i < ranges->count; i++)
+        assert_in_range(ranges->rows[i], 1, 4 * 2 * ROWS / MOST);
+    size_t first = heat_ranges_find(ranges, bytes_of("m00000"));
+    assert_true(bytes_equal(heat_range_start(ranges, first), bytes_of("m")));
+    heat_ranges_destroy(ranges);
+    ranges = choose_walking(f, MOST, ROWS + 10);
+    assert_null(ranges->rows);
+    heat_ranges_destroy(ranges);
+}
+
 /* In a file, where sizes are those of blocks. */
 static void where_rows_are_too_many_to_look_at_keys_are_halved(void **state)
 {
@@ -161,6 +189,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_empty_table_has_one_range, setup, teardown),
         cmocka_unit_test_setup_teardown(tablets_begin_ranges, setup, teardown),
         cmocka_unit_test_setup_teardown(ranges_have_about_the_same_size, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_are_counted_with_their_ranges, setup, teardown),
         cmocka_unit_test_setup_teardown(where_rows_are_too_many_to_look_at_keys_are_halved, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(they_follow_the_data, setup, teardown),

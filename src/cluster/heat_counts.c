@@ -51,7 +51,7 @@ struct heat_counts *heat_counts_create(void)
     if (counts == NULL)
         return NULL;
     memset(counts, 0, size);
-    status s = heat_ranges_create(NULL, 0, &counts->ranges);
+    status s = heat_ranges_create(NULL, 0, NULL, &counts->ranges);
     if (!status_is_ok(s)) {
         status_free(s);
         free(counts);

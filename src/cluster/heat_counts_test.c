@@ -11,7 +11,7 @@ static struct heat_ranges *ranges_at(const char *border)
 {
     bytes borders[] = {bytes_of(border)};
     struct heat_ranges *ranges;
-    assert_ok(heat_ranges_create(borders, 1, &ranges));
+    assert_ok(heat_ranges_create(borders, 1, NULL, &ranges));
     return ranges;
 }
 

@@ -42,18 +42,28 @@ static size_t size_of_all(const bytes *borders, size_t count)
     return size;
 }
 
-status heat_ranges_create(const bytes *borders, size_t border_count, struct heat_ranges **out)
+static size_t size_of_rows(const uint32_t *rows, size_t border_count)
+{
+    return rows == NULL ? 0 : (border_count + 1) * sizeof *rows;
+}
+
+status heat_ranges_create(const bytes *borders, size_t border_count, const uint32_t *rows,
+                          struct heat_ranges **out)
 {
     size_t arrays = border_count * (sizeof(bytes) + sizeof(uint64_t));
+    size_t size_rows = size_of_rows(rows, border_count);
     struct heat_ranges *ranges = *out =
-        malloc(sizeof *ranges + arrays + size_of_all(borders, border_count));
+        malloc(sizeof *ranges + arrays + size_rows + size_of_all(borders, border_count));
     if (ranges == NULL)
         return status_out_of_memory();
     size_t shared = shared_size(borders, border_count);
     ranges->count = border_count + 1;
     ranges->heads = (uint64_t *)(ranges + 1);
     ranges->borders = (bytes *)(ranges->heads + border_count);
-    uint8_t *at = (uint8_t *)(ranges->borders + border_count);
+    ranges->rows = rows == NULL ? NULL : (uint32_t *)(ranges->borders + border_count);
+    if (rows != NULL)
+        memcpy(ranges->rows, rows, size_rows);
+    uint8_t *at = (uint8_t *)(ranges->borders + border_count) + size_rows;
     for (size_t i = 0; i < border_count; i++) {
         CHECK(borders[i].size > 0 && (i == 0 || bytes_compare(borders[i - 1], borders[i]) < 0));
         memcpy(at, borders[i].data, borders[i].size);
@@ -68,7 +78,7 @@ status heat_ranges_create(const bytes *borders, size_t border_count, struct heat
 
 status heat_ranges_copy(const struct heat_ranges *ranges, struct heat_ranges **out)
 {
-    return heat_ranges_create(ranges->borders, ranges->count - 1, out);
+    return heat_ranges_create(ranges->borders, ranges->count - 1, ranges->rows, out);
 }
 
 void heat_ranges_destroy(struct heat_ranges *ranges)

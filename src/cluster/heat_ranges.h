@@ -14,10 +14,13 @@ struct heat_ranges {
     bytes shared;    /* what all borders begin with */
     bytes *borders;  /* count - 1 of them, rising: where the ranges after the first begin */
     uint64_t *heads; /* of each, the eight bytes after `shared`, as a number */
+    uint32_t *rows;  /* of each range, when they were counted; NULL: they never were */
 };
 
-/* Copies the borders, which rise and of which none is empty. */
-status heat_ranges_create(const bytes *borders, size_t border_count, struct heat_ranges **out);
+/* Copies the borders, which rise and of which none is empty, and, if they are known, how many rows
+ * each of the ranges has: one number more than there are borders. */
+status heat_ranges_create(const bytes *borders, size_t border_count, const uint32_t *rows,
+                          struct heat_ranges **out);
 status heat_ranges_copy(const struct heat_ranges *ranges, struct heat_ranges **out);
 void heat_ranges_destroy(struct heat_ranges *ranges); /* NULL is fine */
 

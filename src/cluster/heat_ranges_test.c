@@ -11,7 +11,7 @@ static struct heat_ranges *make(const char *const *borders, size_t count)
     struct heat_ranges *ranges;
     for (size_t i = 0; i < count; i++)
         keys[i] = bytes_of(borders[i]);
-    assert_ok(heat_ranges_create(keys, count, &ranges));
+    assert_ok(heat_ranges_create(keys, count, NULL, &ranges));
     return ranges;
 }
 
@@ -80,7 +80,7 @@ static void any_key_is_found_where_a_walk_finds_it(void **state)
         int size = snprintf(texts[i], sizeof texts[i], "k%06u%s", i * 7, i % 3 == 0 ? "x" : "");
         borders[i] = bytes_make(texts[i], (size_t)size);
     }
-    assert_ok(heat_ranges_create(borders, BORDERS, &ranges));
+    assert_ok(heat_ranges_create(borders, BORDERS, NULL, &ranges));
     for (unsigned i = 0; i < KEYS; i++) {
         char key[16];
         random = random * 1103515245 + 12345;

@@ -4,7 +4,9 @@
 #include "base/limits.h"
 #include "cluster/cluster_private.h"
 #include "cluster/heat_choice.h"
+#include "cluster/heat_lasting.h"
 #include "cluster/heat_matrix.h"
+#include "cluster/heat_part.h"
 
 #include <stdlib.h>
 
@@ -12,17 +14,23 @@
 
 enum { MOST_SIGNS = 8 };
 
-static const double MOST = 0.75;        /* of the rows, in a hot range */
-static const double SMALL_PART = 0.1;   /* of the data, that a hot range has at most */
+static const double MOST = 0.75;        /* of the rising keys, at a frontier */
 static const double FRONTIER = 0.5;     /* of the writes, that rise */
 static const double HOT_KEY = 0.1;      /* of the requests for single rows */
 static const double READ_PERCENT = 50;  /* of all processors */
 static const double COARSE_PART = 0.25; /* of the data, that is counted as one range */
 static const double COARSE = 0.5;       /* of the rows, that are of that */
 
+/* The rows that a hot range has at least, in so small a part at most (heat_part.h). */
+static const struct {
+    double share;
+    double part;
+} HOT[] = {{0.75, 0.1}, {0.66, 0.05}};
+
 struct finding {
     const struct heat_record *heat;
     const struct heat_ranges *data;
+    heat_section *section_of;
     struct arena *arena;
     struct heat_sign *signs;
     size_t count;
@@ -68,16 +76,6 @@ static struct heat_run run_of(const struct finding *finding, unsigned numbers, d
     return heat_busiest_run(finding->heat, 0, finding->heat->count - 1, numbers, share);
 }
 
-/* How much of the data is in a range; half of a range of `data` at least. */
-static double part_of_data(const struct finding *finding, bytes start, bytes end)
-{
-    const struct heat_ranges *data = finding->data;
-    size_t from = heat_ranges_find(data, start);
-    size_t to = end.size == 0 ? data->count : heat_ranges_find(data, end);
-    double ranges = to > from ? (double)(to - from) : 0.5;
-    return ranges / (double)data->count;
-}
-
 static struct heat_sign sign_at(const struct finding *finding, enum heat_sign_kind kind,
                                 const struct heat_run *run)
 {
@@ -88,7 +86,7 @@ static struct heat_sign sign_at(const struct finding *finding, enum heat_sign_ki
                               .end = end,
                               .share = (double)run->sum / (double)run->total,
                               .total = run->total,
-                              .part = part_of_data(finding, start, end)};
+                              .part = heat_part_of_data(finding->data, start, end)};
 }
 
 /* --- keys --- */
@@ -202,21 +200,30 @@ static bool is_one_row(const struct finding *finding, const struct heat_run *run
     return run->first == run->last && 2 * sum->votes > run->sum;
 }
 
+static status add_hot_range(struct finding *finding, const struct heat_sign *sign, const char *what)
+{
+    struct buffer text = {0};
+    buffer_append_format(&text, "Hot range: %d %% of the %s are of rows ", percent(sign->share),
+                         what);
+    append_range(&text, sign->start, sign->end);
+    buffer_append_format(&text, ", which have %.2g %% of the data.", 100 * sign->part);
+    return add_sign(finding, sign, &text);
+}
+
 static status find_hot_range(struct finding *finding, enum heat_sign_kind kind, unsigned numbers,
                              const char *what)
 {
-    struct heat_run run = run_of(finding, numbers, MOST);
-    if (run.total < HEAT_SIGN_LEAST_ROWS || is_one_row(finding, &run))
-        return status_ok();
-    struct heat_sign sign = sign_at(finding, kind, &run);
-    struct buffer text = {0};
-    if (sign.part > SMALL_PART)
-        return status_ok();
-    buffer_append_format(&text, "Hot range: %d %% of the %s are of rows ", percent(sign.share),
-                         what);
-    append_range(&text, sign.start, sign.end);
-    buffer_append_format(&text, ", which have %.2g %% of the data.", 100 * sign.part);
-    return add_sign(finding, &sign, &text);
+    for (size_t i = 0; i < sizeof HOT / sizeof *HOT; i++) {
+        struct heat_run run = run_of(finding, numbers, HOT[i].share);
+        if (run.total < HEAT_SIGN_LEAST_ROWS || is_one_row(finding, &run))
+            return status_ok();
+        struct heat_sign sign = sign_at(finding, kind, &run);
+        double part;
+        TRY(heat_part_of_sections(finding->data, finding->section_of, sign.start, sign.end, &part));
+        if (part <= HOT[i].part && sign.part <= HOT[i].part)
+            return add_hot_range(finding, &sign, what);
+    }
+    return status_ok();
 }
 
 static status find_hot_keys(struct finding *finding)
@@ -303,7 +310,7 @@ static status find_few_ranges(struct finding *finding)
         bool is_coarse = run.total >= HEAT_SIGN_COARSE_ROWS &&
                          finding->data->count >= HEAT_SIGN_COARSE_DATA &&
                          (double)run.sum >= COARSE * (double)run.total &&
-                         part_of_data(finding, entry->start, entry->end) >= COARSE_PART;
+                         heat_part_of_data(finding->data, entry->start, entry->end) >= COARSE_PART;
         if (!is_coarse)
             continue;
         struct heat_sign sign = sign_at(finding, HEAT_SIGN_FEW_RANGES, &run);
@@ -320,12 +327,14 @@ static status find_few_ranges(struct finding *finding)
 }
 
 status heat_signs_of(const struct heat_record *heat, const struct heat_ranges *data,
-                     struct arena *arena, struct heat_sign **out, size_t *count)
+                     heat_section *section_of, struct arena *arena, struct heat_sign **out,
+                     size_t *count)
 {
-    struct finding finding = {.heat = heat, .data = data, .arena = arena};
+    struct finding finding = {.heat = heat, .data = data, .section_of = section_of, .arena = arena};
     bool has_frontier;
     *count = 0;
-    *out = finding.signs = arena_alloc(arena, MOST_SIGNS * sizeof *finding.signs);
+    *out = finding.signs =
+        arena_alloc(arena, (MOST_SIGNS + HEAT_LASTING_SIGNS) * sizeof *finding.signs);
     if (*out == NULL)
         return status_out_of_memory();
     if (heat->count == 0)
@@ -342,15 +351,28 @@ status heat_signs_of(const struct heat_record *heat, const struct heat_ranges *d
     return status_ok();
 }
 
-status heat_signs_of_matrix(struct table *table, const struct heat_matrix *matrix,
-                            size_t most_ranges, size_t most_walked, struct arena *arena,
-                            struct heat_sign **out, size_t *count)
+static status find_signs(const struct heat_matrix *matrix, const struct heat_ranges *data,
+                         const struct heat_looking *looking, struct arena *arena,
+                         struct heat_sign **out, size_t *count)
 {
     struct heat_record heat;
-    struct heat_ranges *data;
+    size_t lasting;
     TRY(heat_matrix_sum(matrix, arena, &heat));
-    TRY(heat_table_data(table, most_ranges, most_walked, &data));
-    status s = heat_signs_of(&heat, data, arena, out, count);
+    TRY(heat_signs_of(&heat, data, looking->section_of, arena, out, count));
+    if (!looking->wants_lasting)
+        return status_ok();
+    TRY(heat_lasting_signs(matrix, data, looking->section_of, arena, *out + *count, &lasting));
+    *count += lasting;
+    return status_ok();
+}
+
+status heat_signs_of_matrix(struct table *table, const struct heat_matrix *matrix,
+                            const struct heat_looking *looking, struct arena *arena,
+                            struct heat_sign **out, size_t *count)
+{
+    struct heat_ranges *data;
+    TRY(heat_table_data(table, looking->most_ranges, looking->most_walked, &data));
+    status s = find_signs(matrix, data, looking, arena, out, count);
     heat_ranges_destroy(data);
     return s;
 }
@@ -358,8 +380,9 @@ status heat_signs_of_matrix(struct table *table, const struct heat_matrix *matri
 status heat_signs_read(struct table *table, int64_t from_us, int64_t until_us, struct arena *arena,
                        struct heat_sign **out, size_t *count)
 {
+    const struct heat_looking looking = {.most_ranges = HEAT_MOST_RANGES,
+                                         .most_walked = HEAT_MOST_WALKED};
     struct heat_matrix matrix;
     TRY(heat_matrix_read(table, from_us, until_us, HEAT_MOST_RANGES, arena, &matrix));
-    return heat_signs_of_matrix(table, &matrix, HEAT_MOST_RANGES, HEAT_MOST_WALKED, arena, out,
-                                count);
+    return heat_signs_of_matrix(table, &matrix, &looking, arena, out, count);
 }

@@ -34,22 +34,36 @@ struct heat_sign {
     uint64_t total;       /* how many these were */
     double part;          /* of the table's data that the range has, about: 0 to 1 */
     const char *sentence; /* in ASCII: bytes of keys that are not are shown as \xNN */
+    size_t windows;       /* that show it one by one, up to now; 0: it is of all the time */
+    int64_t from_us;      /* since 1970: when the first of these began */
 };
 
+/* The beginning that all rows of a section of a table share, and no others do: of that of the
+ * key's, which may be cut off. A section is as good as a table of its own, as an index is. */
+typedef bytes heat_section(bytes key);
+
 /* `heat` is what was counted in some time, and `data` ranges of even size of the table's data,
- * which say how small a part of it a range is. Signs are in the arena. */
+ * which say how small a part of it a range is, or of its sections; NULL: it has none. Signs are in
+ * the arena. */
 status heat_signs_of(const struct heat_record *heat, const struct heat_ranges *data,
-                     struct arena *arena, struct heat_sign **out, size_t *count);
+                     heat_section *section_of, struct arena *arena, struct heat_sign **out,
+                     size_t *count);
 
 /* The same for what was kept of that time. Blocks: for threads that may. */
 status heat_signs_read(struct table *table, int64_t from_us, int64_t until_us, struct arena *arena,
                        struct heat_sign **out, size_t *count);
 
-/* The same of a matrix that somebody has read. How much of the data a range has is looked up by
- * `most_ranges` ranges, for which `most_walked` rows are looked at, or not many more. */
+struct heat_looking {
+    heat_section *section_of; /* NULL: the table has no sections */
+    size_t most_ranges;       /* by which it is looked up how much of the data a range has */
+    size_t most_walked;       /* rows that are looked at for that, or not many more */
+    bool wants_lasting;       /* signs of heat_lasting.h as well, behind the others */
+};
+
+/* The same of a matrix that somebody has read. */
 struct heat_matrix;
 status heat_signs_of_matrix(struct table *table, const struct heat_matrix *matrix,
-                            size_t most_ranges, size_t most_walked, struct arena *arena,
+                            const struct heat_looking *looking, struct arena *arena,
                             struct heat_sign **out, size_t *count);
 
 #endif

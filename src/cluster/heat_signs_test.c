@@ -2,6 +2,7 @@
  * up. Each load is held against the sentence, the matrix and the hot tablets. */
 #include "cluster/heat_signs.h"
 
+#include "cluster/heat_choice.h"
 #include "cluster/heat_matrix.h"
 #include "cluster/heat_testing.h"
 
@@ -166,6 +167,24 @@ static void a_hot_prefix_is_named(void **state)
     assert_true(sign->part > 0 && sign->part <= 0.1);
     assert_non_null(strstr(sign->sentence, "from \"order/00"));
     assert_matrix(f, from_us, "order/00190", "order/00240");
+}
+
+/* Two thirds will do in a twentieth of the data, and not in a tenth. */
+static void fewer_requests_are_enough_where_less_data_takes_them(void **state)
+{
+    struct cluster_fixture *f = *state;
+    fill(f);
+    for (unsigned rows = 30; rows <= 110; rows += 80) {
+        int64_t from_us = hands.now_us;
+        for (unsigned i = 0; i < 700; i++)
+            write_row(f, "order/%05u", 200 + i * 37 % rows);
+        for (unsigned i = 0; i < 150; i++) {
+            write_row(f, "customer/%05u", i * 37 % 400);
+            write_row(f, "visit/%05u", i * 91 % 400);
+        }
+        pass(f, MINUTE_US);
+        assert_int_equal(signs_since(f, from_us).count, rows == 30 ? 1 : 0);
+    }
 }
 
 static void a_sequence_is_named(void **state)
@@ -348,6 +367,139 @@ static void a_few_requests_are_no_sign(void **state)
     assert_int_equal(signs_since(f, hands.now_us).count, 0);
 }
 
+/* An index beside what it is an index of: half of the rows, and a fortieth of the data. */
+static void fill_index(struct cluster_fixture *f)
+{
+    static char page[3000];
+    memset(page, 'p', sizeof page - 1);
+    for (unsigned i = 0; i < 400; i++) {
+        char row[64];
+        snprintf(row, sizeof row, "page/%05u", i);
+        set_cell(f, row, page);
+        write_row(f, "index/%05u", i);
+    }
+    pass(f, MINUTE_US);
+}
+
+static void many_rows_with_few_bytes_are_no_hot_range(void **state)
+{
+    struct cluster_fixture *f = *state;
+    fill_index(f);
+    int64_t from_us = hands.now_us;
+    for (unsigned i = 0; i < 1000; i++)
+        write_row(f, "index/%05u", i * 37 % 400);
+    pass(f, MINUTE_US);
+    assert_int_equal(signs_since(f, from_us).count, 0);
+}
+
+static void few_rows_with_few_bytes_are_a_hot_range(void **state)
+{
+    struct cluster_fixture *f = *state;
+    fill_index(f);
+    int64_t from_us = hands.now_us;
+    for (unsigned i = 0; i < 1000; i++)
+        write_row(f, "index/%05u", 100 + i * 37 % 20);
+    pass(f, MINUTE_US);
+    struct signs signs = signs_since(f, from_us);
+    const struct heat_sign *sign = only_of(&signs, HEAT_SIGN_HOT_WRITES);
+    assert_true(lies_in(sign->start, sign->end, "index/00080", "index/00140"));
+}
+
+/* --- loads that last --- */
+
+/* Of the signs since then those that window after window shows. */
+static struct signs lasting_since(struct cluster_fixture *f, int64_t from_us)
+{
+    const struct heat_looking looking = {
+        .most_ranges = HEAT_MOST_RANGES, .most_walked = HEAT_MOST_WALKED, .wants_lasting = true};
+    struct heat_matrix matrix;
+    struct signs signs;
+    size_t all;
+    assert_ok(
+        heat_matrix_read(f->table, from_us, hands.now_us, HEAT_MOST_RANGES, f->arena, &matrix));
+    assert_ok(heat_signs_of_matrix(f->table, &matrix, &looking, f->arena, &signs.items, &all));
+    while (all > 0 && signs.items->windows == 0) {
+        signs.items++;
+        all--;
+    }
+    signs.count = all;
+    return signs;
+}
+
+/* A minute in which four in five of 250 writes are to 20 rows of a prefix. */
+static void load_minute(struct cluster_fixture *f, const char *format)
+{
+    for (unsigned i = 0; i < 200; i++)
+        write_row(f, format, 200 + i * 7 % 20);
+    for (unsigned i = 0; i < 50; i++)
+        write_row(f, "visit/%05u", i * 37 % 400);
+    pass(f, MINUTE_US);
+}
+
+/* It would not be by all there was, most of which filled the table. */
+static void a_load_that_lasts_is_named(void **state)
+{
+    struct cluster_fixture *f = *state;
+    fill(f);
+    int64_t from_us = hands.now_us;
+    load_minute(f, "order/%05u");
+    assert_int_equal(lasting_since(f, SIGNS_BEGIN_US).count, 0);
+    load_minute(f, "order/%05u");
+    pass(f, MINUTE_US); /* with nothing in it */
+    for (unsigned i = 0; i < 20; i++)
+        write_row(f, "visit/%05u", i); /* and too little */
+    hands.now_us += MINUTE_US / 2;
+    assert_int_equal(signs_since(f, SIGNS_BEGIN_US).count, 0);
+    struct signs signs = lasting_since(f, SIGNS_BEGIN_US);
+    const struct heat_sign *sign = only_of(&signs, HEAT_SIGN_HOT_WRITES);
+    assert_int_equal(sign->windows, 2);
+    assert_int_equal(sign->total, 500 + 20);
+    assert_int_equal(sign->from_us, from_us);
+    assert_true(lies_in(sign->start, sign->end, "order/00190", "order/00230"));
+}
+
+static void a_load_that_moves_does_not_last(void **state)
+{
+    struct cluster_fixture *f = *state;
+    fill(f);
+    load_minute(f, "order/%05u");
+    load_minute(f, "customer/%05u");
+    load_minute(f, "order/%05u");
+    load_minute(f, "customer/%05u");
+    assert_int_equal(lasting_since(f, SIGNS_BEGIN_US).count, 0);
+}
+
+static void a_load_that_was_even_meanwhile_has_not_lasted(void **state)
+{
+    struct cluster_fixture *f = *state;
+    fill(f);
+    load_minute(f, "order/%05u");
+    load_minute(f, "order/%05u");
+    for (unsigned i = 0; i < 400; i++) {
+        write_row(f, "customer/%05u", i * 37 % 400);
+        write_row(f, "visit/%05u", i * 11 % 400);
+    }
+    pass(f, MINUTE_US);
+    load_minute(f, "order/%05u");
+    assert_int_equal(lasting_since(f, SIGNS_BEGIN_US).count, 0);
+}
+
+/* The front goes on from window to window, over more and more of the data. */
+static void a_front_lasts(void **state)
+{
+    struct cluster_fixture *f = *state;
+    fill(f);
+    for (unsigned window = 0; window < 4; window++) {
+        for (unsigned i = 0; i < 250; i++)
+            write_row(f, "order/%05u", 1000 + window * 250 + i);
+        pass(f, MINUTE_US);
+    }
+    struct signs signs = lasting_since(f, SIGNS_BEGIN_US);
+    const struct heat_sign *sign = only_of(&signs, HEAT_SIGN_WRITE_FRONTIER);
+    assert_int_equal(sign->windows, 4);
+    assert_true(sign->part > 0.1 && sign->part < 0.5);
+}
+
 /* --- made up --- */
 
 static struct signs signs_of(struct cluster_fixture *f, struct heat_entry *entries, size_t count,
@@ -358,8 +510,8 @@ static struct signs signs_of(struct cluster_fixture *f, struct heat_entry *entri
         .until_us = SIGNS_BEGIN_US, .cpu_percent = cpu_percent, .count = count, .entries = entries};
     struct heat_ranges *data;
     struct signs signs;
-    assert_ok(heat_ranges_create(borders, 3, &data));
-    assert_ok(heat_signs_of(&heat, data, f->arena, &signs.items, &signs.count));
+    assert_ok(heat_ranges_create(borders, 3, NULL, &data));
+    assert_ok(heat_signs_of(&heat, data, NULL, f->arena, &signs.items, &signs.count));
     heat_ranges_destroy(data);
     return signs;
 }
@@ -416,6 +568,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_hot_prefix_is_named, setup, teardown_windows),
+        cmocka_unit_test_setup_teardown(fewer_requests_are_enough_where_less_data_takes_them, setup,
+                                        teardown_windows),
         cmocka_unit_test_setup_teardown(a_sequence_is_named, setup, teardown_windows),
         cmocka_unit_test_setup_teardown(a_load_in_the_order_of_keys_is_most_of_the_data, setup,
                                         teardown_windows),
@@ -430,6 +584,15 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_even_load_is_no_sign, setup, teardown_windows),
         cmocka_unit_test_setup_teardown(a_hot_row_is_named, setup, teardown_windows),
         cmocka_unit_test_setup_teardown(a_few_requests_are_no_sign, setup, teardown_windows),
+        cmocka_unit_test_setup_teardown(many_rows_with_few_bytes_are_no_hot_range, setup,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(few_rows_with_few_bytes_are_a_hot_range, setup,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(a_load_that_lasts_is_named, setup, teardown_windows),
+        cmocka_unit_test_setup_teardown(a_load_that_moves_does_not_last, setup, teardown_windows),
+        cmocka_unit_test_setup_teardown(a_load_that_was_even_meanwhile_has_not_lasted, setup,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(a_front_lasts, setup, teardown_windows),
         cmocka_unit_test_setup_teardown(reads_that_take_the_machine_are_named, setup,
                                         teardown_windows),
         cmocka_unit_test_setup_teardown(large_rows_are_named, setup, teardown_windows),

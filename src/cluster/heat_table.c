@@ -350,7 +350,7 @@ static status give_up(struct table *table)
 {
     struct table_heat *heat = &table->heat;
     struct heat_ranges *whole;
-    TRY(heat_ranges_create(NULL, 0, &whole));
+    TRY(heat_ranges_create(NULL, 0, NULL, &whole));
     TRY(take_part(table, whole));
     pthread_mutex_lock(&heat->lock);
     heat->chosen_us = 0;

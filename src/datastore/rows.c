@@ -218,6 +218,37 @@ bool ds_row_parse(bytes row_key, const struct ds_index_shape *shape, struct ds_r
     }
 }
 
+/* How many texts name the section, behind the letter. */
+static unsigned texts_of_section(enum ds_row_kind kind)
+{
+    switch (kind) {
+    case DS_ASCENDING_ROW:
+        return 3;       /* namespace, kind, property */
+    case DS_ENTITY_ROW: /* a path begins with the kind */
+    case DS_KIND_ROW:
+        return 2;
+    case DS_COMPOSITE_ROW:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+bytes ds_row_section(bytes row_key)
+{
+    if (row_key.size == 0)
+        return row_key;
+    enum ds_row_kind kind = (enum ds_row_kind)row_key.data[0];
+    bytes rest = bytes_from(row_key, 1), text;
+    uint64_t index;
+    bool is_whole = true;
+    for (unsigned i = texts_of_section(kind); is_whole && i > 0; i--)
+        is_whole = take_text(&rest, &text);
+    if (is_whole && kind == DS_COMPOSITE_ROW)
+        is_whole = take_index(&rest, &index);
+    return is_whole ? bytes_make(row_key.data, row_key.size - rest.size) : row_key;
+}
+
 status ds_row_path(const struct ds_row *row, struct arena *arena, bytes *out)
 {
     *out = row->path;

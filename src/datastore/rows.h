@@ -88,6 +88,11 @@ bool ds_composite_row_index(bytes row_key, uint64_t *out);
  */
 bool ds_row_parse(bytes row_key, const struct ds_index_shape *shape, struct ds_row *out);
 
+/* The beginning that a row key shares with all rows of the same index, or with all entities whose
+ * roots are of the same kind: a view into the key, which may have been cut off, and is the section
+ * itself then, or may be no row key at all. */
+bytes ds_row_section(bytes row_key);
+
 /* The path of the entity, ascending: the view, or a copy in the arena if it was inverted. */
 status ds_row_path(const struct ds_row *row, struct arena *arena, bytes *out);
 

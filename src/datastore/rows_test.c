@@ -204,6 +204,28 @@ static void test_the_range_of_one_entity(void **state)
     assert_false(ds_is_one_entity(LITERAL("E"), LITERAL("")));
 }
 
+static void test_the_section_of_a_row(void **state)
+{
+    (void)state;
+    const bytes sections[][2] = {
+        {LITERAL("An\0\1K\0\1p\0\1\x20\1K\0\1" ONE), LITERAL("An\0\1K\0\1p\0\1")},
+        {LITERAL("A\0\1K\0\1p\0\1"), LITERAL("A\0\1K\0\1p\0\1")},
+        {LITERAL("Kn\0\1J\0\1K\0\1" ONE "J\0\1" ONE), LITERAL("Kn\0\1J\0\1")},
+        {LITERAL("En\0\1K\0\1" ONE "J\0\1" ONE), LITERAL("En\0\1K\0\1")},
+        {LITERAL("Cn\0\1\0\0\0\0\0\0\1\2K\0\1"), LITERAL("Cn\0\1\0\0\0\0\0\0\1\2")},
+        {LITERAL("In\0\1K\0\1"), LITERAL("I")},
+        {LITERAL("X12345678"), LITERAL("X")},
+        /* cut off */
+        {LITERAL("An\0\1K\0\1prope"), LITERAL("An\0\1K\0\1prope")},
+        {LITERAL("Cn\0\1\0\0\0"), LITERAL("Cn\0\1\0\0\0")},
+        {LITERAL("E"), LITERAL("E")},
+        {LITERAL("?"), LITERAL("?")},
+        {LITERAL(""), LITERAL("")},
+    };
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        assert_true(bytes_equal(ds_row_section(sections[i][0]), sections[i][1]));
+}
+
 static void test_what_is_no_row_key_is_refused(void **state)
 {
     (void)state;
@@ -238,6 +260,7 @@ int main(void)
         cmocka_unit_test(test_rows_come_apart),
         cmocka_unit_test(test_composite_rows_come_apart),
         cmocka_unit_test(test_the_range_of_one_entity),
+        cmocka_unit_test(test_the_section_of_a_row),
         cmocka_unit_test(test_what_is_no_row_key_is_refused),
     };
     return cmocka_run_group_tests(tests, make_arena, free_arena);

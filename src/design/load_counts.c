@@ -181,7 +181,7 @@ static status ranges_of_data(const struct made_table *made, struct heat_ranges *
         return status_out_of_memory();
     for (size_t i = 0; i < made->count; i++)
         keys[i] = made->rows[i].key;
-    return heat_ranges_create(borders, find_borders(keys, made->count, most, borders), out);
+    return heat_ranges_create(borders, find_borders(keys, made->count, most, borders), NULL, out);
 }
 
 /* Keys that rise within each range, all over the table, are no front: so it is where each owner has
@@ -241,11 +241,11 @@ static status find_signs(struct playing *playing, struct heat_record *record,
     struct arena *arena = playing->made->arena;
     struct heat_sign *signs;
     size_t count;
-    TRY(heat_signs_of(record, data, arena, &signs, &count));
+    TRY(heat_signs_of(record, data, NULL, arena, &signs, &count));
     if (has_spread_front(signs, count, data)) {
         for (size_t i = 0; i < record->count; i++)
             record->entries[i].sum.numbers[HEAT_RISING] = 0;
-        TRY(heat_signs_of(record, data, arena, &signs, &count));
+        TRY(heat_signs_of(record, data, NULL, arena, &signs, &count));
     }
     return keep_signs(playing, signs, count);
 }

@@ -411,7 +411,7 @@ static status look(struct looking *l, Insight__TableAdvice **out)
     TRY(read_composites(l));
     TRY(insight_read_since(l->request, &seen.since_us));
     TRY(table_read_matrix(l->table, seen.since_us, HEAT_MOST_RANGES, l->arena, &matrix));
-    TRY(table_read_signs(l->table, &matrix, l->arena, &l->signs, &l->sign_count,
+    TRY(table_read_signs(l->table, &matrix, ds_row_section, l->arena, &l->signs, &l->sign_count,
                          &seen.is_heat_coarse));
     TRY(database_read_entities(l));
     TRY(read_indexes(l));

@@ -10,8 +10,10 @@ struct heat_minutes {
     size_t count;
 };
 
-/* Of the ranges whose owner, of as many as there are ranges, is `owner`. A time that is longer than
- * a minute counts with what it has in a minute on average. */
+/* Of the ranges whose owner, of as many as there are ranges, is `owner`: of each minute the most
+ * that there was in any sixty seconds that began in it, so that a load which begins in the middle
+ * of one is no smaller for it. A time that is longer than a minute counts with what it has in a
+ * minute on average. */
 status heat_minutes_of(const struct heat_matrix *matrix, const void *const *owners,
                        const void *owner, struct arena *arena, struct heat_minutes *out);
 

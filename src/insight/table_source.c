@@ -330,14 +330,19 @@ status table_read_matrix(struct table *table, int64_t since_us, size_t most_rang
                             out);
 }
 
-status table_read_signs(struct table *table, const struct heat_matrix *matrix, struct arena *arena,
-                        struct advice_sign **out, size_t *count, bool *is_coarse)
+status table_read_signs(struct table *table, const struct heat_matrix *matrix,
+                        heat_section *section_of, struct arena *arena, struct advice_sign **out,
+                        size_t *count, bool *is_coarse)
 {
+    const struct heat_looking looking = {.section_of = section_of,
+                                         .most_ranges = SIZE_RANGES,
+                                         .most_walked = SIZE_ROWS,
+                                         .wants_lasting = true};
     struct heat_sign *signs;
     size_t all;
     *count = 0;
     *is_coarse = false;
-    TRY(heat_signs_of_matrix(table, matrix, SIZE_RANGES, SIZE_ROWS, arena, &signs, &all));
+    TRY(heat_signs_of_matrix(table, matrix, &looking, arena, &signs, &all));
     *out = arena_alloc(arena, (all + 1) * sizeof **out);
     if (*out == NULL)
         return status_out_of_memory();
@@ -348,7 +353,9 @@ status table_read_signs(struct table *table, const struct heat_matrix *matrix, s
                                      .key = signs[i].key,
                                      .share = signs[i].share,
                                      .total = signs[i].total,
-                                     .part = signs[i].part};
+                                     .part = signs[i].part,
+                                     .windows = signs[i].windows,
+                                     .from_us = signs[i].from_us};
         *count += kind_of_sign(signs[i].kind, &sign->kind);
         *is_coarse |= signs[i].kind == HEAT_SIGN_FEW_RANGES;
     }
@@ -496,7 +503,7 @@ static status read_counts(struct table_source *table, struct arena *arena,
     struct heat_matrix matrix;
     struct advice_sign *signs;
     TRY(table_read_matrix(table->table, table->since_us, HEAT_RANGES, arena, &matrix));
-    TRY(table_read_signs(table->table, &matrix, arena, &signs, &out->sign_count,
+    TRY(table_read_signs(table->table, &matrix, NULL, arena, &signs, &out->sign_count,
                          &out->is_heat_coarse));
     out->signs = signs;
     TRY(find_rewritten(&matrix, arena, &out->rewritten));

@@ -8,6 +8,7 @@
 
 #include "advice/gather.h"
 #include "bigtable/admin_call.h"
+#include "cluster/heat_signs.h"
 #include "google/bigtable/admin/v2/table.pb-c.h"
 
 struct table_source {
@@ -35,9 +36,10 @@ status insight_read_since(const struct admin_request *request, int64_t *since_us
 status table_read_matrix(struct table *table, int64_t since_us, size_t most_ranges,
                          struct arena *arena, struct heat_matrix *out);
 
-/* What that means, as the advisor sees it; in the arena. `*is_coarse`: a hot part of the table
- * would not have been seen. */
-status table_read_signs(struct table *table, const struct heat_matrix *matrix, struct arena *arena,
-                        struct advice_sign **out, size_t *count, bool *is_coarse);
+/* What that means, as the advisor sees it; in the arena. `section_of`: see cluster/heat_signs.h.
+ * `*is_coarse`: a hot part of the table would not have been seen. */
+status table_read_signs(struct table *table, const struct heat_matrix *matrix,
+                        heat_section *section_of, struct arena *arena, struct advice_sign **out,
+                        size_t *count, bool *is_coarse);
 
 #endif

@@ -12,7 +12,7 @@ from google.api_core.exceptions import Aborted
 from google.cloud.datastore.query import PropertyFilter
 from google.cloud.datastore_v1 import types
 from harness.advice import advice_document
-from harness.datastore import Raw, client_of, fresh_client
+from harness.datastore import Raw, client_of, entity, fresh_client
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
 
@@ -102,6 +102,48 @@ def test_one_entity_in_every_lookup(server, client):
     look_up(server.host, client, pairs * 4)
     found = look(server.host, client)
     assert found["hot-entity"]["keys"] == [f"Page {first.id}"]
+
+
+def pages(client, body_bytes, properties):
+    """With an index for each of the properties."""
+    made = [
+        entity(client, "Page", scattered(i), exclude=("body",), body="x" * body_bytes,
+               **dict.fromkeys(properties, scattered(i) % 1000))
+        for i in range(400)
+    ]  # fmt: skip
+    client.put_multi(made)
+
+
+def read_index(client, first, end):
+    """All of an index that is between these, by projections."""
+    query = client.query(kind="Page", projection=["n"])
+    query.add_filter(filter=PropertyFilter("n", ">=", first))
+    query.add_filter(filter=PropertyFilter("n", "<", end))
+    return len(list(query.fetch()))
+
+
+def look_when_fine(host, client):
+    """What is found once most requests were counted by ranges that are small enough."""
+    path = f"/v1/projects/{client.project}/databases/(default):advise"
+    advice = Rest(host).call("GET", path)["tables"][0]
+    return None if advice.get("note") else {each["rule"] for each in advice.get("findings", ())}
+
+
+def test_an_index_that_is_read_whole_is_no_hot_range(server):
+    """It has a fourteenth of the rows, and less of the data, but no part of it is read more than
+    others; where one is, that is told."""
+    whole, part = fresh_client(server.host), fresh_client(server.host)
+    pages(whole, 2000, ["n", *(f"other{number}" for number in range(11))])
+    pages(part, 0, ["n"])
+    deadline, read = time.monotonic() + PATIENCE_SECONDS, 0
+    while (found := look_when_fine(server.host, whole)) is None or read < 8000:
+        assert time.monotonic() < deadline
+        read += read_index(whole, 0, 1000)
+    assert "hot-range" not in found
+    while "hot-range" not in (look_when_fine(server.host, part) or ()):
+        assert time.monotonic() < deadline
+        for _ in range(50):
+            read_index(part, 500, 540)
 
 
 def commit_against(raw, number):
