@@ -381,17 +381,6 @@ static void fill_index(struct cluster_fixture *f)
     pass(f, MINUTE_US);
 }
 
-static void many_rows_with_few_bytes_are_no_hot_range(void **state)
-{
-    struct cluster_fixture *f = *state;
-    fill_index(f);
-    int64_t from_us = hands.now_us;
-    for (unsigned i = 0; i < 1000; i++)
-        write_row(f, "index/%05u", i * 37 % 400);
-    pass(f, MINUTE_US);
-    assert_int_equal(signs_since(f, from_us).count, 0);
-}
-
 static void few_rows_with_few_bytes_are_a_hot_range(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -584,8 +573,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_even_load_is_no_sign, setup, teardown_windows),
         cmocka_unit_test_setup_teardown(a_hot_row_is_named, setup, teardown_windows),
         cmocka_unit_test_setup_teardown(a_few_requests_are_no_sign, setup, teardown_windows),
-        cmocka_unit_test_setup_teardown(many_rows_with_few_bytes_are_no_hot_range, setup,
-                                        teardown_windows),
         cmocka_unit_test_setup_teardown(few_rows_with_few_bytes_are_a_hot_range, setup,
                                         teardown_windows),
         cmocka_unit_test_setup_teardown(a_load_that_lasts_is_named, setup, teardown_windows),

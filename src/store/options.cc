@@ -23,6 +23,17 @@ enum : uint64_t {
     LOG_MIN = 128 * MiB,
 };
 
+/* Where flushes and compactions of large values wait for their turn (large_work.cc), and flushes
+ * for compactions, those of other keyspaces have a thread to go on with. */
+static void set_jobs(rocksdb::DBOptions *o, const store_options *options, store *store)
+{
+    o->max_background_jobs = std::max(options->background_threads, 2);
+    if (store->large.is_bounded()) {
+        o->max_background_flushes = 2;
+        o->max_background_compactions = o->max_background_jobs;
+    }
+}
+
 rocksdb::DBOptions make_db_options(const store_options *options, store *store)
 {
     rocksdb::DBOptions o;
@@ -44,7 +55,7 @@ rocksdb::DBOptions make_db_options(const store_options *options, store *store)
     o.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
     /* A log that is missing, or shorter than it was when it was finished, is noticed. */
     o.track_and_verify_wals_in_manifest = true;
-    /* A salvage takes what comes before that. (RocksDB aborts if a store that is only read does not
+    /* A salvage takes what is whole. (RocksDB aborts if a store that is only read does not
      * want what the manifest tracks. Its mode that skips what is damaged fails on records of
      * several pieces: "Write batch content corrupted".) */
     if (store->log_verdict == STORE_LOG_LOST)
@@ -63,13 +74,7 @@ rocksdb::DBOptions make_db_options(const store_options *options, store *store)
     o.allow_concurrent_memtable_write = false;
     o.enable_write_thread_adaptive_yield = false;
 
-    o.max_background_jobs = std::max(options->background_threads, 2);
-    /* Where flushes and compactions of large values wait for their turn (large_work.cc), and
-     * flushes for compactions, those of other keyspaces have a thread to go on with. */
-    if (store->large.is_bounded()) {
-        o.max_background_flushes = 2;
-        o.max_background_compactions = o.max_background_jobs;
-    }
+    set_jobs(&o, options, store);
     o.max_open_files = options->open_files / 2; /* a table takes two: file_system.cc */
     o.table_cache_numshardbits = 4; /* 64 shards would be too small to hold what they should */
     o.max_file_opening_threads = 2;
