@@ -4,6 +4,7 @@
 #include "backup/whole_order.h"
 #include "backup/whole_private.h"
 #include "backup/whole_scope.h"
+#include "base/check.h"
 #include "base/dates.h"
 
 #include <stdlib.h>
@@ -235,12 +236,13 @@ static status find(struct search *search, const char **name, struct whole_backup
                    struct archive_reach *reach)
 {
     const struct whole_moment *moment = search->moment;
-    const struct base *base;
+    const struct base *base = NULL;
     search->manifest_arena = arena_create(WHOLE_MEMORY);
     if (search->manifest_arena == NULL)
         return status_out_of_memory();
     TRY(find_bases(search));
     TRY(choose(search, &base));
+    CHECK(base != NULL);
     *reach = (struct archive_reach){.stream = base->stream,
                                     .from = base->version,
                                     .until = moment->until,

@@ -50,12 +50,12 @@ struct cluster_options {
     int64_t heat_window_us;     /* that they are counted for */
     int64_t undelete_window_us; /* how long a deleted table is kept; 0: not at all */
     bool maintenance_by_hand;   /* none by itself: a test says when (maintenance_run_once) */
-    unsigned shards; /* stores that tables may lie in; 0: one. See cluster/shard.h */
+    unsigned shards;            /* stores that tables may lie in; 0: one. See cluster/shard.h */
     int64_t scrub_period_us;    /* between two looks at each table file; 0: none is taken */
     void (*on_large_work)(void *context, enum store_large_work what); /* as in store_options, */
     uint64_t large_value_bytes;                                       /* and this */
     void *large_work_context;
-    uint64_t tombstones_from;                /* as in row_rules (row/fold.h), for all tables */
+    uint64_t tombstones_from; /* as in row_rules (row/fold.h), for all tables */
     /* Besides our own; outlive the cluster. Called on each shard's commit thread. */
     const struct commit_observer *observers;
     size_t observer_count;
@@ -170,7 +170,7 @@ struct table_spec {
     bytes extra;
     const bytes *split_keys; /* rising, none empty */
     size_t split_count;
-    const unsigned *shards; /* the number of each tablet's shard; NULL: all are in the home */
+    const unsigned *shards;   /* the number of each tablet's shard; NULL: all are in the home */
     struct catalog_txn *also; /* see above */
 };
 

@@ -11,6 +11,7 @@
 
 enum {
     ASK_EVERY_US = 100 * 1000,
+    SETTLE_US = 5 * 1000 * 1000,
     SURE_AFTER = 2,
     WORDS_SIZE = 400,
     SECOND_NS = 1000 * 1000 * 1000
@@ -258,12 +259,21 @@ void data_directory_stop(struct data_directory *directory)
     directory->has_thread = false;
 }
 
-/* No second look, since there is no time for one: what is made anew although it was there is as
- * good as what was there. */
+static bool are_files_there(void *context)
+{
+    const struct data_directory *directory = context;
+    struct store_missing_files found;
+    store_look_for_files(directory->store, &found);
+    return !found.any;
+}
+
+/* No second look before, since there is no time for one: what is made anew although it was there is
+ * as good as what was there. Afterwards a log that is not needed any more is known for a moment. */
 status data_directory_settle(struct data_directory *directory)
 {
     struct store_missing_files found;
     TRY(restore(directory));
+    (void)thread_wait_for(are_files_there, directory, SETTLE_US);
     store_look_for_files(directory->store, &found);
     return found.any ? status_make(STATUS_DATA_LOSS, "removed in %s, and not made anew: %s",
                                    directory->path, found.names)

@@ -80,11 +80,11 @@ static void admit(struct data_directory *place, enum status_code code)
     assert_status(data_directory_admit(place), code);
 }
 
-static void assert_health(struct data_directory *place, enum health_level level, const char *reason,
-                          const char *text)
+static void assert_health(const struct cluster_fixture *f, enum health_level level,
+                          const char *reason, const char *text)
 {
     struct condition_view view;
-    condition_look(place->condition, &view);
+    condition_look(f->cluster->condition, &view);
     assert_int_equal(view.level, level);
     assert_int_equal(view.count, reason != NULL);
     if (reason == NULL)
@@ -111,13 +111,13 @@ static void without_a_log_nothing_is_admitted(void **state)
     admit(place, STATUS_OK);
     remove_files(f, "*.log");
     admit(place, STATUS_UNAVAILABLE);
-    assert_health(place, HEALTH_OK, NULL, NULL);
+    assert_health(f, HEALTH_OK, NULL, NULL);
     admit(place, STATUS_UNAVAILABLE);
-    assert_health(place, HEALTH_NO_WRITES, "log_gone", ".log; writes are refused until");
+    assert_health(f, HEALTH_NO_WRITES, "log_gone", ".log; writes are refused until");
     start_again(place);
     assert_ok(data_directory_settle(place));
     admit(place, STATUS_OK);
-    assert_health(place, HEALTH_OK, NULL, NULL);
+    assert_health(f, HEALTH_OK, NULL, NULL);
     set_cell(f, "b", "2");
     reopen_test_cluster(f);
     assert_scan(f, "", "", false, "a=1 b=2");
@@ -130,16 +130,16 @@ static void without_others_writes_go_on(void **state)
     remove_files(f, "SYNCED");
     remove_files(f, "IDENTITY");
     admit(place, STATUS_OK);
-    assert_health(place, HEALTH_OK, NULL, NULL);
+    assert_health(f, HEALTH_OK, NULL, NULL);
     admit(place, STATUS_OK);
-    assert_health(place, HEALTH_DEGRADED, "files_gone", "SYNCED, IDENTITY; they are being made");
+    assert_health(f, HEALTH_DEGRADED, "files_gone", "SYNCED, IDENTITY; they are being made");
     remove_files(f, "*.log");
     look(place);
-    assert_health(place, HEALTH_NO_WRITES, "log_gone", ".log, SYNCED, IDENTITY; writes are");
+    assert_health(f, HEALTH_NO_WRITES, "log_gone", ".log, SYNCED, IDENTITY; writes are");
     start_again(place);
     assert_ok(data_directory_settle(place));
     look(place);
-    assert_health(place, HEALTH_OK, NULL, NULL);
+    assert_health(f, HEALTH_OK, NULL, NULL);
 }
 
 /* Once is no news, as of the directory itself. */
@@ -155,7 +155,7 @@ static void what_is_there_again_was_never_gone(void **state)
     assert_int_equal(rename(other, path), 0);
     look(place);
     assert_int_equal(atomic_load(&place->lacking_looks), 0);
-    assert_health(place, HEALTH_OK, NULL, NULL);
+    assert_health(f, HEALTH_OK, NULL, NULL);
     start_again(place);
 }
 

@@ -494,9 +494,13 @@ static void test_another_table_is_refused(void **state)
     begin_story(&story, false);
     begin_life(&story.f);
     find_rows(&story);
+    struct keyspace *own = story.source.keyspace;
     story.record.id++;
+    story.source.keyspace = cluster_catalog(story.f.cluster); /* any other: with its own it is a
+                                                                 table that was claimed */
     assert_status(repair(&story), STATUS_FAILED_PRECONDITION);
     story.record.id--;
+    story.source.keyspace = own;
     story.source.newest_us += INT64_C(3600) * 1000000;
     assert_status(repair(&story), STATUS_FAILED_PRECONDITION);
     assert_rows(&story, CLOSED);

@@ -48,8 +48,8 @@ struct mender;
 struct shard {
     uint32_t magic;
     struct cluster *cluster;
-    unsigned number;      /* 0: the home */
-    struct buffer path;   /* a string: its directory */
+    unsigned number;    /* 0: the home */
+    struct buffer path; /* a string: its directory */
     struct store *store;
     struct keyspace *system;
     struct condition *condition; /* a part of the server's */

@@ -85,10 +85,10 @@ struct table {
     struct table_usage usage;
     struct table_traffic traffic;
     atomic_bool is_being_repaired;
-    bool is_deleted;      /* it is not in the index; with admin held, as the next */
-    int64_t deleted_us;   /* when, if it is kept; 0: it is not */
-    bool is_doomed;       /* its records are gone; set before its last reference goes */
-    struct link doomed;   /* on the cluster's list, once nobody holds it */
+    bool is_deleted;    /* it is not in the index; with admin held, as the next */
+    int64_t deleted_us; /* when, if it is kept; 0: it is not */
+    bool is_doomed;     /* its records are gone; set before its last reference goes */
+    struct link doomed; /* on the cluster's list, once nobody holds it */
 };
 
 /* A table without tablets, one reference. */

@@ -261,7 +261,7 @@ static uint64_t size_of_part(const struct design_part *part)
     uint64_t size = 0;
     switch (part->kind) {
     case PART_CONSTANT:
-        return strlen(part->text);
+        return part->text == NULL ? 0 : strlen(part->text);
     case PART_HASH:
         return part->digits;
     case PART_BYTES:

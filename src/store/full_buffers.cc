@@ -89,7 +89,8 @@ bool full_buffers::has_room(uint64_t bytes) const
     const fill there = look();
     if (there.full > 0)
         return fits(there.filling + there.full, bytes);
-    return there.largest_size < most / WORTH_A_FLUSH || !begin_flush(there.largest);
+    return there.largest == nullptr || there.largest_size < most / WORTH_A_FLUSH ||
+           !begin_flush(there.largest);
 }
 
 bool full_buffers::wait_for_change()

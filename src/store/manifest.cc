@@ -218,7 +218,9 @@ class manifest_file final : public rocksdb::FSWritableFileOwnerWrapper {
 
     IOStatus synced(const IOStatus &s)
     {
-        IOStatus known = s.ok() ? copy->manifest_synced(size) : s;
+        if (!s.ok())
+            return s;
+        IOStatus known = copy->manifest_synced(size);
         if (known.ok())
             tracker->manifest_grew();
         return known;

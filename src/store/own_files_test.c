@@ -1,6 +1,8 @@
 /* Tests of what becomes of files of the store's own that somebody removes while it is open. */
 #include "store/log_ends_testing.h"
 
+#include <poll.h>
+
 /* Each that a start needs, as a pattern. */
 static const char *const OWN[] = {"*.log",           "SYNCED",  "CURRENT", "MANIFEST-0*[0-9]",
                                   "MANIFEST-*.copy", "IDENTITY"};
@@ -78,10 +80,12 @@ static void assert_missing(struct fixture *f, const char *name, bool is_log)
     assert_non_null(strstr(found.names, name));
 }
 
+/* A log that is not needed any more is known until RocksDB has noticed, on a thread of its own. */
 static void restore(struct fixture *f)
 {
     assert_ok(store_restore_files(f->store));
-    assert_false(is_missing(f));
+    while (is_missing(f))
+        poll(NULL, 0, 5);
 }
 
 /* A kill now, and a power cut now, lose nothing. */
@@ -105,7 +109,7 @@ static void of_a_directory_that_is_whole_nothing_is_missing(void **state)
     for (int i = 0; i < 5; i++) { /* logs that come and go are none */
         put(f->store, f->keyspace, "a", "1");
         assert_ok(keyspace_flush(f->keyspace));
-        make_keyspace(f->store, (uint64_t)(20 + i));
+        make_keyspace(f->store, 20 + (uint64_t)i);
         assert_false(is_missing(f));
     }
     restore(f);

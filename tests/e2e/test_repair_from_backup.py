@@ -364,7 +364,7 @@ def test_a_running_server_gets_them_back(former, damaged, tmp_path):
     assert "exclude" in rest.call("POST", f"/v1/{HIT}:repair", both, expect=400)["error"]["message"]
     trial = run("repair", *where, "--from", former.place)
     assert trial.returncode == 1 and re.search(r"would lose: .* \d+ rows come from", trial.stdout)
-    assert "1 ranges to take from a backup" in trial.stdout
+    assert "1 range to take from a backup" in trial.stdout
     assert not lost.exists() and out_of_service(damaged.host) == before
 
     done = run("repair", *where, "--from", former.place, "--in-place")

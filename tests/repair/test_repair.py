@@ -218,7 +218,7 @@ def test_what_cannot_be_read_is_named(unreadable):
     done = repair(unreadable)
     assert done.returncode == 1
     assert f"left: table {DATABASE}: " in done.stderr
-    assert done.stderr.endswith(" are left\n")
+    assert done.stderr.endswith(" is left, named above\n")
     assert "databases/sound: " not in done.stderr
     lost, last = done.stdout.splitlines()
     assert lost.startswith("would lose: large cells of rows ") and DATABASE in lost
