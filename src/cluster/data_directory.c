@@ -225,20 +225,11 @@ static void *run(void *argument)
     return NULL;
 }
 
-static void init_wake(pthread_cond_t *wake)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(wake, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
 status data_directory_start(struct data_directory *directory)
 {
     pthread_mutex_init(&directory->restoring, NULL);
     pthread_mutex_init(&directory->lock, NULL);
-    init_wake(&directory->wake);
+    thread_init_steady_wake(&directory->wake);
     status s = thread_start(&directory->thread, "files", run, directory);
     directory->has_thread = status_is_ok(s);
     return s;

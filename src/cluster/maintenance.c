@@ -183,15 +183,6 @@ static void *run(void *argument)
     return NULL;
 }
 
-static void init_wake(pthread_cond_t *wake)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(wake, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
 static void free_maintenance(struct maintenance *maintenance)
 {
     pthread_cond_destroy(&maintenance->round_over);
@@ -210,7 +201,7 @@ status maintenance_start(struct cluster *cluster, struct maintenance **out)
     maintenance->magic = MAINTENANCE_MAGIC;
     maintenance->cluster = cluster;
     pthread_mutex_init(&maintenance->lock, NULL);
-    init_wake(&maintenance->wake);
+    thread_init_steady_wake(&maintenance->wake);
     pthread_cond_init(&maintenance->round_over, NULL);
     *out = maintenance; /* the thread looks there at once */
     status s = thread_start(&maintenance->thread, "maintenance", run, maintenance);

@@ -2,8 +2,8 @@
  * Here the rows from "g" up to "p" lie in another keyspace than those before and behind. */
 #include "base/testing_clock.h"
 #include "cluster/backup_private.h"
+#include "cluster/parts_testing.h"
 #include "cluster/row_group.h"
-#include "cluster/testing.h"
 #include "cluster/weights.h"
 #include "tablet/key_bounds.h"
 
@@ -63,36 +63,6 @@ static int teardown(void **state)
 {
     cluster_fixture_destroy(*state);
     return 0;
-}
-
-static void set_cells(struct cluster_fixture *f, const char *keys)
-{
-    for (const char *at = keys; *at != '\0'; at++) {
-        const char key[] = {*at, '\0'};
-        set_cell(f, key, key);
-    }
-}
-
-/* A value that gets a record of its own. */
-static const char *large_value(void)
-{
-    static char large[1000];
-    memset(large, 'v', sizeof large - 1);
-    return large;
-}
-
-static size_t count_keys(struct cluster_fixture *f, unsigned keyspace, bytes from, bytes to)
-{
-    const struct store_cursor_options options = {
-        .lower = from, .upper = to, .reach = STORE_ANYWHERE};
-    struct store_cursor *cursor;
-    size_t count = 0;
-    assert_ok(store_cursor_create(f->table->spaces[keyspace].keyspace, &options, &cursor));
-    for (store_cursor_first(cursor); store_cursor_valid(cursor); store_cursor_next(cursor))
-        count++;
-    assert_ok(store_cursor_status(cursor));
-    store_cursor_destroy(cursor);
-    return count;
 }
 
 static size_t count_all(struct cluster_fixture *f, unsigned keyspace)

@@ -496,8 +496,8 @@ static void test_another_table_is_refused(void **state)
     find_rows(&story);
     struct keyspace *own = story.source.keyspace;
     story.record.id++;
-    story.source.keyspace = cluster_catalog(story.f.cluster); /* any other: with its own it is a
-                                                                 table that was claimed */
+    /* Any other: with its own it is a table that was claimed. */
+    story.source.keyspace = cluster_catalog(story.f.cluster);
     assert_status(repair(&story), STATUS_FAILED_PRECONDITION);
     story.record.id--;
     story.source.keyspace = own;

@@ -107,15 +107,6 @@ static void free_scrub(struct scrub *scrub)
     free(scrub);
 }
 
-static void init_wake(pthread_cond_t *wake)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(wake, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
 status scrub_start(struct shard *shard, struct scrub **out)
 {
     *out = NULL;
@@ -127,7 +118,7 @@ status scrub_start(struct shard *shard, struct scrub **out)
     scrub->magic = SCRUB_MAGIC;
     scrub->shard = shard;
     pthread_mutex_init(&scrub->lock, NULL);
-    init_wake(&scrub->wake);
+    thread_init_steady_wake(&scrub->wake);
     status s = thread_start(&scrub->thread, "scrub", run, scrub);
     if (status_is_ok(s))
         *out = scrub;

@@ -4,8 +4,8 @@
 #include "cluster/backup_private.h"
 #include "cluster/care.h"
 #include "cluster/checkpoint.h"
+#include "cluster/parts_testing.h"
 #include "cluster/row_group.h"
-#include "cluster/testing.h"
 
 static const char BACKUP[] = "projects/p/instances/i/clusters/c/backups/b";
 static const char RESTORED[] = "projects/p/instances/i/tables/restored";
@@ -83,38 +83,6 @@ static struct shard *second(struct cluster_fixture *f)
     return f->cluster->shards[1];
 }
 
-static void set_cells(struct cluster_fixture *f, const char *keys)
-{
-    for (const char *at = keys; *at != '\0'; at++) {
-        const char key[] = {*at, '\0'};
-        set_cell(f, key, key);
-    }
-}
-
-/* A value that gets a record of its own. */
-static const char *large_value(void)
-{
-    static char large[1000];
-    memset(large, 'v', sizeof large - 1);
-    return large;
-}
-
-/* Of a keyspace of the table's: the home's is the first. */
-static size_t count_keys(struct cluster_fixture *f, unsigned space, const char *from,
-                         const char *to)
-{
-    const struct store_cursor_options options = {
-        .lower = bytes_of(from), .upper = bytes_of(to), .reach = STORE_ANYWHERE};
-    struct store_cursor *cursor;
-    size_t count = 0;
-    assert_ok(store_cursor_create(f->table->spaces[space].keyspace, &options, &cursor));
-    for (store_cursor_first(cursor); store_cursor_valid(cursor); store_cursor_next(cursor))
-        count++;
-    assert_ok(store_cursor_status(cursor));
-    store_cursor_destroy(cursor);
-    return count;
-}
-
 /* --- rows --- */
 
 static void rows_lie_in_their_shard(void **state)
@@ -130,8 +98,8 @@ static void rows_lie_in_their_shard(void **state)
     assert_true(commit_applied(second(f)->commits) > before);
     assert_scan(f, "", "", false, "a=a f=f g=g o=o p=p q=q z=z");
     assert_scan(f, "b", "p", true, "o=o g=g f=f");
-    assert_int_equal(count_keys(f, 0, "R", "S"), 5);
-    assert_int_equal(count_keys(f, 1, "R", "S"), 2);
+    assert_int_equal(count_keys(f, 0, bytes_of("R"), bytes_of("S")), 5);
+    assert_int_equal(count_keys(f, 1, bytes_of("R"), bytes_of("S")), 2);
     reopen(f);
     assert_scan(f, "", "", false, "a=a f=f g=g o=o p=p q=q z=z");
     set_cells(f, "bh");
@@ -337,8 +305,8 @@ static void garbage_is_collected_in_both(void **state)
                 try_write(f, keys[i], setting(f, FAMILY_F, "q", version * 1000, large_value())));
     for (unsigned i = 0; i < 3; i++)
         assert_ok(care_tend(f->table, bytes_of(keys[i])));
-    assert_int_equal(count_keys(f, 0, "S", "T"), 2);
-    assert_int_equal(count_keys(f, 1, "S", "T"), 1);
+    assert_int_equal(count_keys(f, 0, bytes_of("S"), bytes_of("T")), 2);
+    assert_int_equal(count_keys(f, 1, bytes_of("S"), bytes_of("T")), 1);
 }
 
 /* --- backups --- */
@@ -367,7 +335,7 @@ static void a_backup_is_of_both(void **state)
     staged_backup_destroy(staged);
     assert_true(table_is_in_one_shard(view.table));
     assert_int_equal(table_tablet_count(view.table), 3);
-    assert_int_equal(count_keys(&view, 0, "S", "T"), 2);
+    assert_int_equal(count_keys(&view, 0, bytes_of("S"), bytes_of("T")), 2);
     assert_scan(&view, "c", "h", false, "f=f g=g");
     assert_scan(&view, "i", "", false, "o=o p=p z=z");
     table_release(view.table);

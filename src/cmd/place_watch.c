@@ -135,11 +135,7 @@ static void *run(void *argument)
 
 static void init_locks(struct place_watch *watch)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&watch->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
+    thread_init_steady_wake(&watch->wake);
     pthread_mutex_init(&watch->lock, NULL);
 }
 

@@ -20,6 +20,15 @@ status thread_start(pthread_t *thread, const char *name, void *(*run)(void *), v
     return status_ok();
 }
 
+void thread_init_steady_wake(pthread_cond_t *wake)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
 bool thread_wait_for(bool (*is_so)(void *context), void *context, int64_t most_us)
 {
     const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};

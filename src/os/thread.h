@@ -10,6 +10,9 @@
  * Signals blocked in the caller are blocked in the new thread. */
 status thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *argument);
 
+/* A condition whose timed waits go by the steady clock. */
+void thread_init_steady_wake(pthread_cond_t *wake);
+
 /* Looks every few milliseconds whether `is_so`, and says whether it became so within `most_us`
  * (INT64_MAX: waits without end). For the end of a life, where a notification from every place that
  * may be the last to leave would cost all the life long. */
