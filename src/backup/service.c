@@ -3,8 +3,8 @@
 
 #include "backup/run_audit.h"
 #include "bigtable/admin_call.h"
-#include "bigtable/timestamps.h"
 #include "trestle/backup/v1/whole_backups.pb-c.h"
+#include "wire/timestamps.h"
 
 static struct whole_runner *runner_of(const struct admin_request *request)
 {

@@ -3,9 +3,9 @@
 #define TRESTLE_BIGTABLE_BACKUP_FACTS_H
 
 #include "bigtable/resource_call.h"
-#include "bigtable/timestamps.h"
 #include "cluster/backup.h"
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
+#include "wire/timestamps.h"
 
 /* What the services know of a backup. */
 struct backup_facts {

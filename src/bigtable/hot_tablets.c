@@ -6,8 +6,8 @@
 #include "bigtable/instance_methods.h"
 #include "bigtable/names.h"
 #include "bigtable/resource_call.h"
-#include "bigtable/timestamps.h"
 #include "cluster/heat.h"
+#include "wire/timestamps.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,9 +3,9 @@
 #ifndef TRESTLE_BIGTABLE_QUERY_CATALOG_H
 #define TRESTLE_BIGTABLE_QUERY_CATALOG_H
 
+#include "base/vector.h"
 #include "bigtable/services.h"
 #include "sql/plan.h"
-#include "sql/vector.h"
 #include "trestle/query.pb-c.h"
 
 struct query_catalog {

@@ -2,7 +2,7 @@
 #include "bigtable/resource_call.h"
 
 #include "bigtable/names.h"
-#include "bigtable/timestamps.h"
+#include "wire/timestamps.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,9 +4,9 @@
 #include "base/limits.h"
 #include "bigtable/names.h"
 #include "bigtable/table_extra.h"
-#include "bigtable/timestamps.h"
 #include "bigtable/value_type.h"
 #include "wire/proto.h"
+#include "wire/timestamps.h"
 
 /* google.bigtable.admin.v2.ColumnFamily: a rule takes at most 500 bytes, an age at least a
  * millisecond. A rule of 500 bytes cannot nest deeper than the decoder allows, so the recursion

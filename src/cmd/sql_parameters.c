@@ -3,10 +3,10 @@
 #include "cmd/sql_parameters.h"
 
 #include "base/utf8.h"
+#include "base/vector.h"
 #include "bigtable/query_messages.h"
 #include "sql/cast.h"
 #include "sql/lexer.h"
-#include "sql/vector.h"
 #include "sql/zone.h"
 #include "wire/proto.h"
 

@@ -2,10 +2,10 @@
 #include "datastore/aggregation.h"
 
 #include "base/check.h"
-#include "bigtable/timestamps.h"
 #include "datastore/aggregation_private.h"
 #include "datastore/query_cursor.h"
 #include "datastore/validate.h"
+#include "wire/timestamps.h"
 
 #include <stdio.h>
 #include <stdlib.h>

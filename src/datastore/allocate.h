@@ -7,8 +7,8 @@
 #ifndef TRESTLE_DATASTORE_ALLOCATE_H
 #define TRESTLE_DATASTORE_ALLOCATE_H
 
+#include "base/vector.h"
 #include "datastore/database.h"
-#include "sql/vector.h"
 
 /* Completes the key, whose last element has neither id nor name. Blocks. */
 status ds_id_allocate(struct datastore *datastore, struct ds_open_database *open, Ds__Key *key,

@@ -5,6 +5,7 @@
 #include "datastore/export.h"
 
 #include "base/limits.h"
+#include "base/vector.h"
 #include "cluster/cluster.h"
 #include "datastore/database.h"
 #include "datastore/export_metadata.h"
@@ -12,7 +13,6 @@
 #include "datastore/legacy_entity.h"
 #include "datastore/log_file.h"
 #include "row/row_key.h"
-#include "sql/vector.h"
 #include "store/files.h"
 #include "trestle/datastore.pb-c.h"
 #include "wire/proto.h"

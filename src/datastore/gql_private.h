@@ -13,8 +13,8 @@
 #ifndef TRESTLE_DATASTORE_GQL_PRIVATE_H
 #define TRESTLE_DATASTORE_GQL_PRIVATE_H
 
+#include "base/vector.h"
 #include "datastore/gql.h"
-#include "sql/vector.h"
 #include "wire/proto.h"
 
 /* In the order in which errors list them. */

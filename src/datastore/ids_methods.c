@@ -1,10 +1,10 @@
 /* AllocateIds and ReserveIds. */
+#include "base/vector.h"
 #include "datastore/allocate.h"
 #include "datastore/methods.h"
 #include "datastore/rows_write.h"
 #include "datastore/validate.h"
 #include "google/datastore/v1/datastore.pb-c.h"
-#include "sql/vector.h"
 
 #include <stdlib.h>
 

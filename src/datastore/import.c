@@ -2,13 +2,13 @@
 #include "datastore/import.h"
 
 #include "base/limits.h"
+#include "base/vector.h"
 #include "datastore/commit.h"
 #include "datastore/export_metadata.h"
 #include "datastore/export_sets.h"
 #include "datastore/legacy_entity.h"
 #include "datastore/log_file.h"
 #include "datastore/validate.h"
-#include "sql/vector.h"
 #include "store/files.h"
 
 #include <stdio.h>

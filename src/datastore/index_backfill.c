@@ -2,6 +2,7 @@
 #include "datastore/index_backfill.h"
 
 #include "base/limits.h"
+#include "base/vector.h"
 #include "cluster/rows.h"
 #include "datastore/range_locks.h"
 #include "datastore/rows_write.h"
@@ -9,7 +10,6 @@
 #include "datastore/transaction.h"
 #include "row/key_text.h"
 #include "row/row_key.h"
-#include "sql/vector.h"
 #include "wire/proto.h"
 
 enum {

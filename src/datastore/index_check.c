@@ -6,11 +6,11 @@
 
 #include "base/limits.h"
 #include "base/siphash.h"
+#include "base/vector.h"
 #include "datastore/database.h"
 #include "datastore/index_definition.h"
 #include "google/datastore/v1/datastore.pb-c.h"
 #include "row/row_key.h"
-#include "sql/vector.h"
 #include "tablet/row_read.h"
 #include "trestle/datastore.pb-c.h"
 #include "wire/proto.h"

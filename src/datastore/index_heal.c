@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "base/vector.h"
 #include "cluster/rows.h"
 #include "datastore/allocate.h"
 #include "datastore/database_name.h"
@@ -11,7 +12,6 @@
 #include "datastore/rows_write.h"
 #include "datastore/snapshot.h"
 #include "row/row_key.h"
-#include "sql/vector.h"
 
 enum {
     LOT_ROWS = 1000,

@@ -7,7 +7,7 @@
 
 #include "base/limits.h"
 #include "base/siphash.h"
-#include "sql/vector.h"
+#include "base/vector.h"
 
 #include <stdlib.h>
 

@@ -18,9 +18,9 @@
 #ifndef TRESTLE_DATASTORE_INDEXES_H
 #define TRESTLE_DATASTORE_INDEXES_H
 
+#include "base/vector.h"
 #include "datastore/database.h"
 #include "datastore/index_definition.h"
-#include "sql/vector.h"
 
 struct ds_index_set {
     /* Those that writers keep: the ready ones by the time at which they were, then those that are

@@ -6,9 +6,9 @@
 
 #include "base/utf8.h"
 #include "base/varint.h"
+#include "base/vector.h"
 #include "datastore/index_rows.h"
 #include "datastore/value.h"
-#include "sql/vector.h"
 #include "wire/proto.h"
 
 #include <stdlib.h>

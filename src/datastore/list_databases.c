@@ -1,9 +1,9 @@
 /* ListDatabases of google.firestore.admin.v1.FirestoreAdmin: the databases of a project, or of all.
  * A database is there when something was written to it: it is a table with a name of its own form.
  */
+#include "base/vector.h"
 #include "datastore/admin_methods.h"
 #include "google/firestore/admin/v1/firestore_admin.pb-c.h"
-#include "sql/vector.h"
 
 #define PROJECTS     "projects/"
 #define DATABASES    "/databases/"

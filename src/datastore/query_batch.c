@@ -1,10 +1,10 @@
 /* Batches: see query_batch.h. */
 #include "datastore/query_batch.h"
 
-#include "bigtable/timestamps.h"
 #include "datastore/mask.h"
 #include "datastore/property_path.h"
 #include "datastore/query_cursor.h"
+#include "wire/timestamps.h"
 
 #define MORE(name) DS__QUERY_RESULT_BATCH__MORE_RESULTS_TYPE__##name
 

@@ -2,10 +2,10 @@
 #include "datastore/query_check.h"
 
 #include "base/limits.h"
+#include "base/vector.h"
 #include "datastore/index_rows.h"
 #include "datastore/query_terms.h"
 #include "datastore/validate.h"
-#include "sql/vector.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Explanations: see query_explain.h. */
 #include "datastore/query_explain.h"
 
-#include "bigtable/timestamps.h"
+#include "wire/timestamps.h"
 
 #include <inttypes.h>
 #include <stdio.h>

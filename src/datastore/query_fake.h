@@ -3,8 +3,8 @@
 #ifndef TRESTLE_DATASTORE_QUERY_FAKE_H
 #define TRESTLE_DATASTORE_QUERY_FAKE_H
 
+#include "base/vector.h"
 #include "datastore/query_batch.h"
-#include "sql/vector.h"
 
 struct fake {
     struct arena *arena;

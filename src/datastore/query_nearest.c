@@ -5,11 +5,11 @@
 #include "datastore/query_nearest.h"
 
 #include "base/limits.h"
-#include "bigtable/timestamps.h"
 #include "datastore/index_rows.h"
 #include "datastore/mask.h"
 #include "datastore/validate.h"
 #include "wire/proto.h"
+#include "wire/timestamps.h"
 
 #include <math.h>
 

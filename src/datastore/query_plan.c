@@ -1,9 +1,9 @@
 /* Plans: see query_plan.h. */
 #include "datastore/query_parts.h"
 
+#include "base/vector.h"
 #include "datastore/query_metadata.h"
 #include "row/row_key.h"
-#include "sql/vector.h"
 
 /* One conjunction being planned. */
 struct planning {

@@ -1,8 +1,8 @@
 /* Comparisons, from a list to a conjunction: see query_terms.h. */
 #include "datastore/query_terms.h"
 
+#include "base/vector.h"
 #include "datastore/value.h"
-#include "sql/vector.h"
 
 #include <stdlib.h>
 

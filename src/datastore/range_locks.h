@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "sql/vector.h"
+#include "base/vector.h"
 
 #include <stdatomic.h>
 

@@ -14,9 +14,9 @@
 #ifndef TRESTLE_DATASTORE_STATISTICS_H
 #define TRESTLE_DATASTORE_STATISTICS_H
 
+#include "base/vector.h"
 #include "datastore/index_rows.h"
 #include "datastore/tallies.h"
-#include "sql/vector.h"
 
 #define DS_STATISTIC_PREFIX "__Stat_"
 #define DS_STATISTIC_TOTAL  "total_entity_usage" /* the name of the one of all entities */

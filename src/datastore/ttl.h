@@ -6,9 +6,9 @@
 #ifndef TRESTLE_DATASTORE_TTL_H
 #define TRESTLE_DATASTORE_TTL_H
 
+#include "base/vector.h"
 #include "control/control.h"
 #include "datastore/field_name.h"
-#include "sql/vector.h"
 
 /* Appends struct ds_field_name, in the arena: all of a database. */
 status ds_ttl_list(struct control *control, const struct ds_database *database, struct arena *arena,

@@ -3,9 +3,9 @@
 #ifndef TRESTLE_DATASTORE_TTL_PASS_H
 #define TRESTLE_DATASTORE_TTL_PASS_H
 
+#include "base/vector.h"
 #include "datastore/care.h"
 #include "datastore/database.h"
-#include "sql/vector.h"
 
 /* Deletes what has expired of a database by the indexes of the properties that say so; `all`: also
  * those entities in which that property is excluded from indexes, for which every entity is looked

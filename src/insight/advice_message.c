@@ -1,8 +1,8 @@
 /* See advice_message.h. */
 #include "insight/advice_message.h"
 
-#include "bigtable/timestamps.h"
 #include "wire/proto.h"
+#include "wire/timestamps.h"
 
 static status text_message(const char *text, struct arena *arena, const char **out)
 {

@@ -3,16 +3,16 @@
  * What it takes is bounded: of a table some hundred short reads, TABLE_US and TABLE_BYTES; of all
  * of them ALL_US, after which the tables that are left are only named. */
 #include "base/clock.h"
+#include "base/vector.h"
 #include "bigtable/default_instance.h"
 #include "bigtable/names.h"
-#include "bigtable/timestamps.h"
 #include "datastore/index_check.h"
 #include "insight/advice_message.h"
 #include "insight/database_advice.h"
 #include "insight/methods.h"
 #include "insight/mutes.h"
 #include "insight/table_source.h"
-#include "sql/vector.h"
+#include "wire/timestamps.h"
 
 enum {
     PLACES = 100,

@@ -3,8 +3,8 @@
 #include "access/audit.h"
 #include "base/settings.h"
 #include "base/utf8.h"
-#include "bigtable/timestamps.h"
 #include "insight/methods.h"
+#include "wire/timestamps.h"
 
 #include <stdio.h>
 

@@ -1,9 +1,9 @@
 /* ListDamagedRanges, RepairTable: what is out of service, and the end of that. */
-#include "bigtable/timestamps.h"
+#include "base/vector.h"
 #include "datastore/index_check.h"
 #include "datastore/index_heal.h"
 #include "insight/methods.h"
-#include "sql/vector.h"
+#include "wire/timestamps.h"
 
 #include <inttypes.h>
 #include <stdio.h>

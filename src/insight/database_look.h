@@ -6,10 +6,10 @@
 #include "advice/database.h"
 #include "advice/frontier.h"
 #include "advice/report.h"
+#include "base/vector.h"
 #include "bigtable/admin_call.h"
 #include "cluster/rows.h"
 #include "datastore/index_rows.h"
-#include "sql/vector.h"
 
 enum { DATABASE_KINDS_MOST = 100 };
 

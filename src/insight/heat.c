@@ -2,10 +2,10 @@
  * See cluster/heat_matrix.h and cluster/heat_signs.h. */
 #include "base/settings.h"
 #include "bigtable/names.h"
-#include "bigtable/timestamps.h"
 #include "cluster/heat_matrix.h"
 #include "cluster/heat_signs.h"
 #include "insight/methods.h"
+#include "wire/timestamps.h"
 
 enum {
     MOST_RANGES = HEAT_MOST_RANGES,

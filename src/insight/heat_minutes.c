@@ -1,7 +1,7 @@
 /* See heat_minutes.h. */
 #include "insight/heat_minutes.h"
 
-#include "sql/vector.h"
+#include "base/vector.h"
 
 #define MINUTE_US (INT64_C(60) * 1000000)
 

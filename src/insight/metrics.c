@@ -2,9 +2,9 @@
 #include "base/metrics.h"
 #include "base/condition.h"
 #include "base/settings.h"
-#include "bigtable/timestamps.h"
 #include "cluster/checkpoint.h"
 #include "insight/methods.h"
+#include "wire/timestamps.h"
 
 enum {
     FIRST_CAPACITY = 256,

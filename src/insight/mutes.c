@@ -2,9 +2,9 @@
  * why. */
 #include "insight/mutes.h"
 
-#include "bigtable/timestamps.h"
 #include "cluster/mutes.h"
 #include "insight/methods.h"
+#include "wire/timestamps.h"
 
 status mute_findings(struct table *table, struct arena *arena, struct advice *advice)
 {

@@ -1,7 +1,7 @@
 /* ListRunningRequests and CancelRequest: see running.h. */
 #include "base/utf8.h"
-#include "bigtable/timestamps.h"
 #include "insight/methods.h"
+#include "wire/timestamps.h"
 
 #include <stdio.h>
 

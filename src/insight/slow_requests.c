@@ -1,7 +1,7 @@
 /* ListSlowRequests: what slow_log.h keeps, the latest first. */
-#include "bigtable/timestamps.h"
 #include "insight/methods.h"
 #include "insight/slow_log.h"
+#include "wire/timestamps.h"
 
 enum { PAGE_DEFAULT = 100 };
 

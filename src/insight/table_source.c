@@ -4,6 +4,7 @@
 #include "advice/schema.h"
 #include "advice/siblings.h"
 #include "base/limits.h"
+#include "base/vector.h"
 #include "bigtable/names.h"
 #include "bigtable/table_methods.h"
 #include "cluster/heat_matrix.h"
@@ -14,7 +15,6 @@
 #include "insight/table_usage.h"
 #include "insight/table_weights.h"
 #include "row/row_key.h"
-#include "sql/vector.h"
 
 enum {
     HEAT_RANGES = 256, /* by which it is looked at what was counted */

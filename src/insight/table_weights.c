@@ -5,10 +5,10 @@
 
 #include "advice/thresholds.h"
 #include "base/limits.h"
+#include "base/vector.h"
 #include "cluster/rows.h"
 #include "cluster/weights.h"
 #include "row/row_key.h"
-#include "sql/vector.h"
 
 enum {
     LOOKED_AT_MOST = 16,

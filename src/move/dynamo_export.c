@@ -1,10 +1,10 @@
 /* See dynamo_export.h. */
 #include "move/dynamo_export.h"
 
+#include "base/vector.h"
 #include "move/file_md5.h"
 #include "move/input.h"
 #include "os/file.h"
-#include "sql/vector.h"
 #include "wire/json.h"
 
 #include <dirent.h>

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "sql/vector.h"
+#include "base/vector.h"
 #include "sql/work.h"
 
 struct held {

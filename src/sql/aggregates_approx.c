@@ -1,7 +1,7 @@
 /* APPROX_QUANTILES, APPROX_TOP_COUNT, APPROX_TOP_SUM. They may be approximate; these are exact, as
  * long as the query's memory holds the values. */
+#include "base/vector.h"
 #include "sql/function_tables.h"
-#include "sql/vector.h"
 #include "sql/work.h"
 
 #include <math.h>

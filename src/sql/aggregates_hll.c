@@ -3,9 +3,9 @@
  * What an aggregate's state points to is the group's arena's, and nobody frees it piece by piece.
  * So between rows there is no hll_sketch but its written form, and a list of hashes that are not in
  * it yet; when the list takes as much room as the registers would, it is folded in. */
+#include "base/vector.h"
 #include "row/hll.h"
 #include "sql/function_tables.h"
-#include "sql/vector.h"
 
 enum { LEAST_PRECISION = 10, MOST_PRECISION = 24, MOST_SPARSE = 25, SPARSE_MORE = 5 };
 

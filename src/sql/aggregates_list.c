@@ -1,6 +1,6 @@
 /* Aggregates that keep what they are given: arrays, and texts of many texts. */
+#include "base/vector.h"
 #include "sql/function_tables.h"
-#include "sql/vector.h"
 
 /* --- arrays --- */
 

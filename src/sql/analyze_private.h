@@ -8,9 +8,9 @@
 #ifndef TRESTLE_SQL_ANALYZE_PRIVATE_H
 #define TRESTLE_SQL_ANALYZE_PRIVATE_H
 
+#include "base/vector.h"
 #include "sql/analyze.h"
 #include "sql/error.h"
-#include "sql/vector.h"
 #include "sql/window.h"
 #include "sql/work.h"
 

@@ -2,9 +2,9 @@
  * Each section is a test; the last tests look whether every function has a case with a value. */
 #include "base/arena.h"
 #include "base/testing.h"
+#include "base/vector.h"
 #include "sql/function.h"
 #include "sql/testing.h"
-#include "sql/vector.h"
 #include "sql/window.h"
 
 #include <ctype.h>

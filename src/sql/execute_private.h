@@ -10,8 +10,8 @@
 #ifndef TRESTLE_SQL_EXECUTE_PRIVATE_H
 #define TRESTLE_SQL_EXECUTE_PRIVATE_H
 
+#include "base/vector.h"
 #include "sql/execute.h"
-#include "sql/vector.h"
 #include "sql/work.h"
 
 struct iterator {

@@ -1,10 +1,10 @@
 /* Regular expressions: RE2's, of characters in a STRING, of bytes (Latin-1) in BYTES.
  *
  * An expression that is the same for all rows is compiled once (`prepare`). */
+#include "base/vector.h"
 #include "row/regex.h"
 #include "sql/function_tables.h"
 #include "sql/text.h"
-#include "sql/vector.h"
 #include "sql/work.h"
 
 /* --- compiling --- */

@@ -3,8 +3,8 @@
  * The operators above the scan refer to its columns, up to the first that makes columns of its own,
  * a projection or a grouping. Of a family that only appears as fam['q'], with q the same for all
  * rows, one column is read, and its value is a column of the scan; no map is made. */
+#include "base/vector.h"
 #include "sql/optimize_private.h"
-#include "sql/vector.h"
 
 #include <string.h>
 

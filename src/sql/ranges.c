@@ -2,12 +2,12 @@
  *
  * What is not understood leaves all keys: the condition itself is looked at for each row anyway. So
  * is an operand that has no value (an error that may never come to light). */
+#include "base/vector.h"
 #include "row/row_key.h"
 #include "sql/cast.h"
 #include "sql/key_schema.h"
 #include "sql/like.h"
 #include "sql/optimize.h"
-#include "sql/vector.h"
 
 #include <stdlib.h>
 #include <strings.h>

@@ -2,13 +2,13 @@
 #include "sql/testing.h"
 
 #include "base/check.h"
+#include "base/vector.h"
 #include "sql/analyze.h"
 #include "sql/execute.h"
 #include "sql/key_schema.h"
 #include "sql/materialized.h"
 #include "sql/optimize.h"
 #include "sql/parser.h"
-#include "sql/vector.h"
 #include "sql/zone.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Lists that grow, in an arena. */
-#ifndef TRESTLE_SQL_VECTOR_H
-#define TRESTLE_SQL_VECTOR_H
+#ifndef TRESTLE_BASE_VECTOR_H
+#define TRESTLE_BASE_VECTOR_H
 
 #include "base/arena.h"
 #include "base/status.h"

@@ -1,5 +1,5 @@
 /* See timestamps.h. */
-#include "bigtable/timestamps.h"
+#include "wire/timestamps.h"
 
 #include "wire/proto.h"
 

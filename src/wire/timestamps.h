@@ -1,6 +1,6 @@
 /* google.protobuf.Timestamp to and from microseconds since 1970; Duration from microseconds. */
-#ifndef TRESTLE_BIGTABLE_TIMESTAMPS_H
-#define TRESTLE_BIGTABLE_TIMESTAMPS_H
+#ifndef TRESTLE_WIRE_TIMESTAMPS_H
+#define TRESTLE_WIRE_TIMESTAMPS_H
 
 #include "base/arena.h"
 #include "base/status.h"
