@@ -25,6 +25,12 @@ LAYERS = (
     "base os wire advice store place row tablet archive cluster access faults control sql bigtable "
     "datastore insight move aws backup client transfer design console cmd"
 ).split()
+# Rooms of a folder, in the same sense; "a+b" are side by side. What lies in the folder itself is
+# theirs in common: it is included from each room, and includes whichever it wants. So do tests.
+ROOMS = {
+    "sql": "syntax time functions plan analyze run testing".split(),
+    "datastore": "model gql index+commit query admin testing".split(),
+}
 GENERATED = "proto/"  # what protobuf-c makes; from wire/ upwards
 
 # Libraries that only some folders may see.
@@ -130,6 +136,7 @@ def check_layers(tree):
             yield from fenced_include(path, number, folder, target)
         else:
             yield from own_include(path, number, folder, target)
+            yield from room_include(path, number, target)
 
 
 def fenced_include(path, number, folder, target):
@@ -140,6 +147,7 @@ def fenced_include(path, number, folder, target):
 
 def own_include(path, number, folder, target):
     target_folder = target.split("/")[0]
+    private_to = os.path.dirname(target)
     if target.startswith(GENERATED) or target.endswith(".pb-c.h"):
         if LAYERS.index(folder) < LAYERS.index("wire"):
             yield path, number, f"{folder} is below wire and includes {target}"
@@ -147,8 +155,28 @@ def own_include(path, number, folder, target):
         yield path, number, f'write "folder/{target}", from src/'
     elif LAYERS.index(target_folder) > LAYERS.index(folder):
         yield path, number, f"{folder} is below {target_folder} and includes {target}"
-    elif target.endswith("_private.h") and target_folder != folder:
-        yield path, number, f"{target} is private to {target_folder}"
+    elif target.endswith("_private.h") and os.path.dirname(path) != f"src/{private_to}":
+        yield path, number, f"{target} is private to {private_to}"
+
+
+def room_of(path):
+    """(folder, which of its rooms by number) of a path from src/; None: no room."""
+    folder, *below = path.split("/")
+    if folder not in ROOMS or len(below) < 2:
+        return None
+    found = [i for i, rooms in enumerate(ROOMS[folder]) if below[0] in rooms.split("+")]
+    return folder, found[0] if found else -1
+
+
+def room_include(path, number, target):
+    """An include from one room into another of the same folder."""
+    if re.search(r"_(test|fuzz)\.c$", path):
+        return
+    here, there = room_of(path.removeprefix("src/")), room_of(target)
+    if here is not None and here[1] < 0:
+        yield path, number, f"{os.path.dirname(path)} is not in ROOMS"
+    elif here and there and here[0] == there[0] and here[1] < there[1]:
+        yield path, number, f"{os.path.dirname(path)} is below {target}"
 
 
 def check_cplusplus(tree):
@@ -225,7 +253,7 @@ def check_dead_files(tree):
         name = path.rsplit("/", 1)[-1]
         if is_entry_point(path, name):
             continue
-        if not namers[name] - {path} and not is_named_without_suffix(tree, path, name):
+        if not namers[name] - {path} and not is_named_without_suffix(tree, path):
             yield path, 1, "no build file, include, import or page names it"
 
 
@@ -241,11 +269,10 @@ def files_by_what_they_name(tree):
     return namers
 
 
-def is_named_without_suffix(tree, path, name):
+def is_named_without_suffix(tree, path):
     """Build files make x_test.c and x_fuzz.c from 'x' in a list."""
-    match = re.fullmatch(r"(\w+)_(test|fuzz)\.c", name)
-    build_file = tree.texts.get(path.removesuffix(name) + "meson.build", "")
-    return match is not None and f"'{match[1]}'" in build_file
+    match = re.fullmatch(r"(src/\w+/)(.*)_(test|fuzz)\.c", path)
+    return match is not None and f"'{match[2]}'" in tree.texts.get(f"{match[1]}meson.build", "")
 
 
 def is_entry_point(path, name):

@@ -20,7 +20,7 @@
 #include "bigtable/query.h"
 #include "bigtable/query_access.h"
 #include "bigtable/query_messages.h"
-#include "sql/execute.h"
+#include "sql/run/execute.h"
 #include "store/files.h"
 #include "wire/proto_call.h"
 

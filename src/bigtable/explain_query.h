@@ -6,7 +6,7 @@
 #ifndef TRESTLE_BIGTABLE_EXPLAIN_QUERY_H
 #define TRESTLE_BIGTABLE_EXPLAIN_QUERY_H
 
-#include "sql/execute.h"
+#include "sql/run/execute.h"
 #include "wire/grpc.h"
 
 /* Kept in prepared queries: numbers stay. */

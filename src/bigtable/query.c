@@ -5,11 +5,11 @@
 #include "bigtable/default_instance.h"
 #include "bigtable/names.h"
 #include "os/thread.h"
-#include "sql/analyze.h"
-#include "sql/materialized.h"
-#include "sql/optimize.h"
-#include "sql/parser.h"
-#include "sql/zone.h"
+#include "sql/analyze/analyze.h"
+#include "sql/plan/materialized.h"
+#include "sql/plan/optimize.h"
+#include "sql/syntax/parser.h"
+#include "sql/time/zone.h"
 
 /* --- turns --- */
 

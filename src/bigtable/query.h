@@ -4,7 +4,7 @@
 
 #include "bigtable/explain_query.h"
 #include "bigtable/query_catalog.h"
-#include "sql/plan.h"
+#include "sql/plan/plan.h"
 
 /* A prepared query may be executed this long; clients are told less, so that they prepare anew in
  * time. */

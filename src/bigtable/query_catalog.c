@@ -10,7 +10,7 @@
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 #include "google/rpc/error_details.pb-c.h"
-#include "sql/key_schema.h"
+#include "sql/plan/key_schema.h"
 #include "wire/proto.h"
 
 status query_expired(void)

@@ -5,7 +5,7 @@
 
 #include "base/vector.h"
 #include "bigtable/services.h"
-#include "sql/plan.h"
+#include "sql/plan/plan.h"
 #include "trestle/query.pb-c.h"
 
 struct query_catalog {

@@ -4,8 +4,8 @@
 #include "base/utf8.h"
 #include "base/varint.h"
 #include "google/type/date.pb-c.h"
-#include "sql/calendar.h"
 #include "sql/proto_type.h"
+#include "sql/time/calendar.h"
 #include "wire/proto.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define TRESTLE_BIGTABLE_QUERY_MESSAGES_H
 
 #include "google/bigtable/v2/bigtable.pb-c.h"
-#include "sql/plan.h"
+#include "sql/plan/plan.h"
 
 /* --- types --- */
 

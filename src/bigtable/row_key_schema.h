@@ -1,5 +1,5 @@
-/* Table.row_key_schema: how SQL reads row keys (sql/key_schema.h). Writes and reads of the data
- * service do not look at it, so that keys that do not fit may be there before it and after. */
+/* Table.row_key_schema: how SQL reads row keys (sql/plan/key_schema.h). Writes and reads of the
+ * data service do not look at it, so that keys that do not fit may be there before it and after. */
 #ifndef TRESTLE_BIGTABLE_ROW_KEY_SCHEMA_H
 #define TRESTLE_BIGTABLE_ROW_KEY_SCHEMA_H
 

@@ -5,9 +5,9 @@
 #include "base/utf8.h"
 #include "base/vector.h"
 #include "bigtable/query_messages.h"
-#include "sql/cast.h"
-#include "sql/lexer.h"
-#include "sql/zone.h"
+#include "sql/functions/cast.h"
+#include "sql/syntax/lexer.h"
+#include "sql/time/zone.h"
 #include "wire/proto.h"
 
 #include <ctype.h>

@@ -2,7 +2,7 @@
 #include "cmd/sql_print.h"
 
 #include "cmd/sql_values.h"
-#include "sql/json_write.h"
+#include "sql/functions/json_write.h"
 #include "wire/proto.h"
 
 static const char *visible_name(const char *name, struct arena *arena)

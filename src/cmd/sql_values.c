@@ -2,9 +2,9 @@
 #include "cmd/sql_values.h"
 
 #include "base/utf8.h"
-#include "sql/calendar.h"
-#include "sql/datetime_text.h"
-#include "sql/json_write.h"
+#include "sql/functions/json_write.h"
+#include "sql/time/calendar.h"
+#include "sql/time/datetime_text.h"
 #include "wire/grpc_text.h"
 #include "wire/json.h"
 #include "wire/proto.h"

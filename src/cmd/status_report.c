@@ -2,7 +2,7 @@
 #include "cmd/status_report.h"
 
 #include "cmd/text_table.h"
-#include "sql/json_write.h"
+#include "sql/functions/json_write.h"
 
 #include <stdarg.h>
 #include <stdio.h>

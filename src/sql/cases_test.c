@@ -4,8 +4,8 @@
 #include "base/testing.h"
 #include "base/vector.h"
 #include "sql/function.h"
-#include "sql/testing.h"
-#include "sql/window.h"
+#include "sql/plan/window.h"
+#include "sql/testing/testing.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/fuzzing.h"
 #include "sql/function.h"
-#include "sql/testing.h"
+#include "sql/testing/testing.h"
 
 #include <string.h>
 

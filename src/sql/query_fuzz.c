@@ -6,7 +6,7 @@
  * Input: the text. */
 #include "base/check.h"
 #include "base/fuzzing.h"
-#include "sql/testing.h"
+#include "sql/testing/testing.h"
 
 #include <stdio.h>
 

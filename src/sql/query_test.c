@@ -3,7 +3,7 @@
 #include "base/testing.h"
 #include "google/bigtable/admin/v2/types.pb-c.h"
 #include "sql/function.h"
-#include "sql/testing.h"
+#include "sql/testing/testing.h"
 #include "wire/proto.h"
 
 /* Three rows; `c` has no cell in g nor n; `a` has two versions of f:x. */

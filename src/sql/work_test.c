@@ -2,7 +2,7 @@
 #include "sql/work.h"
 
 #include "base/testing.h"
-#include "sql/testing.h"
+#include "sql/testing/testing.h"
 
 #include <stdlib.h>
 

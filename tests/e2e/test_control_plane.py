@@ -169,7 +169,7 @@ def test_logical_views_of_logical_views(admin, with_table):
 
 
 def test_a_materialized_view_is_of_a_table_and_has_a_form(admin, with_table):
-    """The rules are those of sql/materialized.h."""
+    """The rules are those of sql/plan/materialized.h."""
     Views(admin, with_table, "logical").create("lv", "SELECT _key FROM t")
     views = Views(admin, with_table, "materialized")
     with pytest.raises(exceptions.InvalidArgument, match=r"Table not found: lv"):

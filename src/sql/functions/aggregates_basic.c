@@ -1,0 +1,257 @@
+/* COUNT, SUM, MIN and their like: aggregates whose state is a number or a value. */
+#include "sql/functions/function_tables.h"
+
+#include <math.h>
+
+/* --- counts --- */
+
+static status count_add(const struct sql_call *call, void *state, const struct sql_value *args,
+                        size_t count)
+{
+    (void)call, (void)args, (void)count;
+    ++*(int64_t *)state;
+    return status_ok();
+}
+
+static status countif_add(const struct sql_call *call, void *state, const struct sql_value *args,
+                          size_t count)
+{
+    (void)call, (void)count;
+    *(int64_t *)state += args[0].boolean;
+    return status_ok();
+}
+
+static status count_finish(const struct sql_call *call, void *state, struct sql_value *out)
+{
+    (void)call;
+    *out = sql_of_int64(*(int64_t *)state);
+    return status_ok();
+}
+
+/* --- sums --- */
+
+struct sum {
+    bool has_any;
+    bool has_infinite; /* or NaN: of these an infinite sum may come */
+    int64_t int64;
+    long double float64;
+};
+
+static status sum_overflow(void)
+{
+    return status_make(STATUS_OUT_OF_RANGE, "SUM() aggregation overflow");
+}
+
+/* A sum of integers overflows where it passes their range, as in production, even if later rows
+ * would bring it back. */
+static status sum_int64_add(const struct sql_call *call, void *state, const struct sql_value *args,
+                            size_t count)
+{
+    (void)call, (void)count;
+    struct sum *sum = state;
+    sum->has_any = true;
+    bool overflows = __builtin_add_overflow(sum->int64, args[0].int64, &sum->int64);
+    return overflows ? sum_overflow() : status_ok();
+}
+
+static status sum_int64_finish(const struct sql_call *call, void *state, struct sql_value *out)
+{
+    (void)call;
+    const struct sum *sum = state;
+    *out = sum->has_any ? sql_of_int64(sum->int64) : sql_null();
+    return status_ok();
+}
+
+static status sum_float64_add(const struct sql_call *call, void *state,
+                              const struct sql_value *args, size_t count)
+{
+    (void)call, (void)count;
+    struct sum *sum = state;
+    sum->has_any = true;
+    sum->float64 += args[0].float64;
+    sum->has_infinite |= !isfinite(args[0].float64);
+    return status_ok();
+}
+
+static status sum_float64_finish(const struct sql_call *call, void *state, struct sql_value *out)
+{
+    (void)call;
+    const struct sum *sum = state;
+    double total = (double)sum->float64;
+    *out = sum->has_any ? sql_of_float64(total) : sql_null();
+    return isfinite(total) || sum->has_infinite ? status_ok() : sum_overflow();
+}
+
+struct average {
+    int64_t count;
+    long double sum;
+};
+
+static status average_add(const struct sql_call *call, void *state, const struct sql_value *args,
+                          size_t count)
+{
+    (void)call, (void)count;
+    struct average *average = state;
+    average->count++;
+    average->sum += args[0].float64;
+    return status_ok();
+}
+
+static status average_finish(const struct sql_call *call, void *state, struct sql_value *out)
+{
+    (void)call;
+    const struct average *average = state;
+    *out =
+        average->count == 0 ? sql_null() : sql_of_float64((double)(average->sum / average->count));
+    return status_ok();
+}
+
+/* --- one value of all --- */
+
+struct chosen {
+    bool has_any;
+    struct sql_value value;
+    uint8_t
+        *text; /* where the value's is, with room for more: the next that is better goes there */
+    size_t room;
+};
+
+/* Among rising texts each is better than all before it. */
+static status choose_text(const struct sql_call *call, struct chosen *chosen, bytes text)
+{
+    if (chosen->text == NULL || text.size > chosen->room) {
+        chosen->room = 2 * text.size;
+        chosen->text = arena_alloc(call->arena, chosen->room);
+        if (chosen->text == NULL)
+            return status_out_of_memory();
+    }
+    if (text.size > 0)
+        memcpy(chosen->text, text.data, text.size);
+    chosen->value = sql_of_text(bytes_make(chosen->text, text.size));
+    return status_ok();
+}
+
+static status choose(const struct sql_call *call, struct chosen *chosen,
+                     const struct sql_value *value)
+{
+    bool is_text = call->types[0]->kind == SQL_STRING || call->types[0]->kind == SQL_BYTES;
+    chosen->has_any = true;
+    if (is_text && !value->is_null)
+        return choose_text(call, chosen, value->text);
+    return sql_value_copy(call->types[0], value, call->arena, &chosen->value);
+}
+
+static bool is_nan(const struct sql_call *call, const struct sql_value *value)
+{
+    return sql_is_float(call->types[0]) && isnan(value->float64);
+}
+
+/* A NaN wins over all. */
+static bool is_better(const struct sql_call *call, const struct chosen *chosen,
+                      const struct sql_value *value, int sign)
+{
+    if (!chosen->has_any || is_nan(call, value))
+        return true;
+    return !is_nan(call, &chosen->value) &&
+           sign * sql_value_order(call->types[0], value, &chosen->value) > 0;
+}
+
+static status max_add(const struct sql_call *call, void *state, const struct sql_value *args,
+                      size_t count)
+{
+    (void)count;
+    return is_better(call, state, &args[0], 1) ? choose(call, state, &args[0]) : status_ok();
+}
+
+static status min_add(const struct sql_call *call, void *state, const struct sql_value *args,
+                      size_t count)
+{
+    (void)count;
+    return is_better(call, state, &args[0], -1) ? choose(call, state, &args[0]) : status_ok();
+}
+
+static status any_add(const struct sql_call *call, void *state, const struct sql_value *args,
+                      size_t count)
+{
+    (void)count;
+    return ((struct chosen *)state)->has_any ? status_ok() : choose(call, state, &args[0]);
+}
+
+static status chosen_finish(const struct sql_call *call, void *state, struct sql_value *out)
+{
+    (void)call;
+    const struct chosen *chosen = state;
+    *out = chosen->has_any ? chosen->value : sql_null();
+    return status_ok();
+}
+
+/* --- logic and bits --- */
+
+static status and_add(const struct sql_call *call, void *state, const struct sql_value *args,
+                      size_t count)
+{
+    (void)call, (void)count;
+    struct chosen *chosen = state;
+    bool so_far = !chosen->has_any || chosen->value.boolean;
+    *chosen = (struct chosen){.has_any = true, .value = sql_of_bool(so_far && args[0].boolean)};
+    return status_ok();
+}
+
+static status or_add(const struct sql_call *call, void *state, const struct sql_value *args,
+                     size_t count)
+{
+    (void)call, (void)count;
+    struct chosen *chosen = state;
+    bool so_far = chosen->has_any && chosen->value.boolean;
+    *chosen = (struct chosen){.has_any = true, .value = sql_of_bool(so_far || args[0].boolean)};
+    return status_ok();
+}
+
+static status bit_and_add(const struct sql_call *call, void *state, const struct sql_value *args,
+                          size_t count)
+{
+    (void)call, (void)count;
+    struct chosen *chosen = state;
+    int64_t so_far = chosen->has_any ? chosen->value.int64 : -1;
+    *chosen = (struct chosen){.has_any = true, .value = sql_of_int64(so_far & args[0].int64)};
+    return status_ok();
+}
+
+static status bit_or_add(const struct sql_call *call, void *state, const struct sql_value *args,
+                         size_t count)
+{
+    (void)call, (void)count;
+    struct chosen *chosen = state;
+    int64_t so_far = chosen->has_any ? chosen->value.int64 : 0;
+    *chosen = (struct chosen){.has_any = true, .value = sql_of_int64(so_far | args[0].int64)};
+    return status_ok();
+}
+
+static status bit_xor_add(const struct sql_call *call, void *state, const struct sql_value *args,
+                          size_t count)
+{
+    (void)call, (void)count;
+    struct chosen *chosen = state;
+    int64_t so_far = chosen->has_any ? chosen->value.int64 : 0;
+    *chosen = (struct chosen){.has_any = true, .value = sql_of_int64(so_far ^ args[0].int64)};
+    return status_ok();
+}
+
+const struct sql_aggregate sql_basic_aggregates[] = {
+    {"$count_star", "INT64()", sizeof(int64_t), SQL_NOT_DISTINCT, count_add, count_finish},
+    {"COUNT", "INT64(T)", sizeof(int64_t), 0, count_add, count_finish},
+    {"COUNTIF", "INT64(BOOL)", sizeof(int64_t), 0, countif_add, count_finish},
+    {"SUM", "INT64(INT64)", sizeof(struct sum), 0, sum_int64_add, sum_int64_finish},
+    {"SUM", "FLOAT64(FLOAT64)", sizeof(struct sum), 0, sum_float64_add, sum_float64_finish},
+    {"AVG", "FLOAT64(FLOAT64)", sizeof(struct average), 0, average_add, average_finish},
+    {"MAX", "T(T:order)", sizeof(struct chosen), 0, max_add, chosen_finish},
+    {"MIN", "T(T:order)", sizeof(struct chosen), 0, min_add, chosen_finish},
+    {"ANY_VALUE", "T(T)", sizeof(struct chosen), SQL_AGGREGATES_NULLS | SQL_ALLOWS_NULLS, any_add,
+     chosen_finish},
+    {"LOGICAL_AND", "BOOL(BOOL)", sizeof(struct chosen), 0, and_add, chosen_finish},
+    {"LOGICAL_OR", "BOOL(BOOL)", sizeof(struct chosen), 0, or_add, chosen_finish},
+    {"BIT_AND", "INT64(INT64)", sizeof(struct chosen), 0, bit_and_add, chosen_finish},
+    {"BIT_OR", "INT64(INT64)", sizeof(struct chosen), 0, bit_or_add, chosen_finish},
+    {"BIT_XOR", "INT64(INT64)", sizeof(struct chosen), 0, bit_xor_add, chosen_finish},
+    {0},
+};

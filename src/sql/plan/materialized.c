@@ -1,0 +1,212 @@
+/* See materialized.h. The plan is a list of operators, subqueries' among them, so that what a view
+ * may have once is counted over all of it. */
+#include "sql/plan/materialized.h"
+
+#include <ctype.h>
+#include <strings.h>
+
+static status refuse(const char *why)
+{
+    return status_make(STATUS_INVALID_ARGUMENT, "%s", why);
+}
+
+/* --- clauses --- */
+
+/* What there is of each; the last found, which is the only one if the view is any. */
+struct clauses {
+    const struct sql_operator *group;
+    const struct sql_operator *sort;
+    size_t groups;
+    size_t sorts;
+    bool has_limit;
+    bool is_descending;
+};
+
+static bool has_descending(const struct sql_operator *sort)
+{
+    bool has = false;
+    for (size_t i = 0; i < sort->order_count; i++)
+        has = has || sort->orders[i].is_descending;
+    return has;
+}
+
+static struct clauses find_clauses(const struct sql_operator *root)
+{
+    struct clauses found = {0};
+    for (const struct sql_operator *op = root; op != NULL; op = op->input) {
+        bool is_group = op->kind == SQL_OP_AGGREGATE && op->is_grouped;
+        bool is_sort = op->kind == SQL_OP_SORT;
+        found.group = is_group ? op : found.group;
+        found.sort = is_sort ? op : found.sort;
+        found.groups += is_group;
+        found.sorts += is_sort;
+        found.has_limit = found.has_limit || op->kind == SQL_OP_LIMIT;
+        found.is_descending = found.is_descending || (is_sort && has_descending(op));
+    }
+    return found;
+}
+
+static status check_clauses(const struct clauses *found)
+{
+    if (found->has_limit)
+        return refuse("Limit and offset are not supported in materialized views.");
+    if (found->is_descending)
+        return refuse("Only ascending order in ORDER BY by is supported in materialized views.");
+    if (found->groups + found->sorts == 0)
+        return refuse("queries must contain a GROUP BY or ORDER BY clause");
+    if (found->groups > 0 && found->sorts > 0)
+        return refuse("ORDER BY is not supported with GROUP BY in materialized views.");
+    if (found->groups + found->sorts > 1)
+        return refuse(
+            "This query is not valid. Please ensure that all parts of the query are valid, as per "
+            "the requirements listed at https://cloud.google.com/bigtable/docs/reference/sql/"
+            "googlesql-reference-overview. In particular, the query must not use multiple GROUP BY "
+            "or ORDER BY clauses.");
+    return status_ok();
+}
+
+/* --- columns --- */
+
+/* Which column of its input a column of an operator is, unchanged; SIZE_MAX: none. */
+static size_t input_column(const struct sql_operator *op, size_t column)
+{
+    bool makes_own = op->kind == SQL_OP_PROJECT || op->kind == SQL_OP_AGGREGATE;
+    if (!makes_own)
+        return op->input != NULL && column < op->input->column_count ? column : SIZE_MAX;
+    bool is_column = column < op->expr_count && op->exprs[column]->kind == SQL_COLUMN;
+    return is_column ? op->exprs[column]->index : SIZE_MAX;
+}
+
+/* The same of an operator further down. */
+static size_t trace(const struct sql_operator *op, size_t column, const struct sql_operator *to)
+{
+    for (; op != to && column != SIZE_MAX; op = op->input)
+        column = input_column(op, column);
+    return column;
+}
+
+/* Whether the result has that column of an operator; `names`, ended by NULL, are those that it may
+ * have there, NULL for any. */
+static bool is_selected(const struct sql_operator *root, const struct sql_operator *of,
+                        size_t column, const char *const *names)
+{
+    for (size_t i = 0; i < root->column_count; i++) {
+        bool is_named = names == NULL;
+        for (size_t k = 0; names != NULL && names[k] != NULL; k++)
+            is_named = is_named || strcasecmp(root->columns[i].name, names[k]) == 0;
+        if (is_named && !root->columns[i].is_hidden && trace(root, i, of) == column)
+            return true;
+    }
+    return false;
+}
+
+static bool has_name(const struct sql_operator *root, const char *name)
+{
+    for (size_t i = 0; i < root->column_count; i++)
+        if (!root->columns[i].is_hidden && strcasecmp(root->columns[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static status check_group(const struct sql_operator *root, const struct sql_operator *group)
+{
+    static const char *const hints[] = {"_key", "_timestamp", NULL};
+    for (size_t i = 0; i < group->expr_count; i++) {
+        if (!is_selected(root, group, i, NULL))
+            return refuse("every GROUP BY column must be selected in the final query");
+        if (has_name(root, "_key") && !is_selected(root, group, i, hints))
+            return refuse("queries that provide a _key hint must only group by _key (and "
+                          "optionally _timestamp). Use a different column name if you want to "
+                          "create a composite key.");
+    }
+    return status_ok();
+}
+
+/* Whether a column of an operator is the table's key. */
+static bool is_source_key(const struct sql_operator *op, size_t column)
+{
+    const struct sql_operator *scan = op;
+    while (scan->input != NULL)
+        scan = scan->input;
+    size_t slot = trace(op, column, scan);
+    return scan->kind == SQL_OP_SCAN && slot != SIZE_MAX &&
+           scan->scan->slots[slot].kind == SQL_SLOT_KEY;
+}
+
+static status check_sort(const struct sql_operator *root, const struct sql_operator *sort)
+{
+    bool has_key = false;
+    for (size_t i = 0; i < sort->order_count; i++) {
+        const struct sql_expr *by = sort->orders[i].expr;
+        if (by->kind != SQL_COLUMN || !is_selected(root, sort, by->index, NULL))
+            return refuse("every ORDER BY column must be selected in the final query");
+        has_key = has_key || is_source_key(sort, by->index);
+    }
+    return has_key ? status_ok()
+                   : refuse("queries must select and order by the unmodified _key column from the "
+                            "source table");
+}
+
+/* --- functions --- */
+
+static status name_function(const char *kind, const char *name)
+{
+    char lower[64] = "";
+    for (size_t i = 0; i + 1 < sizeof lower && name[i] != '\0'; i++)
+        lower[i] = (char)tolower((unsigned char)name[i]);
+    return status_make(STATUS_INVALID_ARGUMENT,
+                       "Only %s functions are supported in materialized views (GoogleSQL:%s is not "
+                       "%s)",
+                       kind, lower, kind);
+}
+
+static status check_expr(const struct sql_expr *expr)
+{
+    if (expr == NULL)
+        return status_ok();
+    if (expr->function != NULL && (expr->function->flags & (SQL_VOLATILE | SQL_STABLE)) != 0)
+        return name_function("immutable", expr->function->name);
+    for (size_t i = 0; i < expr->arg_count; i++)
+        TRY(check_expr(expr->args[i]));
+    return status_ok();
+}
+
+static status check_exprs(const struct sql_expr *const *exprs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        TRY(check_expr(exprs[i]));
+    return status_ok();
+}
+
+/* Whichever value is chosen, or comes first, may be another one next time. */
+static status check_aggregate(const struct sql_aggregation *aggregation)
+{
+    static const char *const unstable[] = {"ANY_VALUE", "ARRAY_AGG", "ARRAY_CONCAT_AGG",
+                                           "STRING_AGG"};
+    for (size_t i = 0; i < sizeof unstable / sizeof *unstable; i++)
+        if (strcmp(aggregation->function->name, unstable[i]) == 0)
+            return name_function("stable", unstable[i]);
+    TRY(check_exprs(aggregation->args, aggregation->arg_count));
+    return check_expr(aggregation->having);
+}
+
+static status check_operator(const struct sql_operator *op)
+{
+    TRY(check_expr(op->condition));
+    TRY(check_exprs(op->exprs, op->expr_count));
+    for (size_t i = 0; i < op->aggregate_count; i++)
+        TRY(check_aggregate(&op->aggregates[i]));
+    for (size_t i = 0; i < op->order_count; i++)
+        TRY(check_expr(op->orders[i].expr));
+    return status_ok();
+}
+
+status sql_check_materialized(const struct sql_plan *plan)
+{
+    struct clauses found = find_clauses(plan->root);
+    for (const struct sql_operator *op = plan->root; op != NULL; op = op->input)
+        TRY(check_operator(op));
+    TRY(check_clauses(&found));
+    return found.group != NULL ? check_group(plan->root, found.group)
+                               : check_sort(plan->root, found.sort);
+}

@@ -1,0 +1,24 @@
+/* The planner: makes of a plan one that reads less.
+ *
+ * A table has one index, its row key. So there are four things to do: conditions on the key become
+ * ranges of keys; families and columns that nobody looks at are not read; a LIMIT ends the scan,
+ * and bounds what a sort keeps; the order of keys, if that is what is asked for, needs no sort. */
+#ifndef TRESTLE_SQL_PLAN_OPTIMIZE_H
+#define TRESTLE_SQL_PLAN_OPTIMIZE_H
+
+#include "sql/plan/plan.h"
+
+/* Rewrites the plan, in the arena. */
+status sql_optimize(struct sql_plan *plan, struct arena *arena);
+
+/* The ranges of keys outside of which the scan's condition cannot be TRUE, sorted, without overlap;
+ * none at all if nothing fits it. Parameters are the frame's; the ranges are in its arena. */
+status sql_scan_ranges(const struct sql_scan_plan *scan, struct sql_frame *frame,
+                       const struct sql_key_range **out, size_t *count);
+
+/* What the plan does, a line for each operator, and a few for the scan: for EXPLAIN. `reading` is
+ * what its scan has been asked for; NULL: it has not begun. */
+void sql_explain(const struct sql_plan *plan, const struct sql_scan_spec *reading,
+                 struct buffer *out);
+
+#endif

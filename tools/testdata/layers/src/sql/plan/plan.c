@@ -1,0 +1,1 @@
+#include "sql/syntax/lexer.h"

@@ -1,0 +1,1 @@
+#include "sql/plan/plan_private.h"
