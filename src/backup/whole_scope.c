@@ -45,7 +45,7 @@ enum whole_kind whole_kind_of(const char *name)
     return strstr(name, "/tables/") != NULL ? WHOLE_TABLE : WHOLE_INSTANCE;
 }
 
-/* As datastore/key.c has it: nobody could ask for a database of another name. */
+/* As datastore/model/key.c has it: nobody could ask for a database of another name. */
 static status check_database(const char *name)
 {
     enum { MOST = 128 };

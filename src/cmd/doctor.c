@@ -10,7 +10,8 @@
  * No other keyspace has rows, unless a crash has left it: doctor_keyspaces.h.
  *  3. Every key is a row's or a spilled cell's; every record parses, in order, and its families
  * are, or once were, the table's; spilled cells belong to rows whose record says that it has some.
- *  4. The indexes of Datastore's databases say what the entities say: datastore/index_check.h.
+ *  4. The indexes of Datastore's databases say what the entities say:
+ * datastore/index/index_check.h.
  *  5. The records of idempotency tokens have their form.
  *  6. The control plane's records parse, and what each belongs to is there. (What a deleted table
  * had belongs to it; the table itself is checked like one that stands.)
@@ -37,8 +38,8 @@
 #include "cmd/repair_tables.h"
 #include "control/control.h"
 #include "datastore/database.h"
-#include "datastore/index_check.h"
-#include "datastore/rows.h"
+#include "datastore/index/index_check.h"
+#include "datastore/model/rows.h"
 #include "row/fold.h"
 #include "row/fragment.h"
 #include "row/row_key.h"

@@ -5,7 +5,7 @@
  *     repair_catalog.h. What else there is is looked at after that.
  *  1. Table files that are damaged or missing: repair_tables.h. What was in them is lost.
  *  2. The indexes of Datastore's databases, which follow from their entities:
- *     datastore/index_repair.h.
+ *     datastore/index/index_repair.h.
  * What else the doctor finds is not looked at.
  *
  * The directory is first read as the doctor reads it, and only if there is something to mend, and
@@ -25,7 +25,7 @@
 #include "cmd/repair_old_data.h"
 #include "cmd/repair_server.h"
 #include "cmd/repair_tables.h"
-#include "datastore/index_repair.h"
+#include "datastore/index/index_repair.h"
 #include "store/files.h"
 
 #include <inttypes.h>

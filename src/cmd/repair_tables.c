@@ -11,8 +11,8 @@
 #include "cluster/damage.h"
 #include "cluster/lost_records.h"
 #include "cmd/offline_cluster.h"
-#include "datastore/index_check.h"
-#include "datastore/index_heal.h"
+#include "datastore/index/index_check.h"
+#include "datastore/index/index_heal.h"
 #include "tablet/change_log.h"
 
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #include "client/grpc_link.h"
 #include "cluster/backup.h"
 #include "datastore/datastore.h"
-#include "datastore/describe.h"
+#include "datastore/query/describe.h"
 #include "insight/insight.h"
 #include "os/thread.h"
 

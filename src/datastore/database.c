@@ -2,8 +2,8 @@
 #include "datastore/database.h"
 
 #include "base/limits.h"
-#include "datastore/index_check.h"
-#include "datastore/indexes.h"
+#include "datastore/index/index_check.h"
+#include "datastore/index/indexes.h"
 #include "datastore/usage.h"
 #include "datastore/usage_keep.h"
 

@@ -4,11 +4,11 @@
 #ifndef TRESTLE_DATASTORE_DATABASE_H
 #define TRESTLE_DATASTORE_DATABASE_H
 
+#include "datastore/commit/entity_locks.h"
+#include "datastore/commit/in_flight.h"
+#include "datastore/commit/moments.h"
 #include "datastore/datastore.h"
-#include "datastore/entity_locks.h"
-#include "datastore/in_flight.h"
-#include "datastore/key.h"
-#include "datastore/moments.h"
+#include "datastore/model/key.h"
 
 /* The families of the table. */
 #define DS_FAMILY_IS  "e"

@@ -4,11 +4,11 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "control/control.h"
+#include "datastore/admin/transfers.h"
 #include "datastore/care.h"
+#include "datastore/commit/transaction.h"
 #include "datastore/database.h"
-#include "datastore/index_work.h"
-#include "datastore/transaction.h"
-#include "datastore/transfers.h"
+#include "datastore/index/index_work.h"
 #include "datastore/usage.h"
 
 /* Without it reads of almost an hour ago may come too late, and are refused: no reason not to

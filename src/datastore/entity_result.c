@@ -1,7 +1,7 @@
 /* See entity_result.h. */
 #include "datastore/entity_result.h"
 
-#include "datastore/mask.h"
+#include "datastore/model/mask.h"
 #include "wire/proto.h"
 
 status ds_time_message(int64_t us, struct arena *arena, Pb__Timestamp **out)

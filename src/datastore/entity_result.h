@@ -2,7 +2,7 @@
 #ifndef TRESTLE_DATASTORE_ENTITY_RESULT_H
 #define TRESTLE_DATASTORE_ENTITY_RESULT_H
 
-#include "datastore/snapshot.h"
+#include "datastore/commit/snapshot.h"
 #include "google/datastore/v1/datastore.pb-c.h"
 
 status ds_time_message(int64_t us, struct arena *arena, Pb__Timestamp **out);

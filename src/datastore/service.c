@@ -1,9 +1,9 @@
 /* The methods of the services: which there are, and what runs them. A method that is not built has
  * NULL there. */
-#include "datastore/admin_methods.h"
+#include "datastore/admin/admin_methods.h"
+#include "datastore/admin/transfers.h"
 #include "datastore/methods.h"
-#include "datastore/queries.h"
-#include "datastore/transfers.h"
+#include "datastore/query/queries.h"
 
 #include "google/datastore/admin/v1/datastore_admin.pb-c.h"
 #include "google/datastore/v1/datastore.pb-c.h"

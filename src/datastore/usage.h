@@ -17,7 +17,7 @@
 #define TRESTLE_DATASTORE_USAGE_H
 
 #include "base/clock.h"
-#include "datastore/index_marks.h"
+#include "datastore/index/index_marks.h"
 #include "datastore/usage_sums.h"
 
 struct ds_usage;

@@ -1,8 +1,8 @@
 /* See usage_note.h. */
 #include "datastore/usage_note.h"
 
-#include "datastore/index_marks.h"
-#include "datastore/transaction.h"
+#include "datastore/commit/transaction.h"
+#include "datastore/index/index_marks.h"
 #include "datastore/usage.h"
 #include "row/key_text.h"
 

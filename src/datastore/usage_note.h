@@ -3,9 +3,9 @@
 #ifndef TRESTLE_DATASTORE_USAGE_NOTE_H
 #define TRESTLE_DATASTORE_USAGE_NOTE_H
 
-#include "datastore/commit.h"
-#include "datastore/query_plan.h"
-#include "datastore/reading.h"
+#include "datastore/commit/commit.h"
+#include "datastore/commit/reading.h"
+#include "datastore/query/query_plan.h"
 #include "datastore/usage.h"
 
 /* Entities were looked up by their keys: the request's. */

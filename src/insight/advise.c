@@ -6,7 +6,7 @@
 #include "base/vector.h"
 #include "bigtable/default_instance.h"
 #include "bigtable/names.h"
-#include "datastore/index_check.h"
+#include "datastore/index/index_check.h"
 #include "insight/advice_message.h"
 #include "insight/database_advice.h"
 #include "insight/methods.h"

@@ -1,7 +1,7 @@
 /* ListDamagedRanges, RepairTable: what is out of service, and the end of that. */
 #include "base/vector.h"
-#include "datastore/index_check.h"
-#include "datastore/index_heal.h"
+#include "datastore/index/index_check.h"
+#include "datastore/index/index_heal.h"
 #include "insight/methods.h"
 #include "wire/timestamps.h"
 

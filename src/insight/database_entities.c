@@ -5,8 +5,8 @@
  * rows are made anew, which say which values are in which index. */
 #include "advice/key_time.h"
 #include "base/clock.h"
+#include "datastore/commit/snapshot.h"
 #include "datastore/database.h"
-#include "datastore/snapshot.h"
 #include "insight/database_look.h"
 #include "insight/database_text.h"
 #include "row/row_key.h"

@@ -9,7 +9,7 @@
 #include "base/vector.h"
 #include "bigtable/admin_call.h"
 #include "cluster/rows.h"
-#include "datastore/index_rows.h"
+#include "datastore/index/index_rows.h"
 
 enum { DATABASE_KINDS_MOST = 100 };
 

@@ -4,7 +4,7 @@
 #ifndef TRESTLE_INSIGHT_DATABASE_TEXT_H
 #define TRESTLE_INSIGHT_DATABASE_TEXT_H
 
-#include "datastore/rows.h"
+#include "datastore/model/rows.h"
 
 /* A row of the database, or what it begins with: the words end where the bytes do. */
 status database_row_text(bytes row_key, struct arena *arena, bytes *out);

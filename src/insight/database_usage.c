@@ -2,10 +2,10 @@
  * queries, for the advisor. */
 #include "base/clock.h"
 #include "cluster/ranges.h"
+#include "datastore/admin/ttl.h"
+#include "datastore/commit/transaction.h"
 #include "datastore/database.h"
 #include "datastore/database_name.h"
-#include "datastore/transaction.h"
-#include "datastore/ttl.h"
 #include "datastore/usage.h"
 #include "datastore/usage_note.h"
 #include "insight/database_look.h"

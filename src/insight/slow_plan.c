@@ -5,7 +5,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "bigtable/describe.h"
-#include "datastore/describe.h"
+#include "datastore/query/describe.h"
 
 #include <inttypes.h>
 

@@ -6,11 +6,11 @@
 #include "base/testing.h"
 #include "cluster/cluster.h"
 #include "cluster/testing.h"
-#include "datastore/commit.h"
-#include "datastore/reading.h"
-#include "datastore/snapshot.h"
-#include "datastore/testing.h"
-#include "datastore/transaction.h"
+#include "datastore/commit/commit.h"
+#include "datastore/commit/reading.h"
+#include "datastore/commit/snapshot.h"
+#include "datastore/commit/transaction.h"
+#include "datastore/testing/testing.h"
 
 #include <stdatomic.h>
 

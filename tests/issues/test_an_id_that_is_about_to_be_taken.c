@@ -6,9 +6,9 @@
  * met in one. Here a commit with the very next id goes step by step. */
 #include "datastore_fixture.h"
 
-#include "datastore/allocate.h"
-#include "datastore/ids.h"
-#include "datastore/indexes.h"
+#include "datastore/commit/allocate.h"
+#include "datastore/index/indexes.h"
+#include "datastore/model/ids.h"
 
 static int64_t automatic_id(struct datastore_fixture *f)
 {

@@ -7,8 +7,8 @@
  * itself, as each mode has it, while an index is made, and deletes it. */
 #include "datastore_fixture.h"
 
-#include "datastore/index_backfill.h"
-#include "datastore/rows_write.h"
+#include "datastore/commit/rows_write.h"
+#include "datastore/index/index_backfill.h"
 
 enum { INDEX = 7 };
 

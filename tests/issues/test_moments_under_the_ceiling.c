@@ -8,8 +8,8 @@
  * moment or later. */
 #include "base/testing_clock.h"
 #include "cluster/testing.h"
+#include "datastore/commit/rows_write.h"
 #include "datastore/database.h"
-#include "datastore/rows_write.h"
 
 #define HOUR_US (INT64_C(3600) * 1000000)
 

@@ -13,7 +13,7 @@
  *    change, if that had the same microsecond. */
 #include "datastore_fixture.h"
 
-#include "datastore/rows_write.h"
+#include "datastore/commit/rows_write.h"
 #include "google/datastore/v1/datastore.pb-c.h"
 
 /* --- types --- */

@@ -7,7 +7,7 @@
  * while it asks the watch. Here a commit goes step by step, and others come in between. */
 #include "datastore_fixture.h"
 
-#include "datastore/indexes.h"
+#include "datastore/index/indexes.h"
 #include "row/row_key.h"
 
 static unsigned looks; /* at the table */

@@ -1,0 +1,17 @@
+/* Statistics made anew: a database is counted as of one moment, while others write, and what comes
+ * of it is put in the place of what was there. */
+#ifndef TRESTLE_DATASTORE_ADMIN_STATISTICS_PASS_H
+#define TRESTLE_DATASTORE_ADMIN_STATISTICS_PASS_H
+
+#include "datastore/care.h"
+#include "datastore/database.h"
+
+/* Counts all entities, writes the statistics, the total last, and deletes older ones. CANCELLED if
+ * the care ends. Blocks. */
+status ds_statistics_run(struct datastore *datastore, struct ds_open_database *open,
+                         struct ds_care *care);
+
+/* When the statistics of a database were made, microseconds since 1970; 0: there are none. */
+status ds_statistics_time(struct ds_open_database *open, int64_t *out);
+
+#endif

@@ -1,0 +1,31 @@
+/* Makes the indexes of a database say what its entities say: for `trestle repair`.
+ *
+ * What index_check.h finds is put right, as a commit would write it: at a moment later than those
+ * of all rows of the database, through a commit queue, so that the version ceiling is above it.
+ * What a row was is kept for reads of the past: they ask the entity of their moment, so that after
+ * the repair they give what the entities were then, also where they did not before.
+ *
+ * Rows are written some at a time, all of them or none, each lot for itself: an index is as right
+ * as before after any of them, or more so. So a repair that was killed is done by another one. It
+ * takes the memory of the check, and of a lot.
+ *
+ * Blocks. Nobody else may write to the database meanwhile. */
+#ifndef TRESTLE_DATASTORE_INDEX_INDEX_REPAIR_H
+#define TRESTLE_DATASTORE_INDEX_INDEX_REPAIR_H
+
+#include "datastore/index/index_check.h"
+#include "tablet/commit.h"
+
+struct ds_index_repair {
+    /* Set by the caller, as for a check; it is told of each damage that is found, also of what
+     * cannot be mended, before that is mended. */
+    struct ds_index_check check;
+    struct commit_queue *commits;
+    /* What was mended, durably, by kind. */
+    uint64_t mended[DS_DAMAGE_KINDS];
+};
+
+/* OK also if there is damage that cannot be mended: that is for a check afterwards to say. */
+status ds_index_repair_run(struct ds_index_repair *repair);
+
+#endif
