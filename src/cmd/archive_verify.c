@@ -6,7 +6,7 @@
 #include "cluster/catalog.h"
 #include "cmd/archive.h"
 #include "cmd/command.h"
-#include "cmd/offline_cluster.h"
+#include "server/offline_cluster.h"
 #include "tablet/change_log.h"
 
 #include <inttypes.h>

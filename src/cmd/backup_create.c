@@ -6,8 +6,8 @@
 #include "backup/whole_scope.h"
 #include "cluster/catalog.h"
 #include "cmd/command.h"
-#include "cmd/place_apart.h"
 #include "row/fold.h"
+#include "server/place_apart.h"
 #include "tablet/change_log.h"
 #include "tablet/commit.h"
 

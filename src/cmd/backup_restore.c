@@ -6,9 +6,9 @@
 #include "cmd/archive.h"
 #include "cmd/backup_private.h"
 #include "cmd/command.h"
-#include "cmd/offline_cluster.h"
 #include "cmd/plural.h"
 #include "os/file.h"
+#include "server/offline_cluster.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
 #include "backup/unfinished.h"
 #include "backup/whole_tables.h"
 #include "cmd/backup_private.h"
-#include "cmd/offline_cluster.h"
+#include "server/offline_cluster.h"
 
 struct making {
     const struct backup_tables *tables;

@@ -18,7 +18,6 @@
 #include "cluster/catalog.h"
 #include "cmd/command.h"
 #include "cmd/identity_check.h"
-#include "cmd/offline_cluster.h"
 #include "cmd/plural.h"
 #include "cmd/repair_catalog.h"
 #include "cmd/repair_keyspaces.h"
@@ -26,6 +25,7 @@
 #include "cmd/repair_server.h"
 #include "cmd/repair_tables.h"
 #include "datastore/index/index_repair.h"
+#include "server/offline_cluster.h"
 #include "store/files.h"
 
 #include <inttypes.h>

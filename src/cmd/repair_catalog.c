@@ -6,7 +6,7 @@
 
 #include "cluster/catalog.h"
 #include "cluster/lost_records.h"
-#include "cmd/offline_cluster.h"
+#include "server/offline_cluster.h"
 
 #include <inttypes.h>
 #include <stdio.h>

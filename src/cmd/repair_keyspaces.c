@@ -13,9 +13,9 @@
 
 #include "cluster/catalog.h"
 #include "cmd/command.h"
-#include "cmd/offline_cluster.h"
 #include "row/fragment.h"
 #include "row/row_key.h"
+#include "server/offline_cluster.h"
 #include "tablet/change_log.h"
 
 #include <errno.h>

@@ -5,8 +5,8 @@
  * has changed, and a repair that ends is begun anew; from there on it is gone on with. */
 #include "cmd/repair_old_data.h"
 
-#include "cmd/offline_cluster.h"
 #include "row/fold.h"
+#include "server/offline_cluster.h"
 
 #include <stdio.h>
 

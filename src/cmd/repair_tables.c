@@ -10,9 +10,9 @@
 #include "cluster/cluster.h"
 #include "cluster/damage.h"
 #include "cluster/lost_records.h"
-#include "cmd/offline_cluster.h"
 #include "datastore/index/index_check.h"
 #include "datastore/index/index_heal.h"
+#include "server/offline_cluster.h"
 #include "tablet/change_log.h"
 
 #include <stdio.h>

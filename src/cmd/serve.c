@@ -7,9 +7,9 @@
 
 #include "base/metrics.h"
 #include "cmd/command.h"
-#include "cmd/serve_check.h"
-#include "cmd/server.h"
 #include "os/allocator.h"
+#include "server/serve_check.h"
+#include "server/server.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -154,6 +154,66 @@ static void write_help(struct buffer *out)
                               "nothing\n");
 }
 
+/* A line of its own for each of what was refused. Returns how many they are. */
+static size_t append_refusals(const struct buffer *refused, struct buffer *out)
+{
+    size_t count = 0;
+    const char *line = (const char *)refused->data, *end = line + refused->size;
+    for (; line < end; line += strcspn(line, "\n") + 1, count++)
+        buffer_append_format(out, "wrong: %.*s\n", (int)strcspn(line, "\n"), line);
+    return count;
+}
+
+static int print_check(const struct settings *settings, const struct buffer *refused)
+{
+    struct buffer out = {0};
+    size_t wrong = append_refusals(refused, &out);
+    wrong += serve_check_all(settings, &out);
+    if (wrong == 0)
+        buffer_append_format(&out, "nothing is wrong: serve would start\n");
+    status s = out.failed ? status_out_of_memory() : status_ok();
+    if (status_is_ok(s))
+        fwrite(out.data, 1, out.size, stdout);
+    buffer_free(&out);
+    return command_end("serve", s, wrong == 0);
+}
+
+/* The arguments without the one that is no setting; NULL without memory. */
+static const char **settings_of(const char *const *arguments)
+{
+    size_t count = 0, kept = 0;
+    while (arguments[count] != NULL)
+        count++;
+    const char **others = calloc(count + 1, sizeof *others);
+    for (size_t i = 0; others != NULL && i < count; i++)
+        if (strcmp(arguments[i], "--check") != 0)
+            others[kept++] = arguments[i];
+    return others;
+}
+
+/* `trestle serve --check`: prints all that is wrong with the settings, and with what they name.
+ * Returns the exit status: a failure's if something is. */
+static int check(const char *const *arguments)
+{
+    struct settings settings = {0};
+    struct buffer refused = {0};
+    const char **others = settings_of(arguments);
+    status s = others == NULL
+                   ? status_out_of_memory()
+                   : settings_read_sound(others, (const char *const *)environ, &settings, &refused);
+    if (status_is_ok(s))
+        buffer_append_byte(&refused, '\0'); /* for who looks for the ends of its lines */
+    if (status_is_ok(s) && refused.failed)
+        s = status_out_of_memory();
+    refused.size -= refused.size > 0;
+    int exit_status =
+        status_is_ok(s) ? print_check(&settings, &refused) : command_refuse("serve", s);
+    buffer_free(&refused);
+    settings_free(&settings);
+    free(others);
+    return exit_status;
+}
+
 int serve_command(const char *const *arguments)
 {
     if (command_asks_for(arguments, "--help"))
@@ -163,7 +223,7 @@ int serve_command(const char *const *arguments)
     if (command_asks_for(arguments, "--help-markdown"))
         return command_print(settings_write_markdown);
     if (command_asks_for(arguments, "--check"))
-        return serve_check_command(arguments);
+        return check(arguments);
     struct settings settings;
     status s = settings_read(arguments, (const char *const *)environ, &settings);
     int exit_status =

@@ -1,0 +1,28 @@
+/* What is asked for rather than counted: before metrics are looked at, their gauges are set. */
+#ifndef TRESTLE_SERVER_MEASURE_H
+#define TRESTLE_SERVER_MEASURE_H
+
+#include "cluster/backup.h"
+#include "datastore/datastore.h"
+#include "server/place_watch.h"
+#include "wire/grpc_server.h"
+
+/* What is measured; all of it outlives whoever asks. */
+struct measured {
+    struct metrics *metrics;
+    struct cluster *cluster;
+    struct backups *backups;
+    struct place_watch *places;
+    const struct grpc_server *grpc;
+    struct pool *pool;
+    struct pool *queries;
+    struct pool *datastore;
+    struct loop **loops;
+    size_t loop_count;
+    int64_t started_us; /* clock_wall_us */
+};
+
+/* Any thread; several may. `context` is the struct measured. */
+void measure(void *context);
+
+#endif

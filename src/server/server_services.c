@@ -1,0 +1,162 @@
+/* The services of a server: those of Google's APIs, our own, and those of gRPC itself. */
+#include "server/server_private.h"
+
+#include "base/check.h"
+#include "base/sizing.h"
+#include "os/address.h"
+#include "proto/descriptors.h"
+
+/* On one's own machine any instance will do, as with an emulator; elsewhere a mistyped name is an
+ * error. */
+static bool auto_creates(const struct settings *settings, const struct address *address)
+{
+    if (settings->auto_create == AUTO_CREATE_AUTO)
+        return address_is_loopback(address);
+    return settings->auto_create == AUTO_CREATE_ON;
+}
+
+static status create_bigtable(struct server *server)
+{
+    struct bigtable *bigtable = &server->bigtable;
+    struct grpc_service *services = server->api_services;
+    struct address address;
+    TRY(address_parse(server->settings->listen, &address));
+    const struct bigtable_options options = {
+        .query_memory = server->settings->query_memory,
+        .query_threads = server->settings->query_threads,
+        .values = server->settings->memory > 0 ? &server->rooms.values : NULL,
+        .max_message = server->settings->max_message,
+        .cluster = server->cluster,
+        .metrics = server->metrics,
+        .backups = server->backups,
+        .backups_expire = server->settings->backup_expiry,
+        .log = server->log,
+        .auto_create = auto_creates(server->settings, &address),
+        .gc_on_read = server->settings->gc_on_read,
+    };
+    TRY(bigtable_init(bigtable, &options));
+    services[0] = bigtable_data_service(bigtable);
+    services[0].is_data = true;
+    services[1] = bigtable_table_admin_service(bigtable);
+    services[2] = bigtable_instance_admin_service(bigtable);
+    services[3] = bigtable_operations_service(bigtable);
+    services[4] = bigtable_locations_service(bigtable);
+    return status_ok();
+}
+
+static status create_datastore(struct server *server)
+{
+    const struct datastore_options options = {
+        .cluster = server->cluster,
+        .control = server->bigtable.control,
+        .metrics = server->metrics,
+        .threads = server->settings->datastore_threads,
+        .is_pessimistic = server->settings->datastore_concurrency == CONCURRENCY_PESSIMISTIC,
+        .transaction_bytes = server->settings->datastore_transaction_memory,
+        .statistics_interval_us = server->settings->datastore_statistics_interval,
+        .ttl_interval_us = server->settings->datastore_ttl_interval,
+        .counts_usage = server->settings->heat,
+        .export_directory = server->settings->export_directory,
+    };
+    TRY(datastore_init(&server->datastore, &options));
+    server->api_services[5] = datastore_service(&server->datastore);
+    server->api_services[5].is_data = true;
+    server->api_services[6] = datastore_admin_service(&server->datastore);
+    server->api_services[7] = datastore_firestore_service(&server->datastore);
+    return status_ok();
+}
+
+static status create_insight(struct server *server)
+{
+    int64_t threshold_us = server->settings->slow_request;
+    const struct slow_log_options slow = {.threshold_us =
+                                              threshold_us == 0 ? INT64_MAX : threshold_us,
+                                          .log = server->log,
+                                          .clock = server->clock,
+                                          .metrics = server->metrics};
+    TRY(slow_log_create(&slow, &server->slow));
+    server->insight = (struct insight){
+        .bigtable = &server->bigtable,
+        .datastore = &server->datastore,
+        .settings = server->settings,
+        .slow = server->slow,
+        .metrics = server->metrics,
+        .log = server->log,
+        .stacks = server->stacks,
+        .measure = measure,
+        .measured = &server->measured,
+    };
+    server->api_services[8] = insight_service(&server->insight);
+    return status_ok();
+}
+
+static void describe_settings(const void *context, struct buffer *out)
+{
+    settings_write_values(context, out);
+}
+
+struct whole_schedule_wish server_backup_schedules(const struct settings *settings)
+{
+    return (struct whole_schedule_wish){.period_us = settings->backup_schedule,
+                                        .keep = settings->backup_keep,
+                                        .parts = settings->backup_scopes};
+}
+
+static status create_whole_backups(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    const struct whole_runner_options options = {
+        .cluster = server->cluster,
+        .control = server->bigtable.control,
+        .backups = server->backups,
+        .data_directory = settings->data_dir,
+        .places = settings->backup_places,
+        .key_file = settings->backup_key,
+        .bytes_per_second = settings->backup_rate,
+        .check_period_us = settings->backup_check_period,
+        .schedules = server_backup_schedules(settings),
+        .log = server->log,
+        .metrics = server->metrics,
+        .describe = describe_settings,
+        .context = server->settings,
+    };
+    const struct whole_repairer_options repairs = {.cluster = server->cluster,
+                                                   .data_directory = settings->data_dir,
+                                                   .places = settings->backup_places,
+                                                   .key_file = settings->backup_key,
+                                                   .bytes_per_second = settings->backup_rate};
+    TRY(whole_runner_create(&options, &server->whole_backups));
+    TRY(whole_repairer_create(&repairs, &server->whole_repairs));
+    server->insight.repairs = whole_repairer_source(server->whole_repairs);
+    server->backup_service =
+        (struct backup_service){.bigtable = &server->bigtable, .runner = server->whole_backups};
+    server->api_services[9] = backup_grpc_service(&server->backup_service);
+    return status_ok();
+}
+
+status server_create_services(struct server *server)
+{
+    TRY(create_bigtable(server));
+    TRY(create_datastore(server));
+    TRY(create_insight(server));
+    TRY(create_whole_backups(server));
+    size_t count = 0;
+    while (count < API_SERVICES) {
+        server->services[count] = &server->api_services[count];
+        count++;
+    }
+    TRY(health_create(server->services, count, &server->health));
+    server->services[count++] = health_service(server->health);
+    TRY(reflection_create(server->services, count, proto_descriptor_set(), &server->reflection));
+    server->services[count++] = reflection_service_v1(server->reflection);
+    server->services[count++] = reflection_service_v1alpha(server->reflection);
+    CHECK(count == SERVICES);
+    return status_ok();
+}
+
+status server_start_services(struct server *server)
+{
+    struct operation_kind kinds[DATASTORE_KINDS_MOST];
+    size_t count = datastore_kinds(&server->datastore, kinds);
+    return bigtable_start(&server->bigtable, kinds, count);
+}
