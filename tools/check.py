@@ -30,6 +30,7 @@ LAYERS = (
 ROOMS = {
     "sql": "syntax time functions plan analyze run testing".split(),
     "datastore": "model gql index+commit query admin testing".split(),
+    "cmd": ["advise+backup+bench+repair+sql+status+support+transfer"],
 }
 GENERATED = "proto/"  # what protobuf-c makes; from wire/ upwards
 

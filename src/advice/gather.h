@@ -2,9 +2,9 @@
  * hot tablets, and tables with similar names.
  *
  * Which rows are read is chosen here, and how much of them; a source is who can be asked, a
- * Bigtable endpoint (cmd/advise_source.h) or the tables of the process (insight/table_source.h). It
- * is light: some hundred short reads, one at a time, and no more than the bytes and the time
- * allowed. What a source has no answer to is no evidence. */
+ * Bigtable endpoint (cmd/advise/advise_source.h) or the tables of the process
+ * (insight/table_source.h). It is light: some hundred short reads, one at a time, and no more than
+ * the bytes and the time allowed. What a source has no answer to is no evidence. */
 #ifndef TRESTLE_ADVICE_GATHER_H
 #define TRESTLE_ADVICE_GATHER_H
 

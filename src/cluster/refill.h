@@ -24,7 +24,7 @@ struct refill_target {
 
 /* OK, or FAILED_PRECONDITION unless the source is this very table as it was once: one of that name
  * that was made anew has other rows. It is, too, if it has the keyspace, which no other ever gets:
- * its records were lost, and somebody has claimed it (cmd/repair_keyspaces.c). */
+ * its records were lost, and somebody has claimed it (cmd/repair/repair_keyspaces.c). */
 status refill_check(const struct foreign_table *source, const struct refill_target *target);
 
 /* Of a table that was claimed: its families, which are called by their numbers, get their names and

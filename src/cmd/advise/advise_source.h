@@ -1,0 +1,26 @@
+/* A Bigtable endpoint as a source of what the advisor looks at (advice/gather.h). What a server
+ * does not answer (UNIMPLEMENTED, PERMISSION_DENIED) is no evidence. */
+#ifndef TRESTLE_CMD_ADVISE_ADVISE_SOURCE_H
+#define TRESTLE_CMD_ADVISE_ADVISE_SOURCE_H
+
+#include "advice/gather.h"
+#include "client/client_session.h"
+#include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
+
+struct client_source {
+    struct client_session *session;
+    const char *table_id;
+    const char *table;            /* its full name */
+    const BtAdmin__Table *schema; /* once it was read */
+};
+
+/* Both outlive `*out`. */
+status client_source_init(struct client_source *client, struct client_session *session,
+                          const char *table_id, struct arena *arena, struct advice_source *out);
+
+static inline struct client_source *client_source_of(const struct advice_source *source)
+{
+    return source->context;
+}
+
+#endif

@@ -1,0 +1,146 @@
+/* See doctor_keyspaces.h. */
+#include "cmd/repair/doctor_keyspaces.h"
+
+#include "cluster/catalog.h"
+#include "cluster/heat_keyspace.h"
+#include "row/row_key.h"
+#include "tablet/change_log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum purpose { OF_NOBODY, OF_A_TABLE, SPARE, UNCLAIMED };
+
+struct named {
+    uint64_t id;
+    enum purpose purpose;
+};
+
+struct naming {
+    struct named *named;
+    size_t count;
+    size_t capacity;
+};
+
+/* --- what the catalog names --- */
+
+static status name(struct naming *naming, uint64_t id, enum purpose purpose)
+{
+    if (naming->count == naming->capacity) {
+        size_t capacity = 2 * naming->capacity + 64;
+        struct named *more = realloc(naming->named, capacity * sizeof *more);
+        if (more == NULL)
+            return status_out_of_memory();
+        naming->named = more;
+        naming->capacity = capacity;
+    }
+    naming->named[naming->count++] = (struct named){.id = id, .purpose = purpose};
+    return status_ok();
+}
+
+static status name_tablet(void *context, const struct tablet_record *record)
+{
+    return name(context, record->keyspace_id, OF_A_TABLE);
+}
+
+static status name_spare(void *context, uint64_t id)
+{
+    return name(context, id, SPARE);
+}
+
+static status name_unclaimed(void *context, uint64_t id, int64_t found_us)
+{
+    (void)found_us;
+    return name(context, id, UNCLAIMED);
+}
+
+static status read_names(struct keyspace *catalog, struct naming *naming)
+{
+    const struct catalog_visitor visitor = {
+        .context = naming, .tablet = name_tablet, .spare = name_spare, .unclaimed = name_unclaimed};
+    struct change_log_state log;
+    bool has_log;
+    TRY(name(naming, CATALOG_KEYSPACE_ID, OF_A_TABLE));
+    TRY(change_log_read(catalog, &log, &has_log));
+    if (has_log)
+        TRY(name(naming, log.keyspace, OF_A_TABLE));
+    return catalog_read(catalog, &visitor);
+}
+
+static enum purpose purpose_of(const struct naming *naming, uint64_t id)
+{
+    for (size_t i = 0; i < naming->count; i++)
+        if (naming->named[i].id == id)
+            return naming->named[i].purpose;
+    return OF_NOBODY;
+}
+
+/* --- what they have --- */
+
+static bool is_row(bytes key)
+{
+    return key.size > 0 && key.data[0] == ROW_SPACE;
+}
+
+static status count_rows(struct keyspace *keyspace, uint64_t *rows)
+{
+    const struct store_cursor_options options = {.reach = STORE_ANYWHERE, .is_long = true};
+    struct store_cursor *cursor;
+    *rows = 0;
+    TRY(store_cursor_create(keyspace, &options, &cursor));
+    for (store_cursor_first(cursor); store_cursor_valid(cursor); store_cursor_next(cursor))
+        *rows += is_row(store_cursor_key(cursor));
+    status s = store_cursor_status(cursor);
+    store_cursor_destroy(cursor);
+    return s;
+}
+
+static const char *words_for(enum purpose purpose)
+{
+    switch (purpose) {
+    case SPARE:
+        return "is in reserve for new tables, but has";
+    case UNCLAIMED:
+        return "was kept by a start with --salvage, has no table, and has";
+    default:
+        return "has no table, since what named it is lost, and has";
+    }
+}
+
+static void check(struct keyspace *keyspace, enum purpose purpose, uint64_t *damages)
+{
+    uint64_t rows;
+    status s = count_rows(keyspace, &rows);
+    if (rows > 0 || !status_is_ok(s)) {
+        (*damages)++;
+        fprintf(stderr, "damage: keyspace %" PRIu64 " %s %" PRIu64 " rows%s%s\n",
+                keyspace_id(keyspace), words_for(purpose), rows, status_is_ok(s) ? "" : ": ",
+                status_message(s));
+    }
+    status_free(s);
+}
+
+/* Which a salvage leaves to the next start, that drops it. */
+static bool is_heat(struct keyspace *keyspace)
+{
+    bool is_all = false;
+    status_ignore(heat_keyspace_is_one(keyspace, &is_all)); /* then it is not known to be */
+    return is_all;
+}
+
+status doctor_check_keyspaces(struct store *store, struct keyspace *catalog, uint64_t *damages)
+{
+    struct naming naming = {0};
+    bool is_lost = store_log_end(store).verdict == STORE_LOG_LOST;
+    struct keyspace *keyspace;
+    status s = read_names(catalog, &naming);
+    for (size_t i = 0; status_is_ok(s) && (keyspace = store_keyspace_at(store, i)) != NULL; i++) {
+        enum purpose purpose = purpose_of(&naming, keyspace_id(keyspace));
+        bool is_to_be_kept = purpose != OF_NOBODY || (is_lost && !is_heat(keyspace));
+        if (purpose != OF_A_TABLE && is_to_be_kept)
+            check(keyspace, purpose, damages);
+    }
+    free(naming.named);
+    return s;
+}
