@@ -219,5 +219,6 @@ struct grpc_service backup_grpc_service(struct backup_service *service)
     return (struct grpc_service){.name = "trestle.backup.v1.WholeBackups",
                                  .methods = methods,
                                  .method_count = sizeof methods / sizeof *methods,
-                                 .context = service};
+                                 .context = service,
+                                 .rest = &wb__whole_backups__descriptor};
 }

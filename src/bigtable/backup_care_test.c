@@ -25,20 +25,17 @@ struct fixture {
     struct ahead_clock clock;
     char backups_directory[96];
     struct backups *backups;
+    struct control *control;
+    struct operation_kind kinds[BIGTABLE_KINDS];
     struct bigtable bigtable;
     struct backup_attempts attempts;
 };
 
-/* Without the care of backups, which bigtable_start would begin, too: here the tests are it. */
+/* Without the care of backups, which bigtable_start would begin: here the tests are it. */
 static void start_operations(struct fixture *f)
 {
-    const struct operation_kind *const kinds[BIGTABLE_KINDS] = {
-        &create_backup_kind, &copy_backup_kind, &restore_table_kind};
-    for (size_t i = 0; i < BIGTABLE_KINDS; i++) {
-        f->bigtable.kinds[i] = *kinds[i];
-        f->bigtable.kinds[i].context = &f->bigtable;
-    }
-    assert_ok(operations_start(f->bigtable.control, f->bigtable.kinds, BIGTABLE_KINDS));
+    bigtable_kinds(&f->bigtable, f->kinds);
+    assert_ok(operations_start(f->control, f->kinds, BIGTABLE_KINDS));
 }
 
 static void open_services(struct fixture *f)
@@ -47,7 +44,9 @@ static void open_services(struct fixture *f)
     const struct backups_options backups = {
         .cluster = f->base.cluster, .directory = f->backups_directory, .log = &f->base.log};
     assert_ok(backups_open(&backups, &f->backups));
+    assert_ok(control_open(f->base.cluster, &f->base.log, &f->control));
     const struct bigtable_options options = {.cluster = f->base.cluster,
+                                             .control = f->control,
                                              .backups = f->backups,
                                              .log = &f->base.log,
                                              .query_threads = 1,
@@ -59,6 +58,8 @@ static void open_services(struct fixture *f)
 
 static void close_services(struct fixture *f)
 {
+    bigtable_stop(&f->bigtable);
+    control_close(f->control);
     bigtable_free(&f->bigtable);
     backups_close(f->backups);
     close_test_cluster(&f->base);

@@ -19,5 +19,7 @@ struct grpc_service bigtable_data_service(struct bigtable *bigtable)
     return (struct grpc_service){.name = "google.bigtable.v2.Bigtable",
                                  .methods = methods,
                                  .method_count = sizeof methods / sizeof *methods,
-                                 .context = bigtable};
+                                 .context = bigtable,
+                                 .is_data = true,
+                                 .rest = &bt__bigtable__descriptor};
 }

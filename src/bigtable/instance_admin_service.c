@@ -73,5 +73,6 @@ struct grpc_service bigtable_instance_admin_service(struct bigtable *bigtable)
     return (struct grpc_service){.name = "google.bigtable.admin.v2.BigtableInstanceAdmin",
                                  .methods = methods,
                                  .method_count = sizeof methods / sizeof *methods,
-                                 .context = bigtable};
+                                 .context = bigtable,
+                                 .rest = &bt_admin__bigtable_instance_admin__descriptor};
 }

@@ -131,5 +131,6 @@ struct grpc_service bigtable_locations_service(struct bigtable *bigtable)
     return (struct grpc_service){.name = "google.cloud.location.Locations",
                                  .methods = methods,
                                  .method_count = sizeof methods / sizeof *methods,
-                                 .context = bigtable};
+                                 .context = bigtable,
+                                 .rest = &location__locations__descriptor};
 }

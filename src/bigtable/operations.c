@@ -161,5 +161,6 @@ struct grpc_service bigtable_operations_service(struct bigtable *bigtable)
     return (struct grpc_service){.name = "google.longrunning.Operations",
                                  .methods = methods,
                                  .method_count = sizeof methods / sizeof *methods,
-                                 .context = bigtable};
+                                 .context = bigtable,
+                                 .rest = &lro__operations__descriptor};
 }

@@ -1,7 +1,6 @@
 /* What all services share: see services.h. */
 #include "bigtable/services.h"
 
-#include "base/check.h"
 #include "base/metrics.h"
 #include "bigtable/backup_care.h"
 #include "bigtable/backup_failures.h"
@@ -29,20 +28,14 @@ static status make_timings(struct bigtable *bigtable)
     return status_ok();
 }
 
-/* All kinds at once: what was running may be of any. */
-static status start_operations(struct bigtable *bigtable, const struct operation_kind *more,
-                               size_t count)
+void bigtable_kinds(struct bigtable *bigtable, struct operation_kind out[BIGTABLE_KINDS])
 {
     static const struct operation_kind *const kinds[BIGTABLE_KINDS] = {
         &create_backup_kind, &copy_backup_kind, &restore_table_kind};
     for (size_t i = 0; i < BIGTABLE_KINDS; i++) {
-        bigtable->kinds[i] = *kinds[i];
-        bigtable->kinds[i].context = bigtable;
+        out[i] = *kinds[i];
+        out[i].context = bigtable;
     }
-    CHECK(count <= MORE_KINDS_MOST);
-    for (size_t i = 0; i < count; i++)
-        bigtable->kinds[BIGTABLE_KINDS + i] = more[i];
-    return operations_start(bigtable->control, bigtable->kinds, BIGTABLE_KINDS + count);
 }
 
 /* Requests that name an app profile are counted by it from the moment on that it is there. Those of
@@ -69,6 +62,7 @@ static void count_profiles(struct bigtable *bigtable)
 status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *options)
 {
     *bigtable = (struct bigtable){.cluster = options->cluster,
+                                  .control = options->control,
                                   .metrics = options->metrics,
                                   .backups = options->backups,
                                   .backups_expire = options->backups_expire,
@@ -84,28 +78,28 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
     query_room_init(&bigtable->query_room, &room);
     TRY(make_timings(bigtable));
     TRY(backup_failures_create(options->metrics, &bigtable->backup_failures));
-    TRY(control_open(options->cluster, options->log, &bigtable->control));
     TRY(served_by_create(bigtable->control, &bigtable->served_by));
     TRY(adopt_tables(bigtable));
     count_profiles(bigtable);
     return pool_create(options->query_threads, QUERY_QUEUE, "query", &bigtable->queries);
 }
 
-status bigtable_start(struct bigtable *bigtable, const struct operation_kind *more, size_t count)
+status bigtable_start(struct bigtable *bigtable)
 {
-    TRY(start_operations(bigtable, more, count));
     return backup_care_start(bigtable, &bigtable->backup_care);
 }
 
-void bigtable_free(struct bigtable *bigtable)
+void bigtable_stop(struct bigtable *bigtable)
 {
     backup_care_stop(bigtable->backup_care);
     bigtable->backup_care = NULL;
     pool_destroy(bigtable->queries);
     bigtable->queries = NULL;
     query_room_destroy(&bigtable->query_room);
-    control_close(bigtable->control);
-    bigtable->control = NULL;
+}
+
+void bigtable_free(struct bigtable *bigtable)
+{
     backup_failures_destroy(bigtable->backup_failures);
     bigtable->backup_failures = NULL;
     served_by_destroy(bigtable->served_by);

@@ -17,21 +17,20 @@
 /* Values of the header server-timing that are ready: see data_call.h. */
 enum { BIGTABLE_READY_TIMINGS = 12 };
 
-enum { BIGTABLE_KINDS = 3, MORE_KINDS_MOST = 8 }; /* of long-running operations */
+enum { BIGTABLE_KINDS = 3 }; /* of long-running operations */
 
 /* What every handler sees: the context of all services. Outlives them. */
 struct bigtable {
     struct cluster *cluster;
     struct metrics *metrics;
     struct backups *backups;
-    struct control *control;
+    struct control *control;           /* lent */
     struct pool *queries;              /* threads that SQL runs on */
     uint64_t query_memory;             /* bytes that one query may keep */
     _Atomic size_t paused_query_bytes; /* of queries that wait for their turn */
     struct request_room *values;       /* that ReadRows gets one by one; NULL: no bound */
     size_t largest_cell;               /* bytes, that there is memory for; with `values` */
     struct query_room query_room;      /* without `values` nobody has it */
-    struct operation_kind kinds[BIGTABLE_KINDS + MORE_KINDS_MOST];
     struct backup_care *backup_care;
     struct backup_failures *backup_failures;
     bool backups_expire;   /* else they stay behind their time, and can still be read */
@@ -46,6 +45,8 @@ struct bigtable {
 
 struct bigtable_options {
     struct cluster *cluster;
+    struct control
+        *control; /* of the same cluster; closed between bigtable_stop and bigtable_free */
     struct metrics *metrics; /* may be NULL */
     struct backups *backups; /* of the same cluster; outlives the services */
     const struct log *log;
@@ -58,13 +59,19 @@ struct bigtable_options {
     bool gc_on_read;
 };
 
-/* Opens the control plane over the cluster's catalog. On failure bigtable_free is still due. */
+/* On failure bigtable_stop and bigtable_free are still due. */
 status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *options);
-void bigtable_free(struct bigtable *bigtable); /* all zeroes are fine */
 
-/* Begins what happens by itself, after bigtable_init and before any call: the operations that the
- * last process left running, of `more` kinds, too; and see backup_care.h. */
-status bigtable_start(struct bigtable *bigtable, const struct operation_kind *more, size_t count);
+/* The kinds of its long-running operations, with it as their context. */
+void bigtable_kinds(struct bigtable *bigtable, struct operation_kind out[BIGTABLE_KINDS]);
+
+/* Begins what happens by itself, after operations_start and before any call: see backup_care.h. */
+status bigtable_start(struct bigtable *bigtable);
+
+/* Ends that, when no call is left. Operations may still run. All zeroes are fine. */
+void bigtable_stop(struct bigtable *bigtable);
+/* When no operation runs: the control plane is closed. All zeroes are fine. */
+void bigtable_free(struct bigtable *bigtable);
 
 /* Makes the stored policies count, those that are there and those that come. Before any call. */
 void bigtable_enforce_policies(struct bigtable *bigtable, struct access *access);

@@ -71,5 +71,6 @@ struct grpc_service bigtable_table_admin_service(struct bigtable *bigtable)
     return (struct grpc_service){.name = "google.bigtable.admin.v2.BigtableTableAdmin",
                                  .methods = methods,
                                  .method_count = sizeof methods / sizeof *methods,
-                                 .context = bigtable};
+                                 .context = bigtable,
+                                 .rest = &bt_admin__bigtable_table_admin__descriptor};
 }

@@ -62,7 +62,9 @@ struct grpc_service datastore_service(struct datastore *datastore)
     return (struct grpc_service){.name = "google.datastore.v1.Datastore",
                                  .methods = methods,
                                  .method_count = sizeof methods / sizeof *methods,
-                                 .context = datastore};
+                                 .context = datastore,
+                                 .is_data = true,
+                                 .rest = &ds__datastore__descriptor};
 }
 
 struct grpc_service datastore_admin_service(struct datastore *datastore)
@@ -78,7 +80,8 @@ struct grpc_service datastore_admin_service(struct datastore *datastore)
     return (struct grpc_service){.name = "google.datastore.admin.v1.DatastoreAdmin",
                                  .methods = methods,
                                  .method_count = sizeof methods / sizeof *methods,
-                                 .context = datastore};
+                                 .context = datastore,
+                                 .rest = &ds_admin__datastore_admin__descriptor};
 }
 
 struct grpc_service datastore_firestore_service(struct datastore *datastore)
@@ -96,5 +99,6 @@ struct grpc_service datastore_firestore_service(struct datastore *datastore)
     return (struct grpc_service){.name = "google.firestore.admin.v1.FirestoreAdmin",
                                  .methods = methods,
                                  .method_count = sizeof methods / sizeof *methods,
-                                 .context = datastore};
+                                 .context = datastore,
+                                 .rest = &fs_admin__firestore_admin__descriptor};
 }

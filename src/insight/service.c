@@ -54,5 +54,6 @@ struct grpc_service insight_service(struct insight *insight)
     return (struct grpc_service){.name = "trestle.insight.v1.Insight",
                                  .methods = methods,
                                  .method_count = sizeof methods / sizeof *methods,
-                                 .context = insight};
+                                 .context = insight,
+                                 .rest = &insight__insight__descriptor};
 }

@@ -218,7 +218,9 @@ status server_destroy(struct server *server)
     health_destroy(server->health);
     whole_runner_destroy(server->whole_backups);
     whole_repairer_destroy(server->whole_repairs);
-    bigtable_free(&server->bigtable); /* with it the operations end, Datastore's, too */
+    bigtable_stop(&server->bigtable);
+    control_close(server->control); /* with it the operations end, Datastore's, too */
+    bigtable_free(&server->bigtable);
     datastore_free(&server->datastore);
     backups_close(server->backups);
     access_close(server->access);

@@ -10,33 +10,8 @@
 #include "proto/descriptors.h"
 #include "wire/http2.h"
 
-#include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
-#include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
-#include "google/bigtable/v2/bigtable.pb-c.h"
-#include "google/cloud/location/locations.pb-c.h"
-#include "google/datastore/admin/v1/datastore_admin.pb-c.h"
-#include "google/datastore/v1/datastore.pb-c.h"
-#include "google/firestore/admin/v1/firestore_admin.pb-c.h"
-#include "google/longrunning/operations.pb-c.h"
-#include "trestle/backup/v1/whole_backups.pb-c.h"
-#include "trestle/insight/v1/insight.pb-c.h"
-
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Whose methods REST serves. */
-static const ProtobufCServiceDescriptor *const rest_services[] = {
-    &bt__bigtable__descriptor,
-    &bt_admin__bigtable_instance_admin__descriptor,
-    &bt_admin__bigtable_table_admin__descriptor,
-    &lro__operations__descriptor,
-    &location__locations__descriptor,
-    &ds__datastore__descriptor,
-    &ds_admin__datastore_admin__descriptor,
-    &fs_admin__firestore_admin__descriptor,
-    &insight__insight__descriptor,
-    &wb__whole_backups__descriptor,
-};
 
 /* --- what is told and asked of calls --- */
 
@@ -202,6 +177,17 @@ static void look(void *context, struct condition_view *out)
     condition_look(cluster_condition(server->cluster), out);
 }
 
+static status create_router(struct server *server)
+{
+    const ProtobufCServiceDescriptor *services[API_SERVICES];
+    size_t count = 0;
+    for (size_t i = 0; i < API_SERVICES; i++)
+        if (server->apis[i].rest != NULL)
+            services[count++] = server->apis[i].rest;
+    return http_router_create(proto_http_rules, proto_http_rule_count, services, count,
+                              &server->router);
+}
+
 status server_create_http(struct server *server)
 {
     server->pages.measured = &server->measured;
@@ -209,8 +195,7 @@ status server_create_http(struct server *server)
     server->pages.hides_names = server->access != NULL;
     server->pages.guard = server->settings->metrics_auth ? server->access : NULL;
     server->close_rest.run = close_rest;
-    TRY(http_router_create(proto_http_rules, proto_http_rule_count, rest_services,
-                           sizeof rest_services / sizeof *rest_services, &server->router));
+    TRY(create_router(server));
     TRY(http1_server_create(server->clock, serve_http, server, &server->http1));
     http1_server_bound_bodies(server->http1, sizing_http1_bodies(server->settings));
     server->rest_peer = access_gateway_create();

@@ -64,6 +64,8 @@ struct server {
     struct metadata *old_data_headers; /* NULL: what is served is all true */
     struct backups *backups;
     struct place_watch *places;
+    struct control *control;
+    struct operation_kind kinds[BIGTABLE_KINDS + DATASTORE_KINDS_MOST];
     struct bigtable bigtable;
     struct datastore datastore;
     struct slow_log *slow;
@@ -73,7 +75,7 @@ struct server {
     struct whole_runner *whole_backups;
     struct whole_repairer *whole_repairs;
     struct backup_service backup_service;
-    struct grpc_service api_services[API_SERVICES];
+    struct grpc_service apis[API_SERVICES];
     struct health *health;
     struct reflection *reflection;
     const struct grpc_service *services[SERVICES]; /* of the APIs, then the others */

@@ -17,8 +17,6 @@ static bool auto_creates(const struct settings *settings, const struct address *
 
 static status create_bigtable(struct server *server)
 {
-    struct bigtable *bigtable = &server->bigtable;
-    struct grpc_service *services = server->api_services;
     struct address address;
     TRY(address_parse(server->settings->listen, &address));
     const struct bigtable_options options = {
@@ -27,6 +25,7 @@ static status create_bigtable(struct server *server)
         .values = server->settings->memory > 0 ? &server->rooms.values : NULL,
         .max_message = server->settings->max_message,
         .cluster = server->cluster,
+        .control = server->control,
         .metrics = server->metrics,
         .backups = server->backups,
         .backups_expire = server->settings->backup_expiry,
@@ -34,21 +33,14 @@ static status create_bigtable(struct server *server)
         .auto_create = auto_creates(server->settings, &address),
         .gc_on_read = server->settings->gc_on_read,
     };
-    TRY(bigtable_init(bigtable, &options));
-    services[0] = bigtable_data_service(bigtable);
-    services[0].is_data = true;
-    services[1] = bigtable_table_admin_service(bigtable);
-    services[2] = bigtable_instance_admin_service(bigtable);
-    services[3] = bigtable_operations_service(bigtable);
-    services[4] = bigtable_locations_service(bigtable);
-    return status_ok();
+    return bigtable_init(&server->bigtable, &options);
 }
 
 static status create_datastore(struct server *server)
 {
     const struct datastore_options options = {
         .cluster = server->cluster,
-        .control = server->bigtable.control,
+        .control = server->control,
         .metrics = server->metrics,
         .threads = server->settings->datastore_threads,
         .is_pessimistic = server->settings->datastore_concurrency == CONCURRENCY_PESSIMISTIC,
@@ -58,12 +50,7 @@ static status create_datastore(struct server *server)
         .counts_usage = server->settings->heat,
         .export_directory = server->settings->export_directory,
     };
-    TRY(datastore_init(&server->datastore, &options));
-    server->api_services[5] = datastore_service(&server->datastore);
-    server->api_services[5].is_data = true;
-    server->api_services[6] = datastore_admin_service(&server->datastore);
-    server->api_services[7] = datastore_firestore_service(&server->datastore);
-    return status_ok();
+    return datastore_init(&server->datastore, &options);
 }
 
 static status create_insight(struct server *server)
@@ -86,7 +73,6 @@ static status create_insight(struct server *server)
         .measure = measure,
         .measured = &server->measured,
     };
-    server->api_services[8] = insight_service(&server->insight);
     return status_ok();
 }
 
@@ -107,7 +93,7 @@ static status create_whole_backups(struct server *server)
     const struct settings *settings = server->settings;
     const struct whole_runner_options options = {
         .cluster = server->cluster,
-        .control = server->bigtable.control,
+        .control = server->control,
         .backups = server->backups,
         .data_directory = settings->data_dir,
         .places = settings->backup_places,
@@ -130,19 +116,35 @@ static status create_whole_backups(struct server *server)
     server->insight.repairs = whole_repairer_source(server->whole_repairs);
     server->backup_service =
         (struct backup_service){.bigtable = &server->bigtable, .runner = server->whole_backups};
-    server->api_services[9] = backup_grpc_service(&server->backup_service);
     return status_ok();
 }
 
-status server_create_services(struct server *server)
+/* The services of APIs, each once: what gRPC and REST serve is made of this list. */
+static void list_apis(struct server *server)
 {
-    TRY(create_bigtable(server));
-    TRY(create_datastore(server));
-    TRY(create_insight(server));
-    TRY(create_whole_backups(server));
+    const struct grpc_service apis[] = {
+        bigtable_data_service(&server->bigtable),
+        bigtable_table_admin_service(&server->bigtable),
+        bigtable_instance_admin_service(&server->bigtable),
+        bigtable_operations_service(&server->bigtable),
+        bigtable_locations_service(&server->bigtable),
+        datastore_service(&server->datastore),
+        datastore_admin_service(&server->datastore),
+        datastore_firestore_service(&server->datastore),
+        insight_service(&server->insight),
+        backup_grpc_service(&server->backup_service),
+    };
+    static_assert(sizeof apis == sizeof server->apis, "API_SERVICES");
+    memcpy(server->apis, apis, sizeof apis);
+}
+
+/* Those of gRPC itself tell of the others. */
+static status list_services(struct server *server)
+{
     size_t count = 0;
+    list_apis(server);
     while (count < API_SERVICES) {
-        server->services[count] = &server->api_services[count];
+        server->services[count] = &server->apis[count];
         count++;
     }
     TRY(health_create(server->services, count, &server->health));
@@ -154,9 +156,22 @@ status server_create_services(struct server *server)
     return status_ok();
 }
 
+status server_create_services(struct server *server)
+{
+    TRY(control_open(server->cluster, server->log, &server->control));
+    TRY(create_bigtable(server));
+    TRY(create_datastore(server));
+    TRY(create_insight(server));
+    TRY(create_whole_backups(server));
+    return list_services(server);
+}
+
+/* All kinds at once: what was running may be of any. */
 status server_start_services(struct server *server)
 {
-    struct operation_kind kinds[DATASTORE_KINDS_MOST];
-    size_t count = datastore_kinds(&server->datastore, kinds);
-    return bigtable_start(&server->bigtable, kinds, count);
+    bigtable_kinds(&server->bigtable, server->kinds);
+    size_t count = BIGTABLE_KINDS;
+    count += datastore_kinds(&server->datastore, server->kinds + count);
+    TRY(operations_start(server->control, server->kinds, count));
+    return bigtable_start(&server->bigtable);
 }

@@ -129,17 +129,47 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
     return status_ok();
 }
 
-status bigtable_start(struct bigtable *bigtable, const struct operation_kind *more, size_t count)
+void bigtable_kinds(struct bigtable *bigtable, struct operation_kind out[BIGTABLE_KINDS])
 {
     (void)bigtable;
-    (void)more;
-    assert_true(count <= MORE_KINDS_MOST);
+    memset(out, 0, BIGTABLE_KINDS * sizeof *out);
+}
+
+status bigtable_start(struct bigtable *bigtable)
+{
+    (void)bigtable;
     return status_ok();
+}
+
+void bigtable_stop(struct bigtable *bigtable)
+{
+    (void)bigtable;
 }
 
 void bigtable_free(struct bigtable *bigtable)
 {
     (void)bigtable;
+}
+
+status control_open(struct cluster *cluster, const struct log *log, struct control **out)
+{
+    (void)cluster;
+    (void)log;
+    *out = NULL;
+    return status_ok();
+}
+
+status operations_start(struct control *control, const struct operation_kind *kinds, size_t count)
+{
+    (void)control;
+    (void)kinds;
+    assert_int_equal(count, BIGTABLE_KINDS);
+    return status_ok();
+}
+
+void control_close(struct control *control)
+{
+    assert_null(control);
 }
 
 void bigtable_enforce_policies(struct bigtable *bigtable, struct access *access)

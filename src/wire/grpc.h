@@ -47,6 +47,7 @@ struct grpc_service {
     size_t method_count;
     void *context; /* handed to each handler */
     bool is_data;  /* has no place on connections that are kept for operators */
+    const struct ProtobufCServiceDescriptor *rest; /* REST serves it as well; NULL: it does not */
 };
 
 /* --- what a handler may ask and do; thread rules as in the head --- */
