@@ -8,7 +8,7 @@
 #define TRESTLE_BACKUP_WHOLE_COPY_H
 
 #include "backup/whole.h"
-#include "cluster/backup_foreign.h"
+#include "cluster/backup/backup_foreign.h"
 
 struct whole_copy;
 

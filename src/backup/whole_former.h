@@ -7,7 +7,7 @@
 #define TRESTLE_BACKUP_WHOLE_FORMER_H
 
 #include "backup/whole.h"
-#include "cluster/backup_foreign.h"
+#include "cluster/backup/backup_foreign.h"
 
 struct whole_former;
 

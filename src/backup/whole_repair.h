@@ -6,7 +6,7 @@
 #define TRESTLE_BACKUP_WHOLE_REPAIR_H
 
 #include "backup/whole.h"
-#include "cluster/backup_foreign.h"
+#include "cluster/backup/backup_foreign.h"
 #include "cluster/cluster.h"
 
 struct whole_repair;

@@ -18,7 +18,7 @@
 #define TRESTLE_BACKUP_WHOLE_TABLES_H
 
 #include "backup/whole.h"
-#include "cluster/backup.h"
+#include "cluster/backup/backup.h"
 #include "control/control.h"
 
 struct whole_tables {

@@ -1,9 +1,10 @@
-/* Backups between what cluster/backup.h keeps and the API's messages: checked, completed, shown. */
+/* Backups between what cluster/backup/backup.h keeps and the API's messages: checked, completed,
+ * shown. */
 #ifndef TRESTLE_BIGTABLE_BACKUP_FACTS_H
 #define TRESTLE_BIGTABLE_BACKUP_FACTS_H
 
 #include "bigtable/resource_call.h"
-#include "cluster/backup.h"
+#include "cluster/backup/backup.h"
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 #include "wire/timestamps.h"
 

@@ -1,12 +1,12 @@
-/* ListHotTablets: see cluster/heat.h. One process serves all clusters of an instance, so the same
- * tablets are hot in each of them. The hottest come first, and a range that was hot more than once
- * in a quarter of an hour is told once, as it was at its hottest; so the API has it. A page token
- * is where the page's last hot tablet stands in that order. */
+/* ListHotTablets: see cluster/heat/heat.h. One process serves all clusters of an instance, so the
+ * same tablets are hot in each of them. The hottest come first, and a range that was hot more than
+ * once in a quarter of an hour is told once, as it was at its hottest; so the API has it. A page
+ * token is where the page's last hot tablet stands in that order. */
 #include "base/utf8.h"
 #include "bigtable/instance_methods.h"
 #include "bigtable/names.h"
 #include "bigtable/resource_call.h"
-#include "cluster/heat.h"
+#include "cluster/heat/heat.h"
 #include "wire/timestamps.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 
 #include "access/access.h"
 #include "bigtable/query_room.h"
-#include "cluster/backup.h"
+#include "cluster/backup/backup.h"
 #include "control/operations.h"
 #include "wire/grpc.h"
 

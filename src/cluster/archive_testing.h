@@ -5,7 +5,7 @@
 
 #include "archive/restore.h"
 #include "archive/testing.h"
-#include "cluster/backup.h"
+#include "cluster/backup/backup.h"
 #include "cluster/foreign_rows.h"
 #include "cluster/testing.h"
 #include "row/fold.h"

@@ -18,7 +18,7 @@
 #include "base/metrics.h"
 #include "cluster/catalog_txn.h"
 #include "cluster/clock_watch.h"
-#include "cluster/heat.h"
+#include "cluster/heat/heat.h"
 #include "cluster/maintenance.h"
 #include "cluster/shard.h"
 #include "cluster/table.h"

@@ -1,7 +1,7 @@
 /* Tables whose rows lie in several keyspaces: whatever is done to a table is done in all of them.
  * Here the rows from "g" up to "p" lie in another keyspace than those before and behind. */
 #include "base/testing_clock.h"
-#include "cluster/backup_private.h"
+#include "cluster/backup/backup_private.h"
 #include "cluster/parts_testing.h"
 #include "cluster/row_group.h"
 #include "cluster/weights.h"

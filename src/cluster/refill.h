@@ -10,7 +10,7 @@
 #ifndef TRESTLE_CLUSTER_REFILL_H
 #define TRESTLE_CLUSTER_REFILL_H
 
-#include "cluster/backup_foreign.h"
+#include "cluster/backup/backup_foreign.h"
 
 /* Of all rows of the table; no other ever has it. */
 uint64_t table_keyspace_id(struct table *table);

@@ -14,7 +14,7 @@
 #define TRESTLE_CLUSTER_ROW_GROUP_H
 
 #include "cluster/cluster.h"
-#include "cluster/heat.h"
+#include "cluster/heat/heat.h"
 #include "os/loop.h"
 #include "row/fragment.h"
 #include "tablet/commit.h"

@@ -6,7 +6,7 @@
 #define TRESTLE_CLUSTER_ROWS_H
 
 #include "cluster/cluster.h"
-#include "cluster/heat.h"
+#include "cluster/heat/heat.h"
 #include "os/loop.h"
 #include "row/columns.h"
 #include "row/filter.h"

@@ -3,7 +3,7 @@
 #include "cluster/salvage.h"
 
 #include "cluster/catalog.h"
-#include "cluster/heat_keyspace.h"
+#include "cluster/heat/heat_keyspace.h"
 #include "cluster/lost_records.h"
 #include "row/row_key.h"
 

@@ -1,7 +1,7 @@
 /* Tests of what a start with --salvage makes of a catalog that has lost records with the log. */
 #include "base/condition.h"
 #include "cluster/catalog.h"
-#include "cluster/heat_store.h"
+#include "cluster/heat/heat_store.h"
 #include "cluster/salvage.h"
 #include "cluster/testing.h"
 

@@ -1,7 +1,7 @@
 /* Two shards in one process: a table that lies in both. Its rows from "g" up to "p" are in the
  * second, those before and behind in the home. */
 #include "base/condition.h"
-#include "cluster/backup_private.h"
+#include "cluster/backup/backup_private.h"
 #include "cluster/care.h"
 #include "cluster/checkpoint.h"
 #include "cluster/parts_testing.h"

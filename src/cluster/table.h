@@ -25,7 +25,7 @@
 
 #include "cluster/catalog.h"
 #include "cluster/cluster.h"
-#include "cluster/heat_table.h"
+#include "cluster/heat/heat_table.h"
 #include "cluster/settle.h"
 #include "cluster/traffic.h"
 #include "cluster/usage_store.h"

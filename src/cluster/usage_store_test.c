@@ -3,7 +3,7 @@
 #include "cluster/usage_store.h"
 
 #include "base/failmalloc.h"
-#include "cluster/heat_store.h"
+#include "cluster/heat/heat_store.h"
 #include "cluster/heat_testing.h"
 
 static int setup(void **state)

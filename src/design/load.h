@@ -1,6 +1,6 @@
 /* The load that a description tells of, played over the rows that are made of it for an hour, in
  * the order of time; what ranges of keys were asked for meanwhile; and what that shows, by the
- * rules that a server looks at its own counts with (cluster/heat_signs.h).
+ * rules that a server looks at its own counts with (cluster/heat/heat_signs.h).
  *
  * Of each kind of access LOAD_EVENTS_MOST requests are played at most, each for as many as it takes
  * to come to the rate. Ranges have as many rows each, of those that are there and those that come

@@ -1,9 +1,9 @@
-/* See load_private.h. Counting is as in cluster/heat_counts.c, but by one thread and with weights
+/* See load_private.h. Counting is as in heat/heat_counts.c, but by one thread and with weights
  * that may be less than one, so that it comes to the same each time. */
 #include "design/load_private.h"
 
 #include "base/check.h"
-#include "cluster/heat_signs.h"
+#include "cluster/heat/heat_signs.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "bigtable/names.h"
-#include "cluster/heat_matrix.h"
+#include "cluster/heat/heat_matrix.h"
 #include "datastore/database.h"
 #include "datastore/index/index_definition.h"
 #include "datastore/model/ids.h"

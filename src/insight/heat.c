@@ -1,9 +1,9 @@
 /* ReadHeat: a table's heat as it was kept, with the window that has not ended, and what it means.
- * See cluster/heat_matrix.h and cluster/heat_signs.h. */
+ * See cluster/heat/heat_matrix.h and cluster/heat/heat_signs.h. */
 #include "base/settings.h"
 #include "bigtable/names.h"
-#include "cluster/heat_matrix.h"
-#include "cluster/heat_signs.h"
+#include "cluster/heat/heat_matrix.h"
+#include "cluster/heat/heat_signs.h"
 #include "insight/methods.h"
 #include "wire/timestamps.h"
 

@@ -3,7 +3,7 @@
 #define TRESTLE_INSIGHT_HEAT_MINUTES_H
 
 #include "advice/advice.h"
-#include "cluster/heat_matrix.h"
+#include "cluster/heat/heat_matrix.h"
 
 struct heat_minutes {
     const struct advice_minute *all; /* rising; the arena's */

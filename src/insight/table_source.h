@@ -8,7 +8,7 @@
 
 #include "advice/gather.h"
 #include "bigtable/admin_call.h"
-#include "cluster/heat_signs.h"
+#include "cluster/heat/heat_signs.h"
 #include "google/bigtable/admin/v2/table.pb-c.h"
 
 struct table_source {
@@ -36,7 +36,8 @@ status insight_read_since(const struct admin_request *request, int64_t *since_us
 status table_read_matrix(struct table *table, int64_t since_us, size_t most_ranges,
                          struct arena *arena, struct heat_matrix *out);
 
-/* What that means, as the advisor sees it; in the arena. `section_of`: see cluster/heat_signs.h.
+/* What that means, as the advisor sees it; in the arena. `section_of`: see
+ * cluster/heat/heat_signs.h.
  * `*is_coarse`: a hot part of the table would not have been seen. */
 status table_read_signs(struct table *table, const struct heat_matrix *matrix,
                         heat_section *section_of, struct arena *arena, struct advice_sign **out,

@@ -2,7 +2,7 @@
 #ifndef TRESTLE_SERVER_MEASURE_H
 #define TRESTLE_SERVER_MEASURE_H
 
-#include "cluster/backup.h"
+#include "cluster/backup/backup.h"
 #include "datastore/datastore.h"
 #include "server/place_watch.h"
 #include "wire/grpc_server.h"

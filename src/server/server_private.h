@@ -8,7 +8,7 @@
 #include "backup/repairer.h"
 #include "backup/service.h"
 #include "bigtable/services.h"
-#include "cluster/backup.h"
+#include "cluster/backup/backup.h"
 #include "console/console.h"
 #include "datastore/datastore.h"
 #include "faults/faults.h"

@@ -10,7 +10,7 @@
 #include "bigtable/describe.h"
 #include "bigtable/services.h"
 #include "client/grpc_link.h"
-#include "cluster/backup.h"
+#include "cluster/backup/backup.h"
 #include "datastore/datastore.h"
 #include "datastore/query/describe.h"
 #include "insight/insight.h"

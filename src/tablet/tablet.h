@@ -23,8 +23,8 @@ struct tablet_look {
     uint64_t sized_at_bytes; /* bytes_written when its size was last asked for; 0: never */
 };
 
-/* Rows served, and whether that made it hot, as cluster/heat.c saw it when it last looked; only its
- * thread touches this. */
+/* Rows served, and whether that made it hot, as cluster/heat/heat.c saw it when it last looked;
+ * only its thread touches this. */
 struct tablet_heat {
     uint64_t rows_before; /* up to then */
     uint64_t rows;        /* since the look before */

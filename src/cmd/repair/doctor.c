@@ -28,7 +28,7 @@
 
 #include "cluster/catalog.h"
 #include "cluster/cluster.h"
-#include "cluster/heat_store.h"
+#include "cluster/heat/heat_store.h"
 #include "cmd/command.h"
 #include "cmd/repair/doctor_backups.h"
 #include "cmd/repair/doctor_clock.h"

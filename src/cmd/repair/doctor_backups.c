@@ -2,7 +2,7 @@
  * server may be using the directory; what it is just making has no manifest, and is passed over. */
 #include "cmd/repair/doctor_backups.h"
 
-#include "cluster/backup.h"
+#include "cluster/backup/backup.h"
 
 #include <inttypes.h>
 #include <stdio.h>

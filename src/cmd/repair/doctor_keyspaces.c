@@ -2,7 +2,7 @@
 #include "cmd/repair/doctor_keyspaces.h"
 
 #include "cluster/catalog.h"
-#include "cluster/heat_keyspace.h"
+#include "cluster/heat/heat_keyspace.h"
 #include "row/row_key.h"
 #include "tablet/change_log.h"
 

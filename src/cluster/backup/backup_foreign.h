@@ -1,0 +1,23 @@
+/* Restoring a table that comes from another store, which nobody writes to: a whole backup's. What
+ * is staged is made a table as any staged backup is (backup.h). */
+#ifndef TRESTLE_CLUSTER_BACKUP_BACKUP_FOREIGN_H
+#define TRESTLE_CLUSTER_BACKUP_BACKUP_FOREIGN_H
+
+#include "cluster/backup/backup.h"
+#include "cluster/catalog.h"
+
+struct foreign_table {
+    struct keyspace *keyspace;
+    const struct table_record *record;
+    const bytes *split_keys; /* rising, none empty */
+    size_t split_count;
+    int64_t newest_us; /* all of it was written before, by that server's clock of versions */
+};
+
+/* Its rows are read through a cursor, as they are stored; what rules condemn in them goes later.
+ * Those that cannot be read, since something there is damaged or was out of service, are out of
+ * service in the table that is made of it. The source may go afterwards. Blocking. */
+status backup_stage_foreign(struct backups *backups, const struct foreign_table *source,
+                            struct backup_work *work, struct staged_backup **out);
+
+#endif
