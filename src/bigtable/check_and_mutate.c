@@ -4,6 +4,7 @@
 
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
+#include "bigtable/filter_message.h"
 #include "bigtable/mutations.h"
 #include "bigtable/row_error.h"
 #include "bigtable/update_room.h"
@@ -139,7 +140,7 @@ static status start(struct check_and_mutate *self, bytes wire)
     self->schema = table_schema(data->table);
     TRY(check_view(self));
     TRY(check_inputs(self));
-    TRY(filter_compile(request->predicate_filter, data->arena, &self->predicate));
+    TRY(filter_message_compile(request->predicate_filter, data->arena, &self->predicate));
     TRY(set_scope(self));
     self->room.update = (struct row_update){
         .table = data->table,

@@ -71,16 +71,13 @@ static status make_scope(const struct sql_scan_spec *spec, const struct schema *
 
 /* --- times --- */
 
-static status new_filter(struct arena *arena, Bt__RowFilter__FilterCase kind, Bt__RowFilter **out)
+static status add_filter(struct vector *filters, struct arena *arena, struct filter_spec filter)
 {
-    PROTO_NEW(arena, *out, BT__ROW_FILTER__INIT);
-    (*out)->filter_case = kind;
-    return status_ok();
-}
-
-static status add_filter(struct vector *filters, struct arena *arena, Bt__RowFilter *filter)
-{
-    return vector_add(filters, arena, &filter, sizeof filter);
+    struct filter_spec *kept = arena_alloc(arena, sizeof *kept);
+    if (kept == NULL)
+        return status_out_of_memory();
+    *kept = filter;
+    return vector_add(filters, arena, &kept, sizeof kept);
 }
 
 static bool asks_for_times(const struct sql_scan_spec *spec)
@@ -90,52 +87,28 @@ static bool asks_for_times(const struct sql_scan_spec *spec)
 
 static status add_times(struct vector *chain, struct arena *arena, const struct sql_scan_spec *spec)
 {
-    Bt__RowFilter *filter;
-    TRY(new_filter(arena, BT__ROW_FILTER__FILTER_TIMESTAMP_RANGE_FILTER, &filter));
-    PROTO_NEW(arena, filter->timestamp_range_filter, BT__TIMESTAMP_RANGE__INIT);
-    filter->timestamp_range_filter->start_timestamp_micros = spec->from_us > 0 ? spec->from_us : 0;
-    filter->timestamp_range_filter->end_timestamp_micros =
-        spec->to_us == INT64_MAX ? 0 : spec->to_us;
-    return add_filter(chain, arena, filter);
+    return add_filter(chain, arena,
+                      (struct filter_spec){.kind = FILTER_TIMESTAMP_RANGE,
+                                           .start_us = spec->from_us > 0 ? spec->from_us : 0,
+                                           .end_us = spec->to_us == INT64_MAX ? 0 : spec->to_us});
 }
 
-static status join(struct arena *arena, const struct vector *filters, bool is_chain,
-                   Bt__RowFilter **out)
+/* Of a single filter itself. */
+static struct filter_spec join(enum filter_kind kind, const struct vector *filters)
 {
-    *out = filters->count == 1 ? *(Bt__RowFilter **)filters->items : NULL;
-    if (filters->count <= 1)
-        return status_ok();
-    TRY(new_filter(
-        arena, is_chain ? BT__ROW_FILTER__FILTER_CHAIN : BT__ROW_FILTER__FILTER_INTERLEAVE, out));
-    if (is_chain) {
-        PROTO_NEW(arena, (*out)->chain, BT__ROW_FILTER__CHAIN__INIT);
-        (*out)->chain->filters = filters->items;
-        (*out)->chain->n_filters = filters->count;
-    } else {
-        PROTO_NEW(arena, (*out)->interleave, BT__ROW_FILTER__INTERLEAVE__INIT);
-        (*out)->interleave->filters = filters->items;
-        (*out)->interleave->n_filters = filters->count;
-    }
-    return status_ok();
+    const struct filter_spec *const *children = filters->items;
+    if (filters->count == 1)
+        return *children[0];
+    return (struct filter_spec){.kind = kind, .children = children, .child_count = filters->count};
 }
 
 static status column_filter(struct arena *arena, bytes family, const bytes *qualifier,
                             struct vector *filters)
 {
-    Bt__RowFilter *filter;
-    TRY(new_filter(arena, BT__ROW_FILTER__FILTER_COLUMN_RANGE_FILTER, &filter));
-    PROTO_NEW(arena, filter->column_range_filter, BT__COLUMN_RANGE__INIT);
-    filter->column_range_filter->family_name = arena_string(arena, family);
-    if (filter->column_range_filter->family_name == NULL)
-        return status_out_of_memory();
-    if (qualifier != NULL) {
-        filter->column_range_filter->start_qualifier_case =
-            BT__COLUMN_RANGE__START_QUALIFIER_START_QUALIFIER_CLOSED;
-        filter->column_range_filter->start_qualifier_closed = proto_data(*qualifier);
-        filter->column_range_filter->end_qualifier_case =
-            BT__COLUMN_RANGE__END_QUALIFIER_END_QUALIFIER_CLOSED;
-        filter->column_range_filter->end_qualifier_closed = proto_data(*qualifier);
-    }
+    struct filter_spec filter = {.kind = FILTER_COLUMN_RANGE, .family = family};
+    if (qualifier != NULL)
+        filter.range = (struct byte_range){
+            .has_start = true, .start = *qualifier, .has_end = true, .end = *qualifier};
     return add_filter(filters, arena, filter);
 }
 
@@ -144,10 +117,7 @@ static status add_columns(struct vector *chain, struct arena *arena,
                           const struct sql_scan_spec *spec)
 {
     struct vector parts = {0};
-    Bt__RowFilter *first, *all;
-    TRY(new_filter(arena, BT__ROW_FILTER__FILTER_CELLS_PER_ROW_LIMIT_FILTER, &first));
-    first->cells_per_row_limit_filter = 1;
-    TRY(add_filter(&parts, arena, first));
+    TRY(add_filter(&parts, arena, (struct filter_spec){.kind = FILTER_ROW_LIMIT, .count = 1}));
     for (size_t i = 0; i < spec->family_count; i++) {
         const struct sql_family_need *need = &spec->families[i];
         if (need->needs_all)
@@ -155,19 +125,17 @@ static status add_columns(struct vector *chain, struct arena *arena,
         for (size_t k = 0; k < need->qualifier_count && !need->needs_all; k++)
             TRY(column_filter(arena, need->family, &need->qualifiers[k], &parts));
     }
-    TRY(join(arena, &parts, false, &all));
-    return add_filter(chain, arena, all);
+    return add_filter(chain, arena, join(FILTER_INTERLEAVE, &parts));
 }
 
 static status add_newest(struct vector *chain, struct arena *arena,
                          const struct sql_scan_spec *spec)
 {
-    Bt__RowFilter *filter;
     if (spec->cells_per_column == INT32_MAX)
         return status_ok();
-    TRY(new_filter(arena, BT__ROW_FILTER__FILTER_CELLS_PER_COLUMN_LIMIT_FILTER, &filter));
-    filter->cells_per_column_limit_filter = spec->cells_per_column;
-    return add_filter(chain, arena, filter);
+    return add_filter(
+        chain, arena,
+        (struct filter_spec){.kind = FILTER_COLUMN_LIMIT, .count = spec->cells_per_column});
 }
 
 /* Cells of the times, the newest of each column; of them the columns that are needed, and the
@@ -176,12 +144,11 @@ static status make_filter(const struct sql_scan_spec *spec, struct arena *arena,
                           struct filter **out)
 {
     struct vector chain = {0};
-    Bt__RowFilter *filter;
     TRY(add_times(&chain, arena, spec));
     TRY(add_newest(&chain, arena, spec));
     TRY(add_columns(&chain, arena, spec));
-    TRY(join(arena, &chain, true, &filter));
-    return filter_compile(filter, arena, out);
+    const struct filter_spec all = join(FILTER_CHAIN, &chain);
+    return filter_compile(&all, arena, out);
 }
 
 /* --- room for what is read --- */

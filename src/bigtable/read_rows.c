@@ -27,6 +27,7 @@
 #include "bigtable/client_headers.h"
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
+#include "bigtable/filter_message.h"
 #include "bigtable/read_chunks.h"
 #include "bigtable/request_usage.h"
 #include "bigtable/row_error.h"
@@ -661,7 +662,7 @@ static status open_scan(struct read_rows *self)
     TRY(row_ranges_from_message(request->rows, data->arena, &self->ranges));
     if (view != NULL)
         TRY(row_ranges_intersect(&self->ranges, &view->rows, data->arena));
-    TRY(filter_compile(request->filter, data->arena, &self->filter));
+    TRY(filter_message_compile(request->filter, data->arena, &self->filter));
     TRY(check_families(self, schema));
     self->is_point = self->ranges.count == 1 && self->ranges.items[0].is_point;
     self->room = self->is_point ? ROOM_FOR_ROW : ROOM_FOR_ROWS;

@@ -36,7 +36,8 @@ static void receive(struct grpc_call *call, bytes wire)
     world.stats = response->request_stats;
 }
 
-status filter_compile(const struct Bt__RowFilter *message, struct arena *arena, struct filter **out)
+status filter_message_compile(const Bt__RowFilter *message, struct arena *arena,
+                              struct filter **out)
 {
     (void)message;
     (void)arena;

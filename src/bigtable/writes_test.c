@@ -67,7 +67,8 @@ void rows_update(struct row_update *update)
         rows_update_go_on(update, status_ok());
 }
 
-status filter_compile(const struct Bt__RowFilter *message, struct arena *arena, struct filter **out)
+status filter_message_compile(const Bt__RowFilter *message, struct arena *arena,
+                              struct filter **out)
 {
     (void)arena;
     assert_null(message);

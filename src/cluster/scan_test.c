@@ -49,18 +49,10 @@ static struct filtered start(struct cluster_fixture *f, struct key_range range, 
                              bool (*is_given_up)(const void *context), const void *context)
 {
     struct filtered filtered = {.arena = arena_create(1 << 20)};
-    union { /* a message has no const */
-        const char *given;
-        uint8_t *wanted;
-    } start = {.given = from};
-    Bt__ValueRange values = BT__VALUE_RANGE__INIT;
-    Bt__RowFilter message = BT__ROW_FILTER__INIT;
-    values.start_value_case = BT__VALUE_RANGE__START_VALUE_START_VALUE_CLOSED;
-    values.start_value_closed = (ProtobufCBinaryData){.len = strlen(from), .data = start.wanted};
-    message.filter_case = BT__ROW_FILTER__FILTER_VALUE_RANGE_FILTER;
-    message.value_range_filter = &values;
+    const struct filter_spec spec = {.kind = FILTER_VALUE_RANGE,
+                                     .range = {.has_start = true, .start = bytes_of(from)}};
     assert_non_null(filtered.arena);
-    assert_ok(filter_compile(&message, filtered.arena, &filtered.filter));
+    assert_ok(filter_compile(&spec, filtered.arena, &filtered.filter));
     struct key_range *ranges = arena_alloc(filtered.arena, sizeof *ranges);
     assert_non_null(ranges);
     *ranges = range;

@@ -1,21 +1,78 @@
-/* Row filters (google.bigtable.v2.RowFilter): checked and compiled once, applied to each row.
+/* Row filters: described by a tree of filter_spec, checked and compiled once, applied to each row.
  *
- * A compiled filter is immutable and may be used by several threads at a time. */
+ * They are those of google.bigtable.v2.RowFilter, whose messages bigtable/filter_message.h makes
+ * descriptions of. A compiled filter is immutable and may be used by several threads at a time. */
 #ifndef TRESTLE_ROW_FILTER_H
 #define TRESTLE_ROW_FILTER_H
 
 #include "row/cell.h"
 #include "row/resolve.h"
 
-struct filter;
-struct Bt__RowFilter;
+enum filter_kind {
+    FILTER_PASS,
+    FILTER_BLOCK,
+    FILTER_CHAIN,
+    FILTER_INTERLEAVE,
+    FILTER_CONDITION,
+    FILTER_SINK,
+    FILTER_KEY_REGEX,
+    FILTER_FAMILY_REGEX,
+    FILTER_QUALIFIER_REGEX,
+    FILTER_VALUE_REGEX,
+    FILTER_COLUMN_RANGE,
+    FILTER_VALUE_RANGE,
+    FILTER_VALUE_BITMASK,
+    FILTER_TIMESTAMP_RANGE,
+    FILTER_ROW_OFFSET,
+    FILTER_ROW_LIMIT,
+    FILTER_COLUMN_LIMIT,
+    FILTER_STRIP_VALUE,
+    FILTER_LABEL,
+    FILTER_ROW_SAMPLE,
+};
 
-/* Checks and compiles; INVALID_ARGUMENT with production's words. `message` NULL passes all: `*out`
- * is then NULL, which every function here takes. Slices of the message are kept: it must outlive
- * the filter. Its memory is the arena's, but for regular expressions: hence filter_destroy. */
-status filter_compile(const struct Bt__RowFilter *message, struct arena *arena,
-                      struct filter **out);
+/* Bytes from `start` to `end`; a bound that is not there does not bound. */
+struct byte_range {
+    bool has_start;
+    bool start_is_open;
+    bool has_end;
+    bool end_is_open;
+    bytes start;
+    bytes end;
+};
+
+enum { CONDITION_PREDICATE, CONDITION_THEN, CONDITION_OTHERWISE, CONDITION_CHILDREN };
+
+/* A filter as somebody wants it; only what the kind has is looked at. */
+struct filter_spec {
+    enum filter_kind kind;
+    bool is_off; /* of those that have no argument: "false" was given, which is refused */
+    /* Chain and interleave: at least two. Condition: CONDITION_CHILDREN, of which then and
+     * otherwise may be NULL: nothing passes. */
+    const struct filter_spec *const *children;
+    size_t child_count;
+    bytes pattern; /* a regular expression */
+    bytes family;  /* of a column range: its name */
+    struct byte_range range;
+    bytes mask;
+    int64_t start_us;
+    int64_t end_us; /* exclusive; 0: none */
+    int32_t count;
+    double probability;
+    bytes label;
+};
+
+struct filter;
+
+/* Checks and compiles; INVALID_ARGUMENT with production's words. `spec` NULL passes all: `*out` is
+ * then NULL, which every function here takes. Bytes that the description names are kept: they must
+ * outlive the filter. Its memory is the arena's, but for regular expressions: hence
+ * filter_destroy. */
+status filter_compile(const struct filter_spec *spec, struct arena *arena, struct filter **out);
 void filter_destroy(struct filter *filter);
+
+/* INVALID_ARGUMENT if filters are nested deeper than they may be; the outermost one is at 1. */
+status filter_check_depth(int depth);
 
 /* What of a row the filter can make use of. Memory from the arena. */
 status filter_scope(const struct filter *filter, const struct schema *schema, struct arena *arena,

@@ -1,42 +1,9 @@
-/* Compiled filters: a tree that mirrors the message's. For the filter_*.c files. */
+/* Compiled filters: a tree that mirrors the description's. For the filter_*.c files. */
 #ifndef TRESTLE_ROW_FILTER_PRIVATE_H
 #define TRESTLE_ROW_FILTER_PRIVATE_H
 
 #include "row/filter.h"
 #include "row/regex.h"
-
-enum filter_kind {
-    FILTER_PASS,
-    FILTER_BLOCK,
-    FILTER_CHAIN,
-    FILTER_INTERLEAVE,
-    FILTER_CONDITION,
-    FILTER_SINK,
-    FILTER_KEY_REGEX,
-    FILTER_FAMILY_REGEX,
-    FILTER_QUALIFIER_REGEX,
-    FILTER_VALUE_REGEX,
-    FILTER_COLUMN_RANGE,
-    FILTER_VALUE_RANGE,
-    FILTER_VALUE_BITMASK,
-    FILTER_TIMESTAMP_RANGE,
-    FILTER_ROW_OFFSET,
-    FILTER_ROW_LIMIT,
-    FILTER_COLUMN_LIMIT,
-    FILTER_STRIP_VALUE,
-    FILTER_LABEL,
-    FILTER_ROW_SAMPLE,
-};
-
-/* Bytes from `start` to `end`; a bound that is not there does not bound. */
-struct byte_range {
-    bool has_start;
-    bool start_is_open;
-    bool has_end;
-    bool end_is_open;
-    bytes start;
-    bytes end;
-};
 
 struct filter {
     enum filter_kind kind;
@@ -54,8 +21,6 @@ struct filter {
     double probability;
     bytes label;
 };
-
-enum { CONDITION_PREDICATE, CONDITION_THEN, CONDITION_OTHERWISE, CONDITION_CHILDREN };
 
 bool byte_range_contains(const struct byte_range *range, bytes b);
 

@@ -104,26 +104,18 @@ static void read_and_filter(void *context)
                                       .spilled = &source,
                                       .size_limit = UINT64_MAX};
     struct cell_list cells = {.arena = arena}, passed = {.arena = arena};
-    Bt__RowFilter label = BT__ROW_FILTER__INIT, pass = BT__ROW_FILTER__INIT;
-    Bt__RowFilter *both[] = {&label, &pass};
-    Bt__RowFilter__Interleave interleave = BT__ROW_FILTER__INTERLEAVE__INIT;
-    Bt__RowFilter message = BT__ROW_FILTER__INIT;
+    const struct filter_spec label = {.kind = FILTER_LABEL, .label = bytes_of("label")},
+                             pass = {.kind = FILTER_PASS};
+    const struct filter_spec *both[] = {&label, &pass};
+    const struct filter_spec spec = {.kind = FILTER_INTERLEAVE, .children = both, .child_count = 2};
     struct filter *filter = NULL;
     uint64_t newest;
     bool too_large;
-    label.filter_case = BT__ROW_FILTER__FILTER_APPLY_LABEL_TRANSFORMER;
-    label.apply_label_transformer = "label";
-    pass.filter_case = BT__ROW_FILTER__FILTER_PASS_ALL_FILTER;
-    pass.pass_all_filter = true;
-    interleave.filters = both;
-    interleave.n_filters = 2;
-    message.filter_case = BT__ROW_FILTER__FILTER_INTERLEAVE;
-    message.interleave = &interleave;
     if (arena == NULL)
         return;
     status s = row_resolve(&request, &cells, &too_large);
     if (status_is_ok(s))
-        s = filter_compile(&message, arena, &filter);
+        s = filter_compile(&spec, arena, &filter);
     if (status_is_ok(s))
         s = filter_apply(filter, bytes_of("r"), &cells, 0, NULL, &passed);
     if (status_is_ok(s))

@@ -8,7 +8,6 @@
 #include "row/hll.h"
 
 #include "base/check.h"
-#include "google/bigtable/v2/data.pb-c.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,13 +190,13 @@ static void report(struct bench *bench, const char *what, void (*work)(struct be
 }
 
 /* The cells that filters look at live in an arena of their own, which stays. */
-static void report_filter(struct bench *bench, const char *what, Bt__RowFilter *message)
+static void report_filter(struct bench *bench, const char *what, const struct filter_spec *spec)
 {
     struct arena *work = bench->arena;
     struct arena *kept = arena_create(ARENA_LIMIT);
     CHECK(kept != NULL);
     bench->arena = kept;
-    need(filter_compile(message, kept, &bench->filter));
+    need(filter_compile(spec, kept, &bench->filter));
     resolve(bench);
     bench->arena = work;
     report(bench, what, filter);
@@ -205,90 +204,57 @@ static void report_filter(struct bench *bench, const char *what, Bt__RowFilter *
     arena_destroy(kept);
 }
 
-static ProtobufCBinaryData data_of(const char *text)
-{
-    return (ProtobufCBinaryData){.len = strlen(text), .data = (uint8_t *)(uintptr_t)text};
-}
-
-/* Each sets its part of a message. */
-#define REPORT(what, kind, ...)                                                                    \
-    do {                                                                                           \
-        Bt__RowFilter m = BT__ROW_FILTER__INIT;                                                    \
-        m.filter_case = BT__ROW_FILTER__FILTER_##kind;                                             \
-        __VA_ARGS__;                                                                               \
-        report_filter(bench, what, &m);                                                            \
-    } while (0)
+#define REPORT(what, ...) report_filter(bench, what, &(const struct filter_spec){__VA_ARGS__})
 
 static void report_places(struct bench *bench)
 {
-    Bt__ColumnRange columns = BT__COLUMN_RANGE__INIT;
-    columns.family_name = "cf";
-    columns.start_qualifier_case = BT__COLUMN_RANGE__START_QUALIFIER_START_QUALIFIER_CLOSED;
-    columns.start_qualifier_closed = data_of("field3");
-    Bt__TimestampRange times = BT__TIMESTAMP_RANGE__INIT;
-    times.start_timestamp_micros = 1000;
-    REPORT("family name", FAMILY_NAME_REGEX_FILTER, m.family_name_regex_filter = "cf");
-    REPORT("qualifier, a literal", COLUMN_QUALIFIER_REGEX_FILTER,
-           m.column_qualifier_regex_filter = data_of("field3"));
-    REPORT("qualifier, a regular expression", COLUMN_QUALIFIER_REGEX_FILTER,
-           m.column_qualifier_regex_filter = data_of("field[35]"));
-    REPORT("row key, a regular expression", ROW_KEY_REGEX_FILTER,
-           m.row_key_regex_filter = data_of("r.w"));
-    REPORT("column range", COLUMN_RANGE_FILTER, m.column_range_filter = &columns);
-    REPORT("timestamp range", TIMESTAMP_RANGE_FILTER, m.timestamp_range_filter = &times);
+    REPORT("family name", .kind = FILTER_FAMILY_REGEX, .pattern = bytes_of("cf"));
+    REPORT("qualifier, a literal", .kind = FILTER_QUALIFIER_REGEX, .pattern = bytes_of("field3"));
+    REPORT("qualifier, a regular expression", .kind = FILTER_QUALIFIER_REGEX,
+           .pattern = bytes_of("field[35]"));
+    REPORT("row key, a regular expression", .kind = FILTER_KEY_REGEX, .pattern = bytes_of("r.w"));
+    REPORT("column range", .kind = FILTER_COLUMN_RANGE, .family = bytes_of("cf"),
+           .range = {.has_start = true, .start = bytes_of("field3")});
+    REPORT("timestamp range", .kind = FILTER_TIMESTAMP_RANGE, .start_us = 1000);
 }
 
 static void report_values(struct bench *bench)
 {
-    uint8_t mask_bytes[VALUE_SIZE];
-    memset(mask_bytes, 'v', VALUE_SIZE);
-    Bt__ValueRange values = BT__VALUE_RANGE__INIT;
-    values.start_value_case = BT__VALUE_RANGE__START_VALUE_START_VALUE_CLOSED;
-    values.start_value_closed = data_of("vv");
-    Bt__ValueBitmask mask = BT__VALUE_BITMASK__INIT;
-    mask.mask = (ProtobufCBinaryData){.len = VALUE_SIZE, .data = mask_bytes};
-    REPORT("value range", VALUE_RANGE_FILTER, m.value_range_filter = &values);
-    REPORT("value bitmask", VALUE_BITMASK_FILTER, m.value_bitmask_filter = &mask);
-    REPORT("value, a literal", VALUE_REGEX_FILTER, m.value_regex_filter = data_of("vvv"));
-    REPORT("value, a regular expression", VALUE_REGEX_FILTER,
-           m.value_regex_filter = data_of("v[vw]*"));
+    uint8_t mask[VALUE_SIZE];
+    memset(mask, 'v', VALUE_SIZE);
+    REPORT("value range", .kind = FILTER_VALUE_RANGE,
+           .range = {.has_start = true, .start = bytes_of("vv")});
+    REPORT("value bitmask", .kind = FILTER_VALUE_BITMASK, .mask = bytes_make(mask, VALUE_SIZE));
+    REPORT("value, a literal", .kind = FILTER_VALUE_REGEX, .pattern = bytes_of("vvv"));
+    REPORT("value, a regular expression", .kind = FILTER_VALUE_REGEX,
+           .pattern = bytes_of("v[vw]*"));
 }
 
 static void report_counts(struct bench *bench)
 {
-    REPORT("pass all", PASS_ALL_FILTER, m.pass_all_filter = true);
-    REPORT("block all", BLOCK_ALL_FILTER, m.block_all_filter = true);
-    REPORT("sink", SINK, m.sink = true);
-    REPORT("cells per row", CELLS_PER_ROW_LIMIT_FILTER, m.cells_per_row_limit_filter = 5);
-    REPORT("cells per row, offset", CELLS_PER_ROW_OFFSET_FILTER, m.cells_per_row_offset_filter = 5);
-    REPORT("cells per column", CELLS_PER_COLUMN_LIMIT_FILTER, m.cells_per_column_limit_filter = 1);
-    REPORT("row sample", ROW_SAMPLE_FILTER, m.row_sample_filter = 0.5);
-    REPORT("strip values", STRIP_VALUE_TRANSFORMER, m.strip_value_transformer = true);
-    REPORT("label", APPLY_LABEL_TRANSFORMER, m.apply_label_transformer = "label");
+    REPORT("pass all", .kind = FILTER_PASS);
+    REPORT("block all", .kind = FILTER_BLOCK);
+    REPORT("sink", .kind = FILTER_SINK);
+    REPORT("cells per row", .kind = FILTER_ROW_LIMIT, .count = 5);
+    REPORT("cells per row, offset", .kind = FILTER_ROW_OFFSET, .count = 5);
+    REPORT("cells per column", .kind = FILTER_COLUMN_LIMIT, .count = 1);
+    REPORT("row sample", .kind = FILTER_ROW_SAMPLE, .probability = 0.5);
+    REPORT("strip values", .kind = FILTER_STRIP_VALUE);
+    REPORT("label", .kind = FILTER_LABEL, .label = bytes_of("label"));
 }
 
 /* Of a family and a limit. */
 static void report_composites(struct bench *bench)
 {
-    Bt__RowFilter family = BT__ROW_FILTER__INIT;
-    family.filter_case = BT__ROW_FILTER__FILTER_FAMILY_NAME_REGEX_FILTER;
-    family.family_name_regex_filter = "cf";
-    Bt__RowFilter latest = BT__ROW_FILTER__INIT;
-    latest.filter_case = BT__ROW_FILTER__FILTER_CELLS_PER_COLUMN_LIMIT_FILTER;
-    latest.cells_per_column_limit_filter = 1;
-    Bt__RowFilter *filters[] = {&family, &latest};
-    Bt__RowFilter__Chain chain = BT__ROW_FILTER__CHAIN__INIT;
-    chain.n_filters = 2;
-    chain.filters = filters;
-    Bt__RowFilter__Interleave interleave = BT__ROW_FILTER__INTERLEAVE__INIT;
-    interleave.n_filters = 2;
-    interleave.filters = filters;
-    Bt__RowFilter__Condition condition = BT__ROW_FILTER__CONDITION__INIT;
-    condition.predicate_filter = &family;
-    condition.true_filter = &latest;
-    REPORT("chain of family name and cells per column", CHAIN, m.chain = &chain);
-    REPORT("interleave of the same", INTERLEAVE, m.interleave = &interleave);
-    REPORT("condition: family name, then cells per column", CONDITION, m.condition = &condition);
+    const struct filter_spec family = {.kind = FILTER_FAMILY_REGEX, .pattern = bytes_of("cf")};
+    const struct filter_spec latest = {.kind = FILTER_COLUMN_LIMIT, .count = 1};
+    const struct filter_spec *filters[CONDITION_CHILDREN] = {&family, &latest, NULL};
+    REPORT("chain of family name and cells per column", .kind = FILTER_CHAIN, .children = filters,
+           .child_count = 2);
+    REPORT("interleave of the same", .kind = FILTER_INTERLEAVE, .children = filters,
+           .child_count = 2);
+    REPORT("condition: family name, then cells per column", .kind = FILTER_CONDITION,
+           .children = filters, .child_count = CONDITION_CHILDREN);
 }
 
 int main(void)

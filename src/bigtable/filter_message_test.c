@@ -3,7 +3,7 @@
  * Each builds its message with the few helpers below; cells are written
  * "family:qualifier@time=value" and lists of them separated by spaces, so that a test reads like an
  * example. */
-#include "row/filter.h"
+#include "bigtable/filter_message.h"
 
 #include "base/testing.h"
 #include "google/bigtable/v2/data.pb-c.h"
@@ -363,7 +363,7 @@ static void check_row(struct fixture *fixture, const Bt__RowFilter *message, con
     struct cell_list in = cells_of(fixture, standard_row);
     struct cell_list out = {.arena = fixture->arena};
     char text[TEXT_SIZE];
-    assert_ok(filter_compile(message, fixture->arena, &filter));
+    assert_ok(filter_message_compile(message, fixture->arena, &filter));
     assert_ok(filter_apply(filter, bytes_of(key), &in, random, NULL, &out));
     write_cells(&out, text);
     assert_string_equal(text, expected);
@@ -381,7 +381,7 @@ static void check(struct fixture *fixture, const Bt__RowFilter *message, const c
 static void check_refused(struct fixture *fixture, const Bt__RowFilter *message, const char *words)
 {
     struct filter *filter;
-    status s = filter_compile(message, fixture->arena, &filter);
+    status s = filter_message_compile(message, fixture->arena, &filter);
     assert_int_equal(s.code, STATUS_INVALID_ARGUMENT);
     if (strstr(status_message(s), words) == NULL)
         fail_msg("\"%s\" is not in \"%s\"", words, status_message(s));
@@ -425,7 +425,7 @@ static void test_regexes_are_bytes(void **state)
     } cases[] = {{"...", 1},          {"\\C\\C", 1},  {"..", 0},
                  {"\xe2\x98\x83", 1}, {"\\xe2.*", 1}, {"\\n\\x00", 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_ok(filter_compile(value(fixture, cases[i].regex), fixture->arena, &filter));
+        assert_ok(filter_message_compile(value(fixture, cases[i].regex), fixture->arena, &filter));
         assert_ok(filter_apply(filter, bytes_of("k"), &in, 0, NULL, &out));
         assert_int_equal(out.count, cases[i].passing);
         filter_destroy(filter);
@@ -442,7 +442,7 @@ static void test_regexes_as_RE2_has_them(void **state)
     struct fixture *fixture = *state;
     struct filter *filter;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        assert_ok(filter_compile(value(fixture, good[i]), fixture->arena, &filter));
+        assert_ok(filter_message_compile(value(fixture, good[i]), fixture->arena, &filter));
         filter_destroy(filter);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -562,7 +562,7 @@ static void test_exploding_interleaves_are_refused(void **state)
     struct filter *filter;
     struct cell_list in = cells_of(fixture, standard_row);
     struct cell_list out = {.arena = fixture->arena};
-    assert_ok(filter_compile(chain_of(fixture, doubling, 40), fixture->arena, &filter));
+    assert_ok(filter_message_compile(chain_of(fixture, doubling, 40), fixture->arena, &filter));
     assert_status(filter_apply(filter, bytes_of("k"), &in, 0, NULL, &out),
                   STATUS_RESOURCE_EXHAUSTED);
     filter_destroy(filter);
@@ -637,7 +637,7 @@ static void test_depth_and_size(void **state)
     struct filter *filter;
     for (int i = 0; i < 20; i++)
         nested = CHAIN(fixture, pass(fixture), nested);
-    assert_ok(filter_compile(nested, fixture->arena, &filter));
+    assert_ok(filter_message_compile(nested, fixture->arena, &filter));
     filter_destroy(filter);
     check_refused(fixture, CHAIN(fixture, pass(fixture), nested), "nested deeper than 20");
     check_refused(fixture, INTERLEAVE(fixture, nested, pass(fixture)), "nested deeper than 20");
@@ -646,7 +646,7 @@ static void test_depth_and_size(void **state)
     enum { REGEX_FIELD_BYTES = 4 }; /* its tag and its length */
     char *long_regex = arena_zalloc(fixture->arena, 20480 + 1);
     memset(long_regex, 'x', 20480 - REGEX_FIELD_BYTES);
-    assert_ok(filter_compile(value(fixture, long_regex), fixture->arena, &filter));
+    assert_ok(filter_message_compile(value(fixture, long_regex), fixture->arena, &filter));
     filter_destroy(filter);
     long_regex[20480 - REGEX_FIELD_BYTES] = 'x';
     check_refused(fixture, value(fixture, long_regex),
@@ -667,7 +667,7 @@ static void check_scope(struct fixture *fixture, const Bt__RowFilter *message,
 {
     struct filter *filter;
     struct read_scope scope;
-    assert_ok(filter_compile(message, fixture->arena, &filter));
+    assert_ok(filter_message_compile(message, fixture->arena, &filter));
     assert_ok(filter_scope(filter, fixture->schema, fixture->arena, &scope));
     for (size_t i = 0; i < fixture->schema->family_count; i++) {
         const char name = (char)fixture->schema->families[i].name.data[0];
@@ -718,7 +718,7 @@ static void test_scope_of_a_literal_column(void **state)
     struct filter *filter;
     struct read_scope scope;
     Bt__RowFilter *message = CHAIN(fixture, family(fixture, "a"), qualifier(fixture, "x\\-1"));
-    assert_ok(filter_compile(message, fixture->arena, &filter));
+    assert_ok(filter_message_compile(message, fixture->arena, &filter));
     assert_ok(filter_scope(filter, fixture->schema, fixture->arena, &scope));
     assert_true(bytes_equal(scope.families[0].from, bytes_of("x-1")));
     assert_true(scope.families[0].has_to);
@@ -754,7 +754,7 @@ static void test_names_of_families(void **state)
         } pattern = {.given = cases[i].pattern};
         message->family_name_regex_filter = pattern.wanted;
         struct filter *filter;
-        assert_ok(filter_compile(message, fixture->arena, &filter));
+        assert_ok(filter_message_compile(message, fixture->arena, &filter));
         if (filter_names_only(filter, is_a_or_quoted, NULL) != cases[i].is_fine)
             fail_msg("%s", cases[i].pattern);
         filter_destroy(filter);
@@ -780,7 +780,7 @@ static void test_keys_rejected_early(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct filter *filter;
-        assert_ok(filter_compile(cases[i].message, f->arena, &filter));
+        assert_ok(filter_message_compile(cases[i].message, f->arena, &filter));
         assert_int_equal(filter_rejects_key(filter, bytes_of("key")), cases[i].rejects);
         filter_destroy(filter);
     }
@@ -797,7 +797,7 @@ static size_t count_gets(struct fixture *fixture, const Bt__RowFilter *message, 
     struct cell_list in = without_values(fixture, &whole);
     struct cell_list out = {.arena = fixture->arena};
     struct test_source left = {.source.get = get_value, .whole = &whole, .fails_at = fails_at};
-    assert_ok(filter_compile(message, fixture->arena, &filter));
+    assert_ok(filter_message_compile(message, fixture->arena, &filter));
     status s = filter_apply(filter, bytes_of("key"), &in, 0, &left.source, &out);
     assert_int_equal(s.code, expected);
     status_free(s);

@@ -12,8 +12,8 @@
  * the row. */
 #include "base/fuzzing.h"
 #include "base/varint.h"
+#include "bigtable/filter_message.h"
 #include "google/bigtable/v2/data.pb-c.h"
-#include "row/filter_private.h"
 #include "wire/proto.h"
 
 /* Deeper than is allowed. The arena is so small that filters which multiply cells soon fail. */
@@ -228,7 +228,8 @@ static struct filter *compile(struct trial *trial, bytes wire)
     struct filter *filter = NULL;
     status s = proto_decode(&bt__row_filter__descriptor, wire, trial->arena, &message);
     if (status_is_ok(s))
-        s = filter_compile((const Bt__RowFilter *)(const void *)message, trial->arena, &filter);
+        s = filter_message_compile((const Bt__RowFilter *)(const void *)message, trial->arena,
+                                   &filter);
     CHECK(status_is_ok(s) == (filter != NULL));
     CHECK(status_is_ok(s) || s.code == STATUS_INVALID_ARGUMENT ||
           s.code == STATUS_RESOURCE_EXHAUSTED);
