@@ -28,9 +28,9 @@ LAYERS = (
 # Rooms of a folder, in the same sense; "a+b" are side by side. What lies in the folder itself is
 # theirs in common: it is included from each room, and includes whichever it wants. So do tests.
 ROOMS = {
-    "sql": "syntax time functions plan analyze run testing".split(),
-    "datastore": "model gql index+commit query admin testing".split(),
-    "cluster": ["heat+backup", "testing"],
+    "sql": "syntax time functions plan analyze run".split(),
+    "datastore": "model gql index+commit query admin".split(),
+    "cluster": ["heat+backup"],
     "cmd": ["advise+backup+bench+repair+sql+status+support+transfer"],
 }
 GENERATED = "proto/"  # what protobuf-c makes; from wire/ upwards
@@ -167,10 +167,14 @@ def may_see(path, folder, private_to):
     return is_test or path.startswith(f"src/{private_to}/")
 
 
+TESTING = "testing"  # a folder's room of fixtures and doubles, which only tests see
+OF_TESTS = re.compile(rf"(_(test|fuzz|bench)\.cc?$|/{TESTING}/)")
+
+
 def room_of(path):
     """(folder, which of its rooms by number) of a path from src/; None: no room."""
     folder, *below = path.split("/")
-    if folder not in ROOMS or len(below) < 2:
+    if folder not in ROOMS or len(below) < 2 or below[0] == TESTING:
         return None
     found = [i for i, rooms in enumerate(ROOMS[folder]) if below[0] in rooms.split("+")]
     return folder, found[0] if found else -1
@@ -178,8 +182,10 @@ def room_of(path):
 
 def room_include(path, number, target):
     """An include from one room into another of the same folder."""
-    if re.search(r"_(test|fuzz)\.c$", path):
+    if OF_TESTS.search(path):
         return
+    if f"/{TESTING}/" in target:
+        yield path, number, f"{target} is for tests"
     here, there = room_of(path.removeprefix("src/")), room_of(target)
     if here is not None and here[1] < 0:
         yield path, number, f"{os.path.dirname(path)} is not in ROOMS"

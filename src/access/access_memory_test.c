@@ -6,8 +6,8 @@
 #include "access/jwt.h"
 #include "access/policy_file.h"
 #include "access/tokens.h"
-#include "base/failmalloc.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 #include "base/varint.h"
 
 #include <fcntl.h>

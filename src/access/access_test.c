@@ -7,7 +7,7 @@
 #include "access/policy_file.h"
 #include "access/rules.h"
 #include "access/tokens.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "base/varint.h"
 
 #define BYTES(text) bytes_make(text, sizeof(text) - 1)

@@ -2,9 +2,9 @@
  * calls leave lines is tests/e2e/test_audit.py's. */
 #include "access/audit.h"
 
-#include "base/testing.h"
-#include "base/testing_clock.h"
-#include "base/testing_log.h"
+#include "base/testing/testing.h"
+#include "base/testing/testing_clock.h"
+#include "base/testing/testing_log.h"
 
 #include <jansson.h>
 #include <stdio.h>

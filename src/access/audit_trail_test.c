@@ -2,7 +2,7 @@
 #include "access/audit_trail.h"
 
 #include "base/limits.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <inttypes.h>
 #include <pthread.h>

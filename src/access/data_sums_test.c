@@ -1,9 +1,9 @@
 /* Sums of accesses to data: by whom, of what, how; their bound; no memory; many threads. */
 #include "access/data_sums.h"
 
-#include "base/failmalloc.h"
 #include "base/limits.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 
 #include <pthread.h>
 #include <stdio.h>

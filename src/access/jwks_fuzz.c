@@ -2,7 +2,7 @@
  * signature: so whatever the input, a token is refused, and a key set that is read has a key. */
 #include "access/jwt.h"
 
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 
 #include <stdlib.h>
 

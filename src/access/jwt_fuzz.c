@@ -4,7 +4,7 @@
 #include "access/jwt.h"
 
 #include "access/tokens.h"
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 #include "wire/grpc_text.h"
 
 #include <openssl/evp.h>

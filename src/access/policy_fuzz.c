@@ -3,7 +3,7 @@
 #include "access/policy_file.h"
 
 #include "access/resource.h"
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -2,7 +2,7 @@
  * found, and what is refused leaves nothing behind. */
 #include "access/tokens.h"
 
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -2,7 +2,7 @@
  * begins to speak; and what the report makes of a finding. */
 #include "advice/report.h"
 #include "advice/siblings.h"
-#include "advice/testing.h"
+#include "advice/testing/testing.h"
 
 /* Rows whose keys no rule has anything to say about. */
 static void add_rows(struct made_sample *sample, size_t count)

@@ -1,6 +1,6 @@
 /* What columns are used for: each rule just where it begins to speak, and beside it what is like
  * it. */
-#include "advice/testing.h"
+#include "advice/testing/testing.h"
 
 enum { ROWS = 40 };
 

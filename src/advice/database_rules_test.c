@@ -1,7 +1,7 @@
 /* The rules of Datastore: each speaks where the evidence is there, and not below. */
 #include "advice/database.h"
 
-#include "advice/testing.h"
+#include "advice/testing/testing.h"
 
 enum { MOST = 200 };
 

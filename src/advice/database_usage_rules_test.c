@@ -2,7 +2,7 @@
  * where the evidence is there, and not of what looks alike. */
 #include "advice/database.h"
 
-#include "advice/testing.h"
+#include "advice/testing/testing.h"
 
 enum { MOST_USES = 200 };
 

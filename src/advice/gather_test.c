@@ -1,7 +1,7 @@
 /* What is asked of a source: no more than was allowed, whatever the rows are like. */
 #include "advice/gather.h"
 
-#include "advice/testing.h"
+#include "advice/testing/testing.h"
 
 /* A table without an end, whose rows have so many cells of that size. */
 struct endless {

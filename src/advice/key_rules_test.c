@@ -1,5 +1,5 @@
 /* How keys begin: each form is found, and what only resembles it is not. */
-#include "advice/testing.h"
+#include "advice/testing/testing.h"
 
 /* splitmix64 by Steele, Lea and Flood: numbers that look random, the same each time. */
 static uint64_t scatter(uint64_t number)

@@ -2,7 +2,7 @@
  * a table shows any. */
 #include "advice/personal.h"
 
-#include "advice/testing.h"
+#include "advice/testing/testing.h"
 
 static size_t luhn_digit(const char *digits)
 {

@@ -2,7 +2,7 @@
  * name, tests/e2e/test_advise.py looks up in the page that is made of them. */
 #include "advice/practices.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 

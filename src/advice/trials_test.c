@@ -3,7 +3,7 @@
  * trials.def has all of these, and where the others are. */
 #include "advice/database.h"
 
-#include "advice/testing.h"
+#include "advice/testing/testing.h"
 
 enum { DRAWN = 3000 };
 

@@ -1,5 +1,5 @@
 /* Tests of the rules about what requests do: each with a look-alike that is as it should be. */
-#include "advice/testing.h"
+#include "advice/testing/testing.h"
 
 /* Keys that no other rule has anything to say about. */
 static void add_rows(struct made_sample *sample)

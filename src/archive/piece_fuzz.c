@@ -3,7 +3,7 @@
  *
  * Input: a piece without its checksum, or with. */
 #include "archive/piece.h"
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 #include "os/digest.h"
 
 static void rewrite(bytes b)

@@ -1,7 +1,7 @@
 /* Pieces of an archive: every byte of one, names, and what is damaged. */
 #include "archive/piece.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 static struct piece example(enum piece_kind kind)
 {

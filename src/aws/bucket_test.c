@@ -1,9 +1,9 @@
 /* A place in a bucket that answers as it is told: what is made again, what is told in words, pages
  * of lists, parts and their end, locks. */
 #include "aws/bucket.h"
-#include "aws/testing.h"
+#include "aws/testing/testing.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Credentials and regions, from the environment and from files of profiles. */
 #include "aws/credentials.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 #include <unistd.h>

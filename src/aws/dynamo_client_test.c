@@ -1,8 +1,8 @@
 /* Calls against a server that answers well, badly, late or not at all. */
 #include "aws/dynamo_table.h"
-#include "aws/testing.h"
+#include "aws/testing/testing.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 static const struct aws_credentials credentials = {
     .access_key = "AK", .secret_key = "secret", .session_token = "token", .region = "eu-west-1"};

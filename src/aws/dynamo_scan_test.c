@@ -1,8 +1,8 @@
 /* Scans of a small table that a fake server keeps: pages, positions, hostile answers. */
 #include "aws/dynamo_scan.h"
-#include "aws/testing.h"
+#include "aws/testing/testing.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 

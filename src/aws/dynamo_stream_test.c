@@ -1,8 +1,8 @@
 /* A stream of three shards that a fake server keeps: the first was split into two. */
 #include "aws/dynamo_stream.h"
-#include "aws/testing.h"
+#include "aws/testing/testing.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 

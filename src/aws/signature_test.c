@@ -1,7 +1,7 @@
 /* Requests of AWS's own Signature Version 4 test suite, with the signatures that it gives. */
 #include "aws/signature.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #define TIME "20150830T123600Z"
 #define TOKEN                                                                                      \

@@ -4,7 +4,7 @@
  *
  * Input: an element <R>, or something else. */
 #include "aws/xml.h"
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 
 static bool is_within(bytes inner, bytes outer)
 {

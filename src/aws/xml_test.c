@@ -1,7 +1,7 @@
 /* XML of a bucket's answers: what is whole, what is in it, what is refused. */
 #include "aws/xml.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 

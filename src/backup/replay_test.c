@@ -3,8 +3,8 @@
 #include "backup/replay.h"
 
 #include "backup/unfinished.h"
-#include "store/testing.h"
-#include "store/wrapped_open_testing.h"
+#include "store/testing/testing.h"
+#include "store/testing/wrapped_open_testing.h"
 
 #include <fcntl.h>
 #include <signal.h>

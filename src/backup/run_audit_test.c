@@ -1,9 +1,9 @@
 /* What the audit log says of whole backups: of which, as it is asked for and as it ends. */
 #include "backup/run_audit.h"
 
-#include "base/testing.h"
-#include "base/testing_clock.h"
-#include "base/testing_log.h"
+#include "base/testing/testing.h"
+#include "base/testing/testing_clock.h"
+#include "base/testing/testing_log.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 #include "backup/unfinished.h"
 
 #include "os/thread.h"
-#include "store/testing.h"
+#include "store/testing/testing.h"
 
 #include <sys/stat.h>
 

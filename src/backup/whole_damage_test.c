@@ -1,5 +1,5 @@
 /* Whole backups of which something is damaged, in their place. */
-#include "backup/whole_testing.h"
+#include "backup/testing/whole_testing.h"
 
 #include "backup/whole_scope.h"
 

@@ -2,9 +2,9 @@
  * three days ahead, and each backup that was made after it was right again was removed in the
  * second in which it was made. And what an expiry does with a place that does not show all that it
  * has. */
+#include "backup/testing/whole_testing.h"
 #include "backup/whole_order.h"
 #include "backup/whole_scope.h"
-#include "backup/whole_testing.h"
 #include "tablet/commit.h"
 
 static const int64_t SECOND = 1000000, DAY = INT64_C(86400) * 1000000;

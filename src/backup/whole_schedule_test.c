@@ -1,7 +1,7 @@
 /* When a scheduled backup is due, tried again, overdue. */
 #include "backup/whole_schedule.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 static const int64_t SECOND = 1000000, HOUR = INT64_C(3600) * 1000000;
 

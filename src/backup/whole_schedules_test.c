@@ -3,8 +3,8 @@
 #include "backup/whole_schedules.h"
 
 #include "backup/whole_private.h"
-#include "base/failmalloc.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 
 #include <ftw.h>
 #include <inttypes.h>

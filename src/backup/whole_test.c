@@ -1,6 +1,6 @@
 /* Whole backups: made, made again of what changed, restored, expired; and cut short, with a disk
  * that fails. */
-#include "backup/whole_testing.h"
+#include "backup/testing/whole_testing.h"
 
 #include "backup/unfinished.h"
 #include "backup/whole_scope.h"

@@ -1,8 +1,8 @@
 /* Tests of the arena: alignment, the limit, reset, and life without memory. */
 #include "base/arena.h"
 
-#include "base/failmalloc.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 
 #include <stdalign.h>
 

@@ -1,9 +1,9 @@
 /* Tests of byte slices, buffers, varints and lists. */
 #include "base/bytes.h"
 
-#include "base/failmalloc.h"
 #include "base/list.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 #include "base/utf8.h"
 #include "base/varint.h"
 

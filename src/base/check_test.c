@@ -1,5 +1,5 @@
 #include "base/check.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <signal.h>
 #include <sys/wait.h>

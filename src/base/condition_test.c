@@ -1,8 +1,8 @@
 /* Tests of condition.h: the level, its metrics, and what is logged when. */
 #include "base/condition.h"
 
-#include "base/testing_clock.h"
-#include "base/testing_log.h"
+#include "base/testing/testing_clock.h"
+#include "base/testing/testing_log.h"
 
 #define SECOND_US INT64_C(1000000)
 

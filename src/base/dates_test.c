@@ -1,7 +1,7 @@
 /* Tests of dates.h. */
 #include "base/dates.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #define DAY_US INT64_C(86400000000)
 

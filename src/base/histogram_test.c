@@ -1,7 +1,7 @@
 /* Tests of the histogram: exact where it says so, within its error elsewhere, merged or not. */
 #include "base/histogram.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 static void small_values_are_exact(void **state)
 {

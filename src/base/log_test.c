@@ -1,7 +1,7 @@
 /* Tests of logging: both forms, escaping, levels, and lines that are too long. */
 #include "base/log.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "base/utf8.h"
 
 #include <unistd.h>

@@ -1,9 +1,9 @@
 /* Tests of metrics: sums over threads, and the text that Prometheus reads. */
 #include "base/metrics.h"
 
-#include "base/failmalloc.h"
 #include "base/limits.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 
 #include <pthread.h>
 #include <stdio.h>

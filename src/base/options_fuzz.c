@@ -1,9 +1,10 @@
 /* Fuzzer: settings. A value means the same as a flag, as a variable and in a file; any text is a
  * file that is read or refused in one line, which says where.
  *
- * Input: choices (base/fuzzing.h): a row of the table and a value for it; the rest is the file. */
-#include "base/fuzzing.h"
+ * Input: choices (base/testing/fuzzing.h): a row of the table and a value for it; the rest is the
+ * file. */
 #include "base/options.h"
+#include "base/testing/fuzzing.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* Tests of settings: every source, their precedence, and each way to be refused. */
 #include "base/settings.h"
 
-#include "base/failmalloc.h"
 #include "base/log.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* Tests of siphash.h against the specification's own examples. */
 #include "base/siphash.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 enum { MOST = 63 };
 

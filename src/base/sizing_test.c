@@ -3,7 +3,7 @@
 #include "base/sizing.h"
 
 #include "base/limits.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__ __VA_OPT__(, ) NULL})
 #define MB        (1ull << 20)

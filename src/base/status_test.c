@@ -1,8 +1,8 @@
 /* Tests of statuses: words, details in gRPC's form, errno, and life without memory. */
 #include "base/status.h"
 
-#include "base/failmalloc.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* Tests of url.h: what of a URL is told. */
 #include "base/url.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 static void told(const char *url, const char *expected)
 {

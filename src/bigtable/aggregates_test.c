@@ -2,7 +2,7 @@
  * Sums and the like are in mutations_test.c. */
 #include "bigtable/aggregates.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "row/hll.h"
 #include "wire/proto.h"
 

@@ -1,11 +1,11 @@
 /* What time does to backups, over a cluster of the test's own, by a clock that the test turns. */
 #include "bigtable/backup_care.h"
 
-#include "base/testing_clock.h"
+#include "base/testing/testing_clock.h"
 #include "bigtable/backup_jobs.h"
 #include "bigtable/backup_methods.h"
 #include "bigtable/table_methods.h"
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 #include "google/longrunning/operations.pb-c.h"
 
 #define INSTANCE "projects/p/instances/i"

@@ -1,9 +1,9 @@
 /* Failures of backups by table and cause: what the metrics say of them. */
 #include "bigtable/backup_failures.h"
 
-#include "base/failmalloc.h"
 #include "base/limits.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 

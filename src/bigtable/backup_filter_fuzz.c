@@ -2,7 +2,7 @@
  * the opposite behind NOT; an order has a before and an after.
  *
  * Input: a line with an order, then a filter. */
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 #include "bigtable/backup_facts.h"
 #include "bigtable/backup_filter.h"
 

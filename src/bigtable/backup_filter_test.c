@@ -1,7 +1,7 @@
 /* Filters and orders of ListBackups. */
 #include "bigtable/backup_filter.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "bigtable/backup_facts.h"
 
 struct fixture {

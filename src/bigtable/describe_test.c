@@ -1,7 +1,7 @@
 /* Tests of requests in words. tests/e2e/test_slow_requests.py has what is said of whole calls. */
 #include "bigtable/describe.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 #include "wire/proto.h"
 

@@ -2,7 +2,7 @@
 #include "bigtable/entry_answer.h"
 
 #include "base/budget.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 #include "wire/proto.h"
 

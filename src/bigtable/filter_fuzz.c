@@ -8,9 +8,9 @@
  *  5. Reading no more than a filter's scope changes nothing in what comes out, and no cell comes
  *     out of a row whose key the filter rejects.
  *
- * Input: choices (base/fuzzing.h): the filter, as the fields of a google.bigtable.v2.RowFilter, and
- * the row. */
-#include "base/fuzzing.h"
+ * Input: choices (base/testing/fuzzing.h): the filter, as the fields of a
+ * google.bigtable.v2.RowFilter, and the row. */
+#include "base/testing/fuzzing.h"
 #include "base/varint.h"
 #include "bigtable/filter_message.h"
 #include "google/bigtable/v2/data.pb-c.h"

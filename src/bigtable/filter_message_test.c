@@ -5,7 +5,7 @@
  * example. */
 #include "bigtable/filter_message.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "google/bigtable/v2/data.pb-c.h"
 
 #include <stdio.h>

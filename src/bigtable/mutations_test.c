@@ -2,7 +2,7 @@
 #include "bigtable/mutations.h"
 
 #include "base/limits.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "wire/proto.h"
 
 enum {

@@ -1,9 +1,9 @@
 /* Fuzzer: names of instances, tables and families, held against their description by segments. A
  * name that is put together is one that is accepted, and comes apart again.
  *
- * Input: choices (base/fuzzing.h): two strings. */
-#include "base/fuzzing.h"
+ * Input: choices (base/testing/fuzzing.h): two strings. */
 #include "base/limits.h"
+#include "base/testing/fuzzing.h"
 #include "bigtable/names.h"
 
 #include <stdio.h>

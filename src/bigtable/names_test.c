@@ -2,7 +2,7 @@
 #include "bigtable/field_mask.h"
 #include "bigtable/names.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "google/bigtable/admin/v2/instance.pb-c.h"
 
 static bool is_refused(status s)

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 /* Chunks, read back by protobuf and put together again as a client does. */
 #include "bigtable/read_chunks.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 #include "wire/proto.h"
 

@@ -1,5 +1,5 @@
 /* Calls of ReadRows whose large values wait for room in memory: who waits, and who lets go. */
-#include "bigtable/read_rows_testing.h"
+#include "bigtable/testing/read_rows_testing.h"
 #include "wire/request_room.h"
 
 /* What others hold of room for a megabyte, and one of them that waits. */

@@ -1,5 +1,5 @@
 /* ReadRows against a scan, a client, a loop and a pool that do what the test says. */
-#include "bigtable/read_rows_testing.h"
+#include "bigtable/testing/read_rows_testing.h"
 
 /* --- tests --- */
 

@@ -1,7 +1,7 @@
 /* Tests of what is made of a filter: which columns it asks for, and by what it chooses. */
 #include "bigtable/request_usage.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 /* --- filters --- */
 

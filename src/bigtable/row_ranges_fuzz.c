@@ -2,8 +2,9 @@
  * names, in order, each once; what is refused says why. Met with the rows of some prefixes, it
  * holds those that are in both.
  *
- * Input: choices (base/fuzzing.h): keys and ranges, then keys to ask for, each after a prefix. */
-#include "base/fuzzing.h"
+ * Input: choices (base/testing/fuzzing.h): keys and ranges, then keys to ask for, each after a
+ * prefix. */
+#include "base/testing/fuzzing.h"
 #include "bigtable/row_ranges.h"
 
 enum { MOST_ITEMS = 12, MOST_KEY = 4, ARENA_LIMIT = 1 << 20 };

@@ -2,7 +2,7 @@
 #include "bigtable/row_error.h"
 #include "bigtable/row_ranges.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 enum { ARENA_LIMIT = 1 << 20 };
 

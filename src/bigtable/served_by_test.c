@@ -2,10 +2,10 @@
  * tests/e2e/conformance/test_c10_metadata.py has what clients see of it. */
 #include "bigtable/served_by.h"
 
-#include "base/failmalloc.h"
+#include "base/testing/failmalloc.h"
 #include "bigtable/default_instance.h"
 #include "bigtable/services.h"
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 #include "google/bigtable/admin/v2/instance.pb-c.h"
 #include "google/bigtable/v2/response_params.pb-c.h"
 #include "wire/grpc_text.h"

@@ -1,9 +1,9 @@
 /* What a client says of itself as time goes by. */
 #include "client/credential.h"
 
-#include "base/testing.h"
-#include "base/testing_clock.h"
-#include "os/testing.h"
+#include "base/testing/testing.h"
+#include "base/testing/testing_clock.h"
+#include "os/testing/testing.h"
 #include "wire/grpc_text.h"
 
 #include <jansson.h>

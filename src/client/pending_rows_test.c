@@ -1,7 +1,7 @@
 /* Which changes wait for which. */
 #include "client/pending_rows.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 static struct move_change change_of(const char *key, bool replaces)
 {

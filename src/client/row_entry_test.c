@@ -1,7 +1,7 @@
 /* Entries as protobuf reads them: the same as are made of messages. */
 #include "client/row_entry.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "client/row_mutations.h"
 #include "wire/proto.h"
 

@@ -4,7 +4,7 @@
 #include "cluster/index.h"
 #include "cluster/reshape.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <ftw.h>
 #include <stdio.h>

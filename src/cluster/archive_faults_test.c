@@ -1,9 +1,9 @@
 /* The archive and restores from it, with each operation of the place, each allocation and each
  * write failing in turn, or the process killed there: nothing is lost, nothing is wrong, and it
  * goes on. */
-#include "base/failmalloc.h"
-#include "cluster/archive_testing.h"
-#include "store/fault_fs.h"
+#include "base/testing/failmalloc.h"
+#include "cluster/testing/archive_testing.h"
+#include "store/testing/fault_fs.h"
 
 #include <sys/wait.h>
 

@@ -1,6 +1,6 @@
 /* The archive: a server that keeps one, killed now and then, and restored to many moments. */
 #include "archive/verify.h"
-#include "cluster/archive_testing.h"
+#include "cluster/testing/archive_testing.h"
 
 #include <dirent.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* Tests of tablets that split and merge by themselves, while rows are written and read. */
 #include "base/metrics.h"
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 
 #include <stdatomic.h>
 

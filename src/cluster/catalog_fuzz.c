@@ -1,8 +1,8 @@
 /* Fuzzer: any records as a catalog. What is read, and written again, reads the same; a record that
  * is damaged is named. The store is a few records in memory.
  *
- * Input: choices (base/fuzzing.h): keys and values. */
-#include "base/fuzzing.h"
+ * Input: choices (base/testing/fuzzing.h): keys and values. */
+#include "base/testing/fuzzing.h"
 #include "cluster/catalog.h"
 
 #include <stdlib.h>

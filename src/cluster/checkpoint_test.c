@@ -2,7 +2,7 @@
  * come and go. */
 #include "cluster/checkpoint.h"
 
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 
 struct fixture {
     struct cluster_fixture *f;

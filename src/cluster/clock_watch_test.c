@@ -1,7 +1,7 @@
 /* Tests of clock_watch.h: what is logged of the clocks, and what is not. */
 #include "cluster/clock_watch.h"
 
-#include "base/testing_log.h"
+#include "base/testing/testing_log.h"
 
 #define MINUTE_US INT64_C(60000000)
 

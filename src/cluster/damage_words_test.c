@@ -3,7 +3,7 @@
 #include "cluster/cluster.h"
 #include "cluster/damage.h"
 
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 
 static void append(struct buffer *told, bytes row)
 {

@@ -2,7 +2,7 @@
  * it. What the store does is its own test's matter. */
 #include "base/condition.h"
 #include "cluster/cluster_private.h"
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 
 #include <glob.h>
 #include <poll.h>

@@ -2,8 +2,8 @@
 #include "cluster/deletions.h"
 
 #include "base/limits.h"
-#include "base/testing_clock.h"
-#include "cluster/testing.h"
+#include "base/testing/testing_clock.h"
+#include "cluster/testing/testing.h"
 
 #include <stdatomic.h>
 

@@ -14,7 +14,7 @@
 
 #include "cluster/care.h"
 #include "cluster/mend.h"
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 
 enum {
     ROWS = 3,

@@ -1,8 +1,8 @@
 /* Tests of garbage collection without traffic: what nobody reads or writes goes all the same. */
 #include "cluster/gc_pass.h"
 
-#include "base/testing_clock.h"
-#include "cluster/testing.h"
+#include "base/testing/testing_clock.h"
+#include "cluster/testing/testing.h"
 
 #include <stdatomic.h>
 

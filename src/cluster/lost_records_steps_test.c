@@ -7,9 +7,9 @@
  *     no keyspace with rows is dropped, by any later start;
  *     a start that may not refuses, or all was put right before; and
  *     a start without faults puts it right. */
-#include "base/failmalloc.h"
-#include "cluster/damaged_testing.h"
+#include "base/testing/failmalloc.h"
 #include "cluster/salvage.h"
+#include "cluster/testing/damaged_testing.h"
 
 enum { TABLES = 3, POLICIES = 60, POLICY = 900 };
 

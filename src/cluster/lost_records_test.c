@@ -4,7 +4,7 @@
 #include "cluster/catalog.h"
 #include "cluster/lost_records.h"
 #include "cluster/salvage.h"
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 
 #include <fcntl.h>
 #include <glob.h>

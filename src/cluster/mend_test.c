@@ -1,9 +1,9 @@
 /* Tests of rows in many pieces: readers put them together, and never undo a change by it. */
-#include "base/failmalloc.h"
+#include "base/testing/failmalloc.h"
 #include "cluster/care.h"
 #include "cluster/foreign_rows.h"
 #include "cluster/mend.h"
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 #include "row/row_key.h"
 
 static int setup(void **state)

@@ -10,8 +10,8 @@
  *
  * Meanwhile another table is made and deleted, and the wall clock is set ahead and back by up to a
  * day. Every other child begins with one that is a day behind. */
-#include "base/testing_clock.h"
-#include "cluster/testing.h"
+#include "base/testing/testing_clock.h"
+#include "cluster/testing/testing.h"
 
 #include <signal.h>
 #include <stdatomic.h>

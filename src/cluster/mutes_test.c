@@ -3,7 +3,7 @@
 
 #include "cluster/deletions.h"
 #include "cluster/table.h"
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 
 enum { MEMORY = 16 << 20 };
 

@@ -14,7 +14,7 @@
  * And at each change of rows the observer's own map of the tablets, made of the splits and merges
  * that it saw, says in which the rows are; a deleted table has no change. */
 #include "cluster/row_group.h"
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 #include "row/row_key.h"
 #include "tablet/commit_observer.h"
 

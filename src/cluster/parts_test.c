@@ -1,9 +1,9 @@
 /* Tables whose rows lie in several keyspaces: whatever is done to a table is done in all of them.
  * Here the rows from "g" up to "p" lie in another keyspace than those before and behind. */
-#include "base/testing_clock.h"
+#include "base/testing/testing_clock.h"
 #include "cluster/backup/backup_private.h"
-#include "cluster/parts_testing.h"
 #include "cluster/row_group.h"
+#include "cluster/testing/parts_testing.h"
 #include "cluster/weights.h"
 #include "tablet/key_bounds.h"
 

@@ -1,9 +1,9 @@
 /* Faults that are planted: each breaks an invariant that a file's head states, or a rule of a
  * function's comment, and a self check must end the process and name it. (tablet/planted_test.c has
  * those of tablet/.) */
-#include "base/testing_planted.h"
+#include "base/testing/testing_planted.h"
 #include "cluster/index.h"
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 
 /* In the child, which cleans up nothing else. */
 static struct cluster_fixture *begin(void)

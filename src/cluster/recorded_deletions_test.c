@@ -10,11 +10,11 @@
  *
  * That this can fail: the same histories, of a table whose deletions are not recorded, come out
  * wrong. */
-#include "base/testing_clock.h"
+#include "base/testing/testing_clock.h"
 #include "cluster/care.h"
 #include "cluster/mend.h"
-#include "cluster/testing.h"
-#include "row/testing.h"
+#include "cluster/testing/testing.h"
+#include "row/testing/testing.h"
 #include "tablet/commit_observer.h"
 
 #include <sched.h>

@@ -11,10 +11,10 @@
  *
  * The same if large cells alone are damaged: each row that was hit is what it is now, but for one
  * whose large cells have been written since the copy, which has those of the copy. */
-#include "base/failmalloc.h"
+#include "base/testing/failmalloc.h"
 #include "cluster/checkpoint.h"
-#include "cluster/damaged_testing.h"
 #include "cluster/refill.h"
+#include "cluster/testing/damaged_testing.h"
 #include "row/row_key.h"
 
 enum { LARGE = 13 * VALUE, LARGE_EACH = 8 /* spills */ };

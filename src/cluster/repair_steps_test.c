@@ -8,8 +8,8 @@
  *     each that was hit is refused, or gone; and
  *     a repair without faults brings all back into service: then rows can be written there that
  *     the next start has. */
-#include "base/failmalloc.h"
-#include "cluster/damaged_testing.h"
+#include "base/testing/failmalloc.h"
+#include "cluster/testing/damaged_testing.h"
 
 static void fill(struct cluster_fixture *f)
 {

@@ -2,7 +2,7 @@
 #include "cluster/row_group.h"
 
 #include "cluster/cluster_private.h"
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 
 enum { ROWS = 9, WRITERS = 4, ROUNDS = 50 };
 

@@ -1,5 +1,5 @@
 /* Tests of writes, updates and scans, also across tablets that split and merge meanwhile. */
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 
 static int setup(void **state)
 {

@@ -3,7 +3,7 @@
 #include "cluster/catalog.h"
 #include "cluster/heat/heat_store.h"
 #include "cluster/salvage.h"
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 
 #include <glob.h>
 

@@ -1,7 +1,7 @@
 /* Tests of scans: of those whose filters look at values that were left in the store, and of how far
  * one says that it has come. */
-#include "base/testing.h"
-#include "cluster/testing.h"
+#include "base/testing/testing.h"
+#include "cluster/testing/testing.h"
 #include "google/bigtable/v2/data.pb-c.h"
 
 /* Of a row's values the first two are kept. */

@@ -2,7 +2,7 @@
  * what is written once, or small, or still being written stays as it is. */
 #include "cluster/settle.h"
 
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 
 enum {
     ROWS = 64,

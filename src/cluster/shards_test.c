@@ -4,8 +4,8 @@
 #include "cluster/backup/backup_private.h"
 #include "cluster/care.h"
 #include "cluster/checkpoint.h"
-#include "cluster/parts_testing.h"
 #include "cluster/row_group.h"
+#include "cluster/testing/parts_testing.h"
 
 static const char BACKUP[] = "projects/p/instances/i/clusters/c/backups/b";
 static const char RESTORED[] = "projects/p/instances/i/tables/restored";

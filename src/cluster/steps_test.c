@@ -4,7 +4,7 @@
  * with the faults and ends of steps_testing.h. The next start must find the state before the step
  * that failed or after it, the tablets covering all keys once, and can tell the story to its end.
  */
-#include "cluster/steps_testing.h"
+#include "cluster/testing/steps_testing.h"
 
 static const char other_table[] = "projects/p/instances/i/tables/u";
 

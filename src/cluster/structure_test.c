@@ -2,7 +2,7 @@
  * before it and have their place after it. The commit thread is held meanwhile, so that all of them
  * are on their way at once. */
 #include "cluster/row_group.h"
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 #include "tablet/commit_observer.h"
 
 enum { DAY_SECONDS = 24 * 60 * 60 };

@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "base/metrics.h"
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 
 #define HOUR_US (INT64_C(3600) * 1000000)
 

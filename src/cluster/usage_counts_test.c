@@ -2,8 +2,8 @@
  */
 #include "cluster/usage_counts.h"
 
-#include "base/failmalloc.h"
-#include "cluster/heat_testing.h"
+#include "base/testing/failmalloc.h"
+#include "cluster/testing/heat_testing.h"
 
 static struct usage_state look_since(struct cluster_fixture *f, int64_t since_us)
 {

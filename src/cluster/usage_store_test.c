@@ -2,9 +2,9 @@
  * test says so. */
 #include "cluster/usage_store.h"
 
-#include "base/failmalloc.h"
+#include "base/testing/failmalloc.h"
 #include "cluster/heat/heat_store.h"
-#include "cluster/heat_testing.h"
+#include "cluster/testing/heat_testing.h"
 
 static int setup(void **state)
 {

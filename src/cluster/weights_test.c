@@ -2,7 +2,7 @@
 #include "cluster/weights.h"
 
 #include "cluster/table.h"
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 
 enum { MIB = 1 << 20 };
 

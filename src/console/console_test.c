@@ -4,7 +4,7 @@
 #include "console/console.h"
 
 #include "base/condition.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "console/assets.h"
 #include "wire/http1.h"
 

@@ -2,8 +2,8 @@
 #include "console/sessions.h"
 
 #include "base/limits.h"
-#include "base/testing.h"
-#include "base/testing_clock.h"
+#include "base/testing/testing.h"
+#include "base/testing/testing_clock.h"
 
 enum { SECOND_US = 1000 * 1000 };
 

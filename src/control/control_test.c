@@ -2,10 +2,10 @@
  * fail (steps_testing.h). */
 #include "control/control.h"
 
-#include "base/failmalloc.h"
-#include "base/testing_clock.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing_clock.h"
 #include "cluster/lost_records.h"
-#include "cluster/steps_testing.h"
+#include "cluster/testing/steps_testing.h"
 #include "control/operations.h"
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"

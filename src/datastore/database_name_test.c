@@ -1,7 +1,7 @@
 /* Names of what lies in a database. */
 #include "datastore/database_name.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 static void assert_parsed(struct arena *arena, const char *name, const char *expected)
 {

@@ -1,7 +1,7 @@
 /* Tests of a call's way through the frame, over calls and a pool that are faked here. */
 #include "datastore/ds_call.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include "google/datastore/v1/datastore.pb-c.h"
 

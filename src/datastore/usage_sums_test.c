@@ -2,8 +2,8 @@
  * what is old goes, and memory is bounded. */
 #include "datastore/usage_sums.h"
 
-#include "base/failmalloc.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * counts and who collects do not lose each other's events. */
 #include "datastore/usage.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "os/thread.h"
 
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
 /* What a description comes to, and which mistakes in one are told, and where. */
 #include "design/design.h"
 
-#include "base/failmalloc.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 

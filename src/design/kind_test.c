@@ -2,8 +2,8 @@
  * like it and is good, and which mistakes of a description are told. */
 #include "design/made_kind.h"
 
-#include "base/failmalloc.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 #include "design/show.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #include "design/load.h"
 
 #include "advice/gather.h"
-#include "base/failmalloc.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 #include "design/made_source.h"
 #include "design/show.h"
 

@@ -1,8 +1,8 @@
 /* What YAML becomes as a tree, and what is refused of it. */
 #include "design/yaml_tree.h"
 
-#include "base/failmalloc.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 
 static int setup(void **state)
 {

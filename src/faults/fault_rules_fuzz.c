@@ -1,6 +1,6 @@
 /* Fuzzer: rules of --inject. What is read lies within its bounds, and is read again from what is
  * written of it, to the same text. */
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 #include "faults/fault_rules.h"
 
 static void check_rule(const struct fault_rule *rule)

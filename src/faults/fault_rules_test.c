@@ -1,7 +1,7 @@
 /* Rules of --inject: what they say, and what is refused in which words. */
 #include "faults/fault_rules.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 #include <string.h>

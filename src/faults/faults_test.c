@@ -1,8 +1,8 @@
 /* Draws: which calls are hit, how often, and that a seed makes them the same again. */
 #include "faults/faults.h"
 
-#include "base/failmalloc.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 #include "base/varint.h"
 
 #include <string.h>

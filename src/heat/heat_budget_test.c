@@ -1,7 +1,7 @@
 /* Ranges follow traffic. */
 #include "heat/heat_budget.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 enum { ALL = 4096, MOST = 1024, MANY = 1000 };
 

@@ -1,7 +1,7 @@
 /* Tests of counting by ranges: nothing is lost, also while the ranges change; much is estimated. */
 #include "heat/heat_counts.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "os/thread.h"
 
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* Tests of finding a key's range. */
 #include "heat/heat_ranges.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* Tests of records of heat: their bytes, and what several of them come to. */
 #include "heat/heat_grid.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* Tests of requests by the minute. */
 #include "insight/heat_minutes.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #define SECOND INT64_C(1000000)
 #define MINUTE (60 * SECOND)

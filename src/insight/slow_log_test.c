@@ -3,7 +3,7 @@
 #include "insight/slow_log.h"
 
 #include "base/limits.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "insight/slow_plan.h"
 
 #include <stdio.h>

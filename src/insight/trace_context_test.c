@@ -1,7 +1,7 @@
 /* Tests of traceparent. */
 #include "insight/trace_context.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #define TRACE "0af7651916cd43dd8448eb211c80319c"
 #define SPAN  "b7ad6b7169203331"

@@ -3,7 +3,7 @@
 #include "insight/tracer.h"
 
 #include "access/rules.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "insight/span.h"
 #include "os/thread.h"
 #include "trestle/trace.pb-c.h"

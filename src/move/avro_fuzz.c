@@ -7,7 +7,7 @@
  * header of ours: random bytes would seldom get that far. */
 #include "move/row_file_private.h"
 
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 
 enum { ARENA_LIMIT = 4 << 20, OBJECTS_MOST = 1000 };
 

@@ -1,7 +1,7 @@
 /* Avro: schemas, values of every type, container files whole and damaged. */
 #include "move/avro.h"
 
-#include "move/testing.h"
+#include "move/testing/testing.h"
 
 static const uint8_t mark[AVRO_MARK] = "0123456789abcde";
 

@@ -9,7 +9,7 @@
 #include "move/row_file.h"
 #include "move/row_file_private.h"
 
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 
 enum { ARENA_LIMIT = 8 << 20 };
 

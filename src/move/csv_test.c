@@ -1,7 +1,7 @@
 /* CSV: what is read, what is refused, what is written. */
 #include "move/csv.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 

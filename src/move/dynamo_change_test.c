@@ -1,7 +1,7 @@
 /* Changes of items as changes of rows. */
 #include "move/dynamo_change.h"
 
-#include "move/testing.h"
+#include "move/testing/testing.h"
 
 static const struct item_layout layout = {
     .partition_key = "k", .delimiter = "#", .family = "f", .default_us = 1000};

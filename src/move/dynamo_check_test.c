@@ -1,7 +1,7 @@
 /* MD5s of an export's files: all of them, some of them wrong, one that is not there. */
 #include "move/dynamo_check.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 #include <unistd.h>

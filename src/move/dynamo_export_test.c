@@ -1,7 +1,7 @@
 /* Exports as they lie in directories. */
 #include "move/dynamo_export.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <ftw.h>
 #include <limits.h>

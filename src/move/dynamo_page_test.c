@@ -1,7 +1,7 @@
 /* Pages of Scan and of streams, and what is none. */
 #include "move/dynamo_page.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 static void check(const char *answer, const char *elements, const char *next)
 {

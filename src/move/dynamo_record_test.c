@@ -1,7 +1,7 @@
 /* Lines of exports, of both kinds and both formats. */
 #include "move/dynamo_record.h"
 
-#include "move/testing.h"
+#include "move/testing/testing.h"
 
 static void check_item(const struct dynamo_record *record, struct arena *arena, const char *json)
 {

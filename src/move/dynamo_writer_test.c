@@ -1,7 +1,7 @@
 /* Exports that are written, read again, and gone on with. */
 #include "move/dynamo_writer.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "move/dynamo_export.h"
 
 #include <ftw.h>

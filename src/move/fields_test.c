@@ -2,7 +2,7 @@
 #include "move/fields.h"
 
 #include "base/limits.h"
-#include "move/testing.h"
+#include "move/testing/testing.h"
 
 static void types_go_both_ways(void **state)
 {

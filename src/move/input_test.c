@@ -1,7 +1,7 @@
 /* Files of lines: plain, gzip, cut off. */
 #include "move/input.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 #include <unistd.h>

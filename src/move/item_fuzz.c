@@ -6,7 +6,7 @@
  * Input: the text; the first byte says which of the two it is ('{': JSON's map). */
 #include "move/item.h"
 
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 #include "wire/json_text.h"
 
 enum { ARENA_LIMIT = 8 << 20 };

@@ -1,7 +1,7 @@
 /* Ion text, as exports have it: read to what DynamoDB's JSON says of the same item. */
 #include "move/item.h"
 
-#include "move/testing.h"
+#include "move/testing/testing.h"
 
 static void ion_is_what_json_is(void **state)
 {

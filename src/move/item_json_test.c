@@ -1,7 +1,7 @@
 /* DynamoDB's JSON: read, written, refused with the place of the mistake. */
 #include "move/item.h"
 
-#include "move/testing.h"
+#include "move/testing/testing.h"
 
 static void check_written(const struct buffer *out, const char *expected)
 {

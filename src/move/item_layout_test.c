@@ -1,7 +1,7 @@
 /* Where an item's attributes come to lie in a row. */
 #include "move/item_layout.h"
 
-#include "move/testing.h"
+#include "move/testing/testing.h"
 
 #include <stdio.h>
 

@@ -6,8 +6,8 @@
  * Input: the file. */
 #include "move/item_mapping.h"
 
-#include "base/fuzzing.h"
 #include "base/limits.h"
+#include "base/testing/fuzzing.h"
 
 enum { ARENA_LIMIT = 16 << 20 };
 

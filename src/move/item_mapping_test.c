@@ -1,7 +1,7 @@
 /* Items as rows by a mapping: the three translations of the migration page, and what is refused. */
 #include "move/item_mapping.h"
 
-#include "move/testing.h"
+#include "move/testing/testing.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* DynamoDB's numbers: what is one, how they order, how they are written. */
 #include "move/item.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 static struct item_number number_of(const char *text)
 {

@@ -1,7 +1,7 @@
 /* Files that are written in steps: gone on with, gzip and plain. */
 #include "move/output.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "move/input.h"
 
 #include <errno.h>

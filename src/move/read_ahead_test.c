@@ -2,7 +2,7 @@
  * takes. */
 #include "move/read_ahead.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <pthread.h>
 

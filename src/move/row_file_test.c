@@ -2,7 +2,7 @@
  * line, and alone. */
 #include "move/row_encoder.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
  * Input: a line. */
 #include "move/row_json.h"
 
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 
 enum { ARENA_LIMIT = 8 << 20, SOME_TIME = 1000 };
 

@@ -1,7 +1,7 @@
 /* Rows as JSON: what comes back, what is refused and where. */
 #include "move/row_json.h"
 
-#include "move/testing.h"
+#include "move/testing/testing.h"
 
 enum { SOME_TIME = 5000 };
 

@@ -2,8 +2,8 @@
  * sight of. */
 #include "move/row_encoder.h"
 
-#include "base/failmalloc.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 #include "move/input.h"
 
 #include <stdio.h>

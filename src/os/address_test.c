@@ -1,7 +1,7 @@
 /* Tests of addresses: what is one, what is none, and what counts as loopback. */
 #include "os/address.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 static void assert_round_trip(const char *text, bool loopback)
 {

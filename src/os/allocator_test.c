@@ -1,8 +1,8 @@
 /* What has come free goes back to the system, and is looked for no more often than it is worth. */
 #include "os/allocator.h"
 
-#include "base/testing.h"
-#include "base/testing_clock.h"
+#include "base/testing/testing.h"
+#include "base/testing/testing_clock.h"
 
 #include <stdlib.h>
 #include <string.h>

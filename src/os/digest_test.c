@@ -1,7 +1,7 @@
 /* Digests, whole and piece by piece (RFC 1321, FIPS 180-4: the vectors of "abc"). */
 #include "os/digest.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 static const struct {
     enum digest_kind kind;

@@ -2,7 +2,7 @@
  * may be made. */
 #include "os/file.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <fcntl.h>
 #include <stdio.h>

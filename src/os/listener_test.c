@@ -1,7 +1,7 @@
 /* Tests of the listener: many clients at once, a port in use, and life without descriptors. */
 #include "os/listener.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
  * on is freed once. */
 #include "os/loop_round.h"
 
-#include "base/failmalloc.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 
 #include <pthread.h>
 

@@ -3,9 +3,9 @@
 #include "os/loop.h"
 
 #include "base/check.h"
-#include "base/failmalloc.h"
-#include "base/testing.h"
-#include "base/testing_clock.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
+#include "base/testing/testing_clock.h"
 
 #include <pthread.h>
 #include <sys/epoll.h>

@@ -2,8 +2,8 @@
 #include "os/pool.h"
 
 #include "base/check.h"
-#include "base/failmalloc.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -2,8 +2,8 @@
  */
 #include "os/rotated_file.h"
 
-#include "base/testing.h"
-#include "base/testing_log.h"
+#include "base/testing/testing.h"
+#include "base/testing/testing_log.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * it is found. */
 #include "os/stacks.h"
 
-#include "base/failmalloc.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 #include "os/symbols.h"
 
 #include <pthread.h>

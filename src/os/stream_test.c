@@ -1,8 +1,8 @@
 /* Tests of streams: plain and TLS alike move every byte, end, and fail in the way they say. */
 #include "os/stream.h"
 
-#include "base/testing.h"
-#include "os/testing.h"
+#include "base/testing/testing.h"
+#include "os/testing/testing.h"
 
 #include <sys/epoll.h>
 #include <unistd.h>

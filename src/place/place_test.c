@@ -1,8 +1,8 @@
 /* Places, and the directory as one. */
 #include "base/limits.h"
 #include "place/place.h"
-#include "store/fault_fs.h"
-#include "store/testing.h"
+#include "store/testing/fault_fs.h"
+#include "store/testing/testing.h"
 
 #include <fcntl.h>
 

@@ -1,9 +1,9 @@
 /* Sealed places: what comes back, what cannot be read, and what is noticed. */
 #include "place/sealed.h"
 
-#include "base/failmalloc.h"
-#include "store/fault_fs.h"
-#include "store/testing.h"
+#include "base/testing/failmalloc.h"
+#include "store/testing/fault_fs.h"
+#include "store/testing/testing.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

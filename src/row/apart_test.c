@@ -2,9 +2,9 @@
  * cells, memory that runs out. (The cluster's foreign_rows_test has random histories of them.) */
 #include "row/fold.h"
 #include "row/resolve.h"
-#include "row/testing.h"
+#include "row/testing/testing.h"
 
-#include "base/failmalloc.h"
+#include "base/testing/failmalloc.h"
 
 enum { MOST_OPERANDS = 600, NOW_US = 10000 };
 

@@ -1,8 +1,8 @@
 /* Fuzzer: the changes of a row, folded in any grouping of neighbours, come to the same row. Plain
  * ones do in any order, too; and what the rules collect on the way, no reader misses.
  *
- * Input: choices (base/fuzzing.h): changes as mutations, then groups. */
-#include "base/fuzzing.h"
+ * Input: choices (base/testing/fuzzing.h): changes as mutations, then groups. */
+#include "base/testing/fuzzing.h"
 #include "row/fold.h"
 #include "row/hll.h"
 #include "row/resolve.h"

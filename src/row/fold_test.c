@@ -1,7 +1,7 @@
 /* Tests of folding, rule by rule; history_test.c has their interplay. */
 #include "row/fold.h"
 #include "row/resolve.h"
-#include "row/testing.h"
+#include "row/testing/testing.h"
 
 enum { NOW_US = 10000, MOST_OPERANDS = 8 };
 

@@ -1,6 +1,6 @@
 /* Tests of the packed form: every byte of it, its order, its limits; of building changes. */
 #include "row/fragment.h"
-#include "row/testing.h"
+#include "row/testing/testing.h"
 
 enum { ARENA_LIMIT = 64 << 20, NO_BIG_VALUES = 1 << 30 };
 

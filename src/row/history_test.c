@@ -7,7 +7,7 @@
 #include "row/hll.h"
 #include "row/resolve.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <endian.h>
 #include <stdio.h>

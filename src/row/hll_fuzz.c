@@ -3,8 +3,8 @@
  * accepted, and comes to the same registers. (That a list does not turn into registers at one and
  * the same point is said in hll.h.)
  *
- * Input: choices (base/fuzzing.h): up to four states. */
-#include "base/fuzzing.h"
+ * Input: choices (base/testing/fuzzing.h): up to four states. */
+#include "base/testing/fuzzing.h"
 #include "row/hll_private.h"
 
 enum {

@@ -2,9 +2,9 @@
  * come to, byte for byte, is held against Zetasketch's own in tests/hll/. */
 #include "row/fold.h"
 #include "row/hll_private.h"
-#include "row/testing.h"
+#include "row/testing/testing.h"
 
-#include "base/failmalloc.h"
+#include "base/testing/failmalloc.h"
 #include "base/varint.h"
 
 #include <stdio.h>

@@ -3,9 +3,9 @@
 #include "row/filter.h"
 #include "row/fold.h"
 #include "row/resolve.h"
-#include "row/testing.h"
+#include "row/testing/testing.h"
 
-#include "base/failmalloc.h"
+#include "base/testing/failmalloc.h"
 #include "google/bigtable/v2/data.pb-c.h"
 
 enum { ARENA_LIMIT = 64 << 20, CELLS = 200, RANGES = 20 };

@@ -2,8 +2,8 @@
  * alternative more never makes a text fail, and a pattern matches its own literal. A search finds
  * what is in the text, and all of a text that matches.
  *
- * Input: choices (base/fuzzing.h): the pattern, then texts. */
-#include "base/fuzzing.h"
+ * Input: choices (base/testing/fuzzing.h): the pattern, then texts. */
+#include "base/testing/fuzzing.h"
 #include "row/regex.h"
 
 enum { MOST_PATTERN = 200, MOST_TEXT = 64 };

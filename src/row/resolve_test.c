@@ -1,6 +1,6 @@
 /* Tests of what a reader sees of a row: rules, scopes, order, spilled cells. */
 #include "row/columns.h"
-#include "row/testing.h"
+#include "row/testing/testing.h"
 #include "wire/proto.h"
 
 enum { ARENA_LIMIT = 64 << 20, NOW_US = 10000, MOST_SPILLED = 4096 };

@@ -1,8 +1,8 @@
 /* Fuzzer: keys of spilled cells. What parses is what would be written, whatever the bytes; keys
  * sort as their parts do, and a row's prefixes and range hold its cells and no other's.
  *
- * Input: choices (base/fuzzing.h): a key to be parsed, then the parts of two. */
-#include "base/fuzzing.h"
+ * Input: choices (base/testing/fuzzing.h): a key to be parsed, then the parts of two. */
+#include "base/testing/fuzzing.h"
 #include "row/row_key.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Tests of keys: what they look like, and that they order as their parts do. */
 #include "row/row_key.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 static bytes S(const char *string, size_t size)
 {

@@ -1,7 +1,7 @@
 /* Tests of schemas and of the rules of garbage collection (reference C7). */
 #include "row/schema.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 static const struct gc_rule newest_two = {.kind = GC_MAX_VERSIONS, .max_versions = 2};
 static const struct gc_rule a_second = {.kind = GC_MAX_AGE, .max_age_us = 1000000};

@@ -1,7 +1,7 @@
 /* Tests of sets of strings: against a look at each string and prefix by itself. */
 #include "row/string_set.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "wire/proto.h"
 
 #include <stdio.h>

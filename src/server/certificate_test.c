@@ -1,7 +1,7 @@
 /* Tests of certificate.h: when a certificate is told of. */
 #include "server/certificate.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #define DAY_US (INT64_C(24) * 3600 * 1000000)
 

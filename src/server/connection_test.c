@@ -5,8 +5,8 @@
 #include "server/connection.h"
 
 #include "base/check.h"
-#include "base/testing.h"
-#include "os/testing.h"
+#include "base/testing/testing.h"
+#include "os/testing/testing.h"
 #include "os/thread.h"
 
 #include <fcntl.h>

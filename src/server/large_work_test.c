@@ -1,7 +1,7 @@
 /* The store's large work waits until there is memory for it, and says that it does. */
 #include "server/large_work.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* When calls are refused for want of memory, and when no longer. */
 #include "server/memory_guard.h"
 
-#include "base/testing.h"
-#include "base/testing_clock.h"
+#include "base/testing/testing.h"
+#include "base/testing/testing_clock.h"
 
 enum { MB = 1 << 20 };
 

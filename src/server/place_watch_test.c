@@ -1,9 +1,9 @@
 /* Tests of place_watch.h: what is told, what is not, and who waits for whom. */
 #include "server/place_watch.h"
 
-#include "base/failmalloc.h"
-#include "base/testing.h"
-#include "base/testing_clock.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
+#include "base/testing/testing_clock.h"
 #include "os/thread.h"
 
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* What expressions come to: the cases of tests/data/sql, whose README says how they are written.
  * Each section is a test; the last tests look whether every function has a case with a value. */
 #include "base/arena.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "base/vector.h"
 #include "sql/function.h"
 #include "sql/plan/window.h"

@@ -5,7 +5,7 @@
  *
  * Input: choices; each is a production of a grammar. */
 #include "base/check.h"
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 #include "sql/function.h"
 #include "sql/testing/testing.h"
 

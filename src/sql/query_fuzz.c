@@ -5,7 +5,7 @@
  *
  * Input: the text. */
 #include "base/check.h"
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 #include "sql/testing/testing.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Whole queries over a small table: names, clauses, their order, what the planner makes of them,
  * and the errors of each. */
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "google/bigtable/admin/v2/types.pb-c.h"
 #include "sql/function.h"
 #include "sql/testing/testing.h"

@@ -1,7 +1,7 @@
 /* What bounds a query: the steps it may take, the memory it may keep, and who may stop it. */
 #include "sql/work.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "sql/testing/testing.h"
 
 #include <stdlib.h>

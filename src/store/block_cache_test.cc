@@ -4,7 +4,7 @@
 #include "store/rocksdb_versions.h"
 
 extern "C" {
-#include "base/testing.h"
+#include "base/testing/testing.h"
 }
 
 using rocksdb::Cache;

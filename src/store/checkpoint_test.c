@@ -1,8 +1,8 @@
 /* Checkpoints: the store at one instant, whatever is written, deleted and compacted afterwards. */
 #include "store/copied.h"
-#include "store/fault_fs.h"
 #include "store/files.h"
-#include "store/testing.h"
+#include "store/testing/fault_fs.h"
+#include "store/testing/testing.h"
 
 #include <dirent.h>
 #include <glob.h>

@@ -1,5 +1,5 @@
 /* Damaged tables: what they take out of service, and that nothing else stops. */
-#include "store/damage_testing.h"
+#include "store/testing/damage_testing.h"
 
 /* --- tests --- */
 

@@ -3,7 +3,7 @@
 #include "store/entry_tree.h"
 
 extern "C" {
-#include "base/testing.h"
+#include "base/testing/testing.h"
 }
 
 #include <cstring>

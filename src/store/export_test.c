@@ -1,7 +1,7 @@
 /* Tables written outside of the store and taken into it; the files beside them. */
-#include "store/fault_fs.h"
 #include "store/files.h"
-#include "store/testing.h"
+#include "store/testing/fault_fs.h"
+#include "store/testing/testing.h"
 
 enum { KEYSPACE = 7, IMPORTED = 8 };
 

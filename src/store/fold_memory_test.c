@@ -1,5 +1,5 @@
 /* Tests of folds that lack memory: that is no damage, and passes. */
-#include "store/testing.h"
+#include "store/testing/testing.h"
 
 static atomic_bool has_no_memory;
 static atomic_uint folds_failed;

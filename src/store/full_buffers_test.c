@@ -1,5 +1,5 @@
 /* Writes wait for flushes where memory is bounded, and no longer than they must: full_buffers.h. */
-#include "store/testing.h"
+#include "store/testing/testing.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* Damaged tables: compactions around them, their end, and who read before. */
-#include "store/damage_testing.h"
+#include "store/testing/damage_testing.h"
 
 /* --- healing --- */
 

@@ -1,6 +1,6 @@
 /* Flushes and compactions of large values come one at a time, and soon, where memory is bounded. */
 #include "store/check.h"
-#include "store/testing.h"
+#include "store/testing/testing.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -4,8 +4,8 @@
  * in ~MergingIterator. A table of level 0 could not be opened, since a loop's thread may not wait
  * for the disk, and RocksDB 7.8 took the range tombstones of the table before it for its own, too.
  */
-#include "store/fault_fs.h"
-#include "store/testing.h"
+#include "store/testing/fault_fs.h"
+#include "store/testing/testing.h"
 
 #include <glob.h>
 #include <pthread.h>

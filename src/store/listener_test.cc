@@ -8,7 +8,7 @@
 #include <filesystem>
 
 extern "C" {
-#include "base/testing.h"
+#include "base/testing/testing.h"
 }
 
 using rocksdb::TableFileCreationReason;

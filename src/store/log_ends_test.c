@@ -1,6 +1,6 @@
 /* What a start makes of the logs' ends: log_ends.h. */
 #include "store/files.h"
-#include "store/log_ends_testing.h"
+#include "store/testing/log_ends_testing.h"
 
 /* --- an orderly end --- */
 

@@ -1,5 +1,5 @@
 /* Tests of what a salvage takes of a log that is broken in the middle: log_mend.cc. */
-#include "store/log_ends_testing.h"
+#include "store/testing/log_ends_testing.h"
 
 enum { KEYS = 200, HEADER = 7, BLOCK = 32 << 10, FIRST_OF_SEVERAL = 2 };
 

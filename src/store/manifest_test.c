@@ -1,5 +1,5 @@
 /* What a start makes of a manifest, a CURRENT and a FORMAT that are gone, cut or damaged. */
-#include "store/log_ends_testing.h"
+#include "store/testing/log_ends_testing.h"
 
 static void is_refused(struct fixture *f, const char *words)
 {

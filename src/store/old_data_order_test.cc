@@ -5,7 +5,7 @@
 #include <algorithm>
 
 extern "C" {
-#include "base/testing.h"
+#include "base/testing/testing.h"
 }
 
 namespace {

@@ -1,6 +1,6 @@
 /* What is served, and what is accepted, of a directory whose manifest is gone, with its copy. */
-#include "store/fault_memory.h"
-#include "store/log_ends_testing.h"
+#include "store/testing/fault_memory.h"
+#include "store/testing/log_ends_testing.h"
 
 #include <dirent.h>
 

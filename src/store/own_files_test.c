@@ -1,5 +1,5 @@
 /* Tests of what becomes of files of the store's own that somebody removes while it is open. */
-#include "store/log_ends_testing.h"
+#include "store/testing/log_ends_testing.h"
 
 #include <poll.h>
 

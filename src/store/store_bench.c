@@ -3,7 +3,7 @@
  *     store_bench DIRECTORY STEP...
  *
  * opens the store, does the steps in their order, closes it, and prints a line for each. */
-#include "store/testing.h"
+#include "store/testing/testing.h"
 
 #include <dirent.h>
 #include <signal.h>

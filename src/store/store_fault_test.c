@@ -1,7 +1,7 @@
 /* What the store does when the disk fails: store.h, invariants 1 and 2. */
-#include "store/fault_fs.h"
-#include "store/fault_memory.h"
-#include "store/testing.h"
+#include "store/testing/fault_fs.h"
+#include "store/testing/fault_memory.h"
+#include "store/testing/testing.h"
 
 #include <glob.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* Random changes, flushes, compactions and restarts against a model in memory: whatever is read, by
  * key or by cursor, forwards and backwards, from the cache or anywhere, now or at a view, must be
  * what the model says, or a miss of the cache. STORE_MODEL_SEED runs another seed. */
-#include "store/testing.h"
+#include "store/testing/testing.h"
 
 enum { KEYS = 60, VIEWS = 4, STEPS = 700, VALUE_LIMIT = 40 };
 

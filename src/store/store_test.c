@@ -1,6 +1,6 @@
-#include "store/fault_fs.h"
 #include "store/files.h"
-#include "store/testing.h"
+#include "store/testing/fault_fs.h"
+#include "store/testing/testing.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Whose values take most, as far as the store notes it. Owners are what comes before a slash. */
-#include "store/testing.h"
+#include "store/testing/testing.h"
 
 enum { KEYSPACE = 7, MIB = 1 << 20 };
 

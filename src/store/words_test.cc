@@ -2,7 +2,7 @@
 #include "store/internal.h"
 
 extern "C" {
-#include "base/testing.h"
+#include "base/testing/testing.h"
 }
 
 namespace {

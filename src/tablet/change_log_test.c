@@ -3,7 +3,7 @@
 
 #include "tablet/commit_observer.h"
 #include "tablet/event.h"
-#include "tablet/testing.h"
+#include "tablet/testing/testing.h"
 
 enum { LOG_KEYSPACE = 9, LIMIT = 1 << 20 };
 

@@ -2,7 +2,7 @@
  * there with the commit. (cluster/observer_test.c has the long form, with kills.) */
 #include "tablet/commit_observer.h"
 
-#include "tablet/testing.h"
+#include "tablet/testing/testing.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 #include "row/row_key.h"
 #include "tablet/commit_private.h"
-#include "tablet/testing.h"
+#include "tablet/testing/testing.h"
 
 #include <endian.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
  * then written byte for byte as it was the last time.
  *
  * Input: an entry. */
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 #include "tablet/event.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Events: every byte of an entry, and what does not parse. */
 #include "tablet/event.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 static struct packed_change change_of(const char *fragment)
 {

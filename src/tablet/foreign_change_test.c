@@ -3,9 +3,9 @@
  * has random histories of them.) */
 #include "tablet/foreign_change.h"
 
-#include "base/failmalloc.h"
+#include "base/testing/failmalloc.h"
 #include "tablet/row_care.h"
-#include "tablet/testing.h"
+#include "tablet/testing/testing.h"
 
 enum { SPILL_BYTES = 64 };
 

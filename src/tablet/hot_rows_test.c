@@ -1,6 +1,6 @@
 #include "tablet/hot_rows.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 enum { BYTE_LIMIT = 1000, SAME_SLOT = 4096 };
 

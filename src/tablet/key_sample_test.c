@@ -1,7 +1,7 @@
 /* Tests of the sample of keys: where it sees the middle of a load. */
 #include "tablet/key_sample.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 

@@ -1,12 +1,12 @@
 /* Faults that are planted: each breaks an invariant that a file's head states, or a rule of a
  * function's comment, and a self check must end the process and name it. (cluster/planted_test.c
  * has those of cluster/.) */
-#include "base/testing_planted.h"
+#include "base/testing/testing_planted.h"
 #include "tablet/change_log_private.h"
 #include "tablet/commit_private.h"
 #include "tablet/foreign_change.h"
 #include "tablet/tablet.h"
-#include "tablet/testing.h"
+#include "tablet/testing/testing.h"
 
 static const uint64_t HASH = 17;
 

@@ -2,7 +2,7 @@
  * store does not. */
 #include "tablet/row_care.h"
 
-#include "tablet/testing.h"
+#include "tablet/testing/testing.h"
 
 enum { SPILL_BYTES = 256 };
 

@@ -1,10 +1,10 @@
 /* Tests of deletions that are recorded (row_care_collect): a wide row to its end, and memory that
  * runs out. (The cluster's recorded_deletions_test has random histories of them.) */
-#include "base/failmalloc.h"
-#include "row/testing.h"
+#include "base/testing/failmalloc.h"
+#include "row/testing/testing.h"
 #include "tablet/row_care.h"
 #include "tablet/tablet.h"
-#include "tablet/testing.h"
+#include "tablet/testing/testing.h"
 
 enum { SPILL_BYTES = 256, COLUMNS = 5000, VERSIONS = 3 };
 

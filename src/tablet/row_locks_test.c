@@ -1,6 +1,6 @@
 #include "tablet/row_locks.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <pthread.h>
 

@@ -1,4 +1,4 @@
-#include "tablet/testing.h"
+#include "tablet/testing/testing.h"
 
 static int setup(void **state)
 {

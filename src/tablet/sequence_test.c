@@ -1,6 +1,6 @@
 /* Sequences and versions: what each is made of, and that both rise whatever the clock does, over
  * restarts, and from stores in which they were one number. */
-#include "tablet/testing.h"
+#include "tablet/testing/testing.h"
 
 #include <endian.h>
 

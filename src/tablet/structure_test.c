@@ -3,7 +3,7 @@
  * that has their row at their place. */
 #include "tablet/commit_observer.h"
 #include "tablet/tablet.h"
-#include "tablet/testing.h"
+#include "tablet/testing/testing.h"
 
 /* A table of two tablets at most, which the tests' commits are told is theirs. */
 struct table {

@@ -2,7 +2,7 @@
 #include "tablet/tokens.h"
 
 #include "base/limits.h"
-#include "tablet/testing.h"
+#include "tablet/testing/testing.h"
 
 #define MINUTE_US (INT64_C(60) * 1000000)
 

@@ -4,7 +4,7 @@
 #include "transfer/file_sink.h"
 #include "transfer/file_source.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 #include <unistd.h>

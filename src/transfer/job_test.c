@@ -1,7 +1,7 @@
 /* A job over a source of numbers and a sink that keeps their sum. */
 #include "transfer/job.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -2,8 +2,8 @@
  * job of ten hours. */
 #include "transfer/progress.h"
 
-#include "base/testing.h"
-#include "base/testing_clock.h"
+#include "base/testing/testing.h"
+#include "base/testing/testing_clock.h"
 
 #include <stdio.h>
 #include <unistd.h>

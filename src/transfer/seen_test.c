@@ -1,7 +1,7 @@
 /* What has come is noticed when it comes again, also by another process. */
 #include "transfer/seen.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 #include <unistd.h>

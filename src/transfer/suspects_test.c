@@ -1,7 +1,7 @@
 /* Suspects that come, go and come back. */
 #include "transfer/suspects.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 static const struct transfer_place place = {.file = "f", .line = 1};
 

@@ -1,7 +1,7 @@
 /* Which requests pass the guard against pages from elsewhere, and which do not. */
 #include "wire/browser_guard.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 static const struct browser_guard guard = {.allowed_hosts = "db.example.com, Other.example.com"};
 

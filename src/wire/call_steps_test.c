@@ -1,7 +1,7 @@
 /* Tests of how a call's steps are told. */
 #include "wire/call_steps.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 static void assert_told(const struct call_steps *steps, size_t at, enum call_step step,
                         int64_t from_us, int64_t to_us)

@@ -2,7 +2,7 @@
  * is nearly used up, or the connection is one that is kept for operators. What is no data is served
  * all the same. */
 #include "wire/grpc_private.h"
-#include "wire/grpc_testing.h"
+#include "wire/testing/grpc_testing.h"
 
 enum { MOST = 1000, LONG = LIMIT_STREAM_WINDOW_BYTES + 1000 };
 

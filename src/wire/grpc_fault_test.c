@@ -1,8 +1,8 @@
 /* Calls that are delayed or fail on purpose, and what ends them meanwhile, on a clock that the test
  * turns. */
-#include "wire/grpc_testing.h"
+#include "wire/testing/grpc_testing.h"
 
-#include "base/failmalloc.h"
+#include "base/testing/failmalloc.h"
 
 enum { DELAY_US = 50000 };
 

@@ -1,8 +1,8 @@
 /* Fuzzer: whatever follows the connection preface, good requests among it, the server neither
  * crashes nor leaks, every call that began has ended, and what the server sends is frames.
  *
- * Input: choices (base/fuzzing.h): the size of the pieces, then frames. */
-#include "base/fuzzing.h"
+ * Input: choices (base/testing/fuzzing.h): the size of the pieces, then frames. */
+#include "base/testing/fuzzing.h"
 #include "wire/grpc_server.h"
 #include "wire/message.h"
 

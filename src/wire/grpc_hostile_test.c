@@ -1,7 +1,7 @@
 /* Attacks on the gRPC server, and mistakes, each made of raw frames: the stream or the connection
  * ends with the right code, in bounded memory, and what is legitimate goes on. */
 #include "base/limits.h"
-#include "wire/raw_client.h"
+#include "wire/testing/raw_client.h"
 
 #include <zlib.h>
 

@@ -2,10 +2,10 @@
  * nothing leaks, nothing crashes, and an answer that arrives as OK is whole. And what a connection
  * keeps that has nothing to do, or has gone. */
 #include "wire/grpc_private.h"
-#include "wire/grpc_testing.h"
+#include "wire/testing/grpc_testing.h"
 
-#include "base/failmalloc.h"
 #include "base/limits.h"
+#include "base/testing/failmalloc.h"
 
 enum { TEXT_SIZE = 5000, FLOOD_SIZE = 600000, KINDS = 5 };
 

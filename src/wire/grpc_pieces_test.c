@@ -1,6 +1,6 @@
 /* Messages that are made while they are sent: announced, then in pieces. */
 #include "base/limits.h"
-#include "wire/grpc_testing.h"
+#include "wire/testing/grpc_testing.h"
 
 #include <pthread.h>
 

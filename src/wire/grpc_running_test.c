@@ -1,6 +1,6 @@
 /* What runs on a connection, as who looks sees it, and calls that somebody else ends: whatever they
  * have sent by then, their clients never take the answer for a whole one. */
-#include "wire/grpc_testing.h"
+#include "wire/testing/grpc_testing.h"
 
 #include <string.h>
 

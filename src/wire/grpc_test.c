@@ -1,5 +1,5 @@
 /* Tests of gRPC's two sides against each other, in memory. */
-#include "wire/grpc_testing.h"
+#include "wire/testing/grpc_testing.h"
 
 #include "base/limits.h"
 #include "wire/grpc_text.h"

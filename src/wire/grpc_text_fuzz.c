@@ -3,7 +3,7 @@
  * hundred-thousandth at most.
  *
  * Input: text, bytes and number at once. */
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 #include "wire/grpc_text.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Tests of gRPC's text formats. */
 #include "wire/grpc_text.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 static void check_timeout(const char *text, int64_t expected)
 {

@@ -1,7 +1,7 @@
 /* The frames that a client may not send any more, found in bytes that come in pieces. */
 #include "wire/h2_guard.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <nghttp2/nghttp2.h>
 

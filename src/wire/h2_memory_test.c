@@ -2,7 +2,7 @@
 #include "wire/h2_memory.h"
 
 #include "base/limits.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 static void *take(struct h2_memory *memory, size_t size)
 {

@@ -3,8 +3,8 @@
  * ends in the middle of a request, libmicrohttpd 0.9.75 does not see it before its time is up: we
  * do not wait for that.)
  *
- * Input: choices (base/fuzzing.h): words of requests. */
-#include "base/fuzzing.h"
+ * Input: choices (base/testing/fuzzing.h): words of requests. */
+#include "base/testing/fuzzing.h"
 #include "wire/http1.h"
 
 #include <errno.h>

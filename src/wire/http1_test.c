@@ -2,7 +2,7 @@
 #include "wire/http1.h"
 
 #include "base/limits.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "os/thread.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Tests of whose host an origin is: two checks against forged requests rest on it. */
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "wire/http_origin.h"
 
 static bool is_of(const char *origin, const char *host)

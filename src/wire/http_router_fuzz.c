@@ -2,8 +2,8 @@
  * again; what binds is a message of the route's request type (save that a name may hold bytes that
  * no string may).
  *
- * Input: choices (base/fuzzing.h): a verb, then parts of paths. */
-#include "base/fuzzing.h"
+ * Input: choices (base/testing/fuzzing.h): a verb, then parts of paths. */
+#include "base/testing/fuzzing.h"
 #include "wire/http_router.h"
 #include "wire/proto.h"
 

@@ -1,7 +1,7 @@
 /* Tests of the router, with the rules of the interface. */
 #include "wire/http_router.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "wire/json.h"
 
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"

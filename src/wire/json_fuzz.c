@@ -4,7 +4,7 @@
  * its type.
  *
  * Input: a byte that picks the type, then the JSON. */
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 #include "wire/json.h"
 
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"

@@ -3,7 +3,7 @@
 #include "wire/json.h"
 
 #include "base/limits.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "wire/json_private.h"
 
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"

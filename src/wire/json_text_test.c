@@ -1,7 +1,7 @@
 /* Tokens of JSON: where strings end. */
 #include "wire/json_text.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "wire/json.h"
 
 /* Strings are passed a word at a time: whatever stands at each place of a few words. */

@@ -1,7 +1,7 @@
 /* Filters of lists: of operations, here. */
 #include "wire/list_filter.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "google/datastore/admin/v1/datastore_admin.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
 

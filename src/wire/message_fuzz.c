@@ -1,8 +1,8 @@
 /* Fuzzer: a stream of gRPC messages, good and bad, plain and compressed. How it is cut into pieces
  * changes nothing in what is read; what was sealed is read back; no body passes the limit.
  *
- * Input: choices (base/fuzzing.h): the limit, the size of pieces, then messages. */
-#include "base/fuzzing.h"
+ * Input: choices (base/testing/fuzzing.h): the limit, the size of pieces, then messages. */
+#include "base/testing/fuzzing.h"
 #include "wire/message.h"
 
 enum { MOST_MESSAGES = 16, LEAST_LIMIT = 1, LIMIT_STEP = 64 };

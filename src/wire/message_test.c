@@ -1,7 +1,7 @@
 /* Tests of messages and of their reader, in pieces of every size. */
 #include "wire/message.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 enum { LIMIT = 100000 };
 

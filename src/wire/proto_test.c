@@ -1,7 +1,7 @@
 /* Decoding: what Google's parsers accept comes out right, and hostile bytes cost little. */
 #include "wire/proto.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "base/utf8.h"
 #include "base/varint.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"

@@ -3,7 +3,7 @@
 #include "wire/request_room.h"
 
 #include "base/limits.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* Tests of the health and reflection services, called through the server. */
-#include "wire/grpc_testing.h"
+#include "wire/testing/grpc_testing.h"
 
 #include "wire/health.h"
 #include "wire/proto.h"

@@ -1,7 +1,7 @@
 /* What is told of a client's first bytes, as each of them comes. */
 #include "wire/sniff.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 /* Decided by so many bytes, and undecided before. */
 static void assert_sniffed(const char *text, size_t size, enum sniffed expected, size_t decided_by)

@@ -4,7 +4,7 @@
 #define TRESTLE_TESTS_HLL_VECTORS_H
 
 #include "base/bytes.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <jansson.h>
 

@@ -3,9 +3,9 @@
 #ifndef TRESTLE_ISSUES_DATASTORE_FIXTURE_H
 #define TRESTLE_ISSUES_DATASTORE_FIXTURE_H
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "cluster/cluster.h"
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 #include "datastore/commit/commit.h"
 #include "datastore/commit/reading.h"
 #include "datastore/commit/snapshot.h"

@@ -9,10 +9,10 @@
  *
  * The other side of it: the server's own times went on by a 4096th of a microsecond a write, so
  * that versions of one cell, written seconds apart, replaced each other. */
-#include "base/testing_clock.h"
+#include "base/testing/testing_clock.h"
 #include "cluster/cluster_private.h"
 #include "cluster/rows.h"
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 
 #define DAY_US (INT64_C(86400) * 1000000)
 

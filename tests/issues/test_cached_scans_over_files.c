@@ -11,8 +11,8 @@
  *
  * For the same reason a scan could pass over a block whose checksum is wrong, and the rest of its
  * level, and say OK. It must fail with DATA_LOSS. */
-#include "store/fault_fs.h"
-#include "store/testing.h"
+#include "store/testing/fault_fs.h"
+#include "store/testing/testing.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
  * Here: tables come and go while maintenance looks round after round; and a cluster with tables is
  * opened again and again. ThreadSanitizer sees both at once; without it the first test may end in
  * AddressSanitizer's. */
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 
 enum { TABLES = 8, TIMES = 40, OPENINGS = 30 };
 

@@ -6,8 +6,8 @@
  * cells: of two entities the one with the greater moment counts, so new ones were hidden behind old
  * ones, and the last commits before the restart were in the future. A commit's version is of its
  * moment or later. */
-#include "base/testing_clock.h"
-#include "cluster/testing.h"
+#include "base/testing/testing_clock.h"
+#include "cluster/testing/testing.h"
 #include "datastore/commit/rows_write.h"
 #include "datastore/database.h"
 

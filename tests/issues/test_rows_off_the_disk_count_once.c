@@ -8,8 +8,8 @@
  * Here: rows of a cold table are read, and then again, by their keys and as a range. Files that are
  * not the system's own are never taken from its cache, so the first time the disk is waited for. */
 #include "cluster/rows.h"
-#include "cluster/steps_testing.h"
 #include "cluster/table.h"
+#include "cluster/testing/steps_testing.h"
 #include "tablet/tablet.h"
 
 static const char KEYS[] = "abcdefgh";

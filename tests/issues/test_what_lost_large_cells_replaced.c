@@ -7,7 +7,7 @@
  *
  * Here: rows have a small cell, then a large one in its place, and then some a small one again. A
  * block of large cells is damaged, and repaired. */
-#include "cluster/steps_testing.h"
+#include "cluster/testing/steps_testing.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  * next start must find each backup whole or not at all, the restored table likewise, no keyspace
  * that belongs to nobody, and can do all of it again. */
 #include "cluster/backup/backup_private.h"
-#include "cluster/steps_testing.h"
+#include "cluster/testing/steps_testing.h"
 
 static const char BACKUP[] = "projects/p/instances/i/clusters/c/backups/b";
 static const char COPY[] = "projects/p/instances/i/clusters/c/backups/b2";

@@ -1,7 +1,7 @@
 /* Backups: made under load, restored elsewhere, damaged, cut short. */
-#include "base/testing_clock.h"
+#include "base/testing/testing_clock.h"
 #include "cluster/backup/backup_private.h"
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 
 #include <stdio.h>
 

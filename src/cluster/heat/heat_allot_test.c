@@ -1,9 +1,9 @@
 /* Ranges go to the tables that are asked for, from second to second. */
 #include "cluster/heat/heat_allot.h"
 
-#include "base/testing_clock.h"
+#include "base/testing/testing_clock.h"
 #include "cluster/heat/heat_signs.h"
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 
 static struct turned_clock hands = {.clock = TURNED_CLOCK};
 

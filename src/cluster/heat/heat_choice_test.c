@@ -1,7 +1,7 @@
 /* Tests of how a table's keys are parted for counting. */
 #include "cluster/heat/heat_choice.h"
 
-#include "cluster/testing.h"
+#include "cluster/testing/testing.h"
 
 /* Nobody but the test chooses: maintenance comes once a second, and could choose in the middle of
  * what a test writes. */

@@ -3,8 +3,8 @@
 #include "cluster/heat/heat_matrix.h"
 
 #include "cluster/heat/heat_store.h"
-#include "cluster/heat_testing.h"
 #include "cluster/row_group.h"
+#include "cluster/testing/heat_testing.h"
 
 static void write_rows(struct cluster_fixture *f, const char *prefix, unsigned count)
 {

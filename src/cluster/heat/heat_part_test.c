@@ -1,8 +1,8 @@
 /* Tests of how small a part of a table a range is: by bytes, by rows, within sections. */
 #include "cluster/heat/heat_part.h"
 
-#include "base/failmalloc.h"
-#include "base/testing.h"
+#include "base/testing/failmalloc.h"
+#include "base/testing/testing.h"
 
 #include <stdio.h>
 

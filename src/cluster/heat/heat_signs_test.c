@@ -4,7 +4,7 @@
 
 #include "cluster/heat/heat_choice.h"
 #include "cluster/heat/heat_matrix.h"
-#include "cluster/heat_testing.h"
+#include "cluster/testing/heat_testing.h"
 
 #define SIGNS_BEGIN_US (INT64_C(1763800000) * 1000000) /* in November 2025 */
 

@@ -3,8 +3,8 @@
  * in one of a day next to nothing. */
 #include "cluster/heat/heat.h"
 
-#include "base/testing_clock.h"
-#include "cluster/testing.h"
+#include "base/testing/testing_clock.h"
+#include "cluster/testing/testing.h"
 
 static struct turned_clock hands = {.clock = TURNED_CLOCK};
 

@@ -1,4 +1,4 @@
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "cmd/bench/bench.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 #include "wire/proto.h"

@@ -1,7 +1,7 @@
 /* Tests of doctor_clock.h: what is told of versions and moments ahead of the clock. */
 #include "cmd/repair/doctor_clock.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "tablet/commit.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* What the server's messages make of a result: each test says what comes, and what is shown. */
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "cmd/sql/sql_batches.h"
 #include "store/files.h"
 #include "wire/proto.h"

@@ -1,4 +1,4 @@
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "cmd/sql/sql_parameters.h"
 #include "cmd/sql/sql_values.h"
 

@@ -1,5 +1,5 @@
 /* Values of every type in every format. Types and values are written as protobuf's JSON. */
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "cmd/sql/sql_print.h"
 #include "cmd/sql/sql_values.h"
 #include "wire/json.h"

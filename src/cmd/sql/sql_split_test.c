@@ -1,4 +1,4 @@
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "cmd/sql/sql_split.h"
 
 /* All statements of the text, each followed by a bar and its line. */

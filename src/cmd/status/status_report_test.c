@@ -1,7 +1,7 @@
 /* Tests of what `trestle status` makes of two looks at metrics. */
 #include "cmd/status/status_report.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <stdlib.h>
 

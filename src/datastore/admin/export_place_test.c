@@ -1,7 +1,7 @@
 /* Tests of where exports are, and of what they say of themselves. */
 #include "datastore/admin/export_place.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/admin/export_metadata.h"
 #include "datastore/admin/log_file.h"
 

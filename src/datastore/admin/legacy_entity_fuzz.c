@@ -4,7 +4,7 @@
  *
  * Input: the bytes. (The first reading may differ from the second in what cannot be said again, as
  * a user without a domain.) */
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 #include "datastore/admin/legacy_entity.h"
 #include "wire/proto.h"
 

@@ -1,7 +1,7 @@
 /* Tests of entities in their first form. The bytes of records are what Google's emulator writes. */
 #include "datastore/admin/legacy_entity.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/testing/testing.h"
 #include "wire/proto.h"
 

@@ -1,9 +1,9 @@
 /* Fuzzer: files of records. What is no file of records is refused; one that is read is that which
  * would be written; what was written is read, and once a bit of it is turned it is not.
  *
- * Input: choices (base/fuzzing.h): the bit, records of a few bytes or of whole blocks; and the same
- * input once more, as a file. */
-#include "base/fuzzing.h"
+ * Input: choices (base/testing/fuzzing.h): the bit, records of a few bytes or of whole blocks; and
+ * the same input once more, as a file. */
+#include "base/testing/fuzzing.h"
 #include "datastore/admin/log_file.h"
 
 #include <stdlib.h>

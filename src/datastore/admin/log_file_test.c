@@ -1,7 +1,7 @@
 /* Tests of files of records. */
 #include "datastore/admin/log_file.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 enum { MOST_RECORD = 1 << 20 };
 

@@ -3,7 +3,7 @@
 #include "datastore/admin/statistics.h"
 
 #include "base/limits.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/testing/testing.h"
 #include "wire/json.h"
 

@@ -1,5 +1,5 @@
 /* Tests of entities' locks: one has them at a time, all or none, and nobody waits for ever. */
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/commit/entity_locks.h"
 
 #include <pthread.h>

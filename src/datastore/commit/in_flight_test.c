@@ -1,5 +1,5 @@
 /* Tests of what commits are about to write: who learns of it, and until when. */
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/commit/in_flight.h"
 
 struct fixture {

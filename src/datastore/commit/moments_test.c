@@ -1,5 +1,5 @@
 /* Tests of the order of commits: who may enter when, and what the present is. */
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/commit/moments.h"
 
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* Tests of the locks of ranges: who may have what, who waits, and who gives way. */
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/commit/range_locks.h"
 
 #include <pthread.h>

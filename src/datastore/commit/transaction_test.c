@@ -1,5 +1,5 @@
 /* Tests of transactions: their ids, their ends, and what they have read. */
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/commit/transaction.h"
 #include "datastore/database.h"
 #include "datastore/usage.h"

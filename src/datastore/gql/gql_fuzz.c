@@ -3,7 +3,7 @@
  * blanks around the text change nothing.
  *
  * Input: a byte of choices, then the text. */
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 #include "base/utf8.h"
 #include "datastore/gql/gql.h"
 #include "wire/proto.h"

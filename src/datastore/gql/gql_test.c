@@ -1,7 +1,7 @@
 /* Tests of GQL: every production of its grammar, and every way to be refused. */
 #include "datastore/gql/gql.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/testing/testing.h"
 #include "wire/proto.h"
 

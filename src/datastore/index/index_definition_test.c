@@ -1,7 +1,7 @@
 /* Definitions of composite indexes. */
 #include "datastore/index/index_definition.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/testing/testing.h"
 
 static int set_up(void **state)

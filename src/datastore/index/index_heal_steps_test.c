@@ -7,7 +7,7 @@
  *     nothing is out of service, and the indexes say what the entities say; or something is; and
  *     a repair without faults brings all back into service, with indexes that do, and with all
  *     entities that were not hit. */
-#include "cluster/damaged_testing.h"
+#include "cluster/testing/damaged_testing.h"
 #include "datastore/commit/rows_write.h"
 #include "datastore/index/index_check.h"
 #include "datastore/index/index_heal.h"

@@ -2,7 +2,7 @@
  * kept, and a set that is full says so. */
 #include "datastore/index/index_marks.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "os/thread.h"
 
 #include <stdio.h>

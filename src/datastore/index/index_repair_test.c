@@ -2,7 +2,7 @@
  * broken. */
 #include "datastore/index/index_repair.h"
 
-#include "base/testing_clock.h"
+#include "base/testing/testing_clock.h"
 #include "datastore/testing/index_testing.h"
 #include "tablet/row_read.h"
 

@@ -1,7 +1,7 @@
 /* The sets of composite indexes, over rows in memory: which is the present one, who uses which. */
 #include "datastore/index/indexes.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/commit/rows_write.h"
 #include "datastore/commit/snapshot.h"
 

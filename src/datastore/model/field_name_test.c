@@ -1,7 +1,7 @@
 /* Tests of the names of fields. */
 #include "datastore/model/field_name.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #define PARENT "projects/p/databases/(default)/collectionGroups/K"
 

@@ -1,7 +1,7 @@
 /* Tests of ids: the numbers that production gives, and the way back. */
 #include "datastore/model/ids.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 /* As production's emulators gave them, one after the other. */
 static void test_ids_are_productions(void **state)

@@ -1,8 +1,8 @@
 /* Fuzzer: paths and row keys. What can be read is what would be written, whatever the bytes; paths
  * order as keys do, and begin as their ancestors' do and no others'.
  *
- * Input: choices (base/fuzzing.h): a row key or path to be read, then two keys. */
-#include "base/fuzzing.h"
+ * Input: choices (base/testing/fuzzing.h): a row key or path to be read, then two keys. */
+#include "base/testing/fuzzing.h"
 #include "datastore/model/rows.h"
 #include "wire/proto.h"
 

@@ -1,7 +1,7 @@
 /* Tests of keys: their bytes, their order, and the way back. */
 #include "datastore/model/key.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/testing/testing.h"
 
 static int make_arena(void **state)

@@ -1,7 +1,7 @@
 /* Tests of property masks, and of the paths that they are made of. */
 #include "datastore/model/mask.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/model/property_path.h"
 #include "datastore/testing/testing.h"
 

@@ -1,7 +1,7 @@
 /* Tests of row keys: as documented, in their ranges, and taken apart. */
 #include "datastore/model/rows.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/testing/testing.h"
 #include "row/row_key.h"
 

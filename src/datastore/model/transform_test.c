@@ -1,7 +1,7 @@
 /* Tests of property transforms. */
 #include "datastore/model/transform.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/model/value.h"
 #include "datastore/testing/testing.h"
 

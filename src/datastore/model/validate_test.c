@@ -2,7 +2,7 @@
 #include "datastore/model/validate.h"
 
 #include "base/limits.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/testing/testing.h"
 #include "wire/proto.h"
 

@@ -1,8 +1,8 @@
 /* Fuzzer: values. What can be read is what would be written, whatever the bytes; bytes order as
  * values do, and the other way round when they are inverted; no value's bytes begin as another's.
  *
- * Input: choices (base/fuzzing.h): bytes to be read, then two values. */
-#include "base/fuzzing.h"
+ * Input: choices (base/testing/fuzzing.h): bytes to be read, then two values. */
+#include "base/testing/fuzzing.h"
 #include "datastore/model/value.h"
 #include "wire/proto.h"
 

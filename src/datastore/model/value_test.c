@@ -1,7 +1,7 @@
 /* Tests of values: their bytes, their order in an index, and what comes back of them. */
 #include "datastore/model/value.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/testing/testing.h"
 #include "wire/proto.h"
 

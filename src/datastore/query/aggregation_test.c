@@ -2,7 +2,7 @@
 #include "datastore/query/aggregation.h"
 
 #include "base/check.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/query/query_cursor.h"
 #include "datastore/query/query_seen.h"
 #include "datastore/testing/query_fake.h"

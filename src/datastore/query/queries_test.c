@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/testing/query_fake.h"
 #include "datastore/testing/testing.h"
 

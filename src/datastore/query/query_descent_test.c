@@ -1,7 +1,7 @@
 /* Descents, held against all rows of the index with their values inverted, sorted: over a database
  * in memory, with values that one, a few, as many as are held, and more entities have. */
 #include "base/check.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/query/query_descent.h"
 #include "datastore/testing/query_fake.h"
 #include "datastore/testing/query_random.h"

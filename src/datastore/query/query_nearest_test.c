@@ -3,7 +3,7 @@
 #include "datastore/query/query_nearest.h"
 
 #include "base/limits.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/testing/query_fake.h"
 #include "datastore/testing/query_random.h"
 #include "datastore/testing/testing.h"

@@ -1,7 +1,7 @@
 /* Queries made up at random, held against a plain evaluation of what query_check.h says that they
  * mean: all entities, all their positions, sorted. Each query is run in one pass, and in pages from
  * cursor to cursor; the index that it is refused for is made, and must be enough. */
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/query/aggregation.h"
 #include "datastore/testing/query_random.h"
 

@@ -1,7 +1,7 @@
 /* Tests of queries over a database in memory: what they give, in which order, and what is refused.
  * query_random_test.c holds them against a plain evaluation. */
 #include "base/check.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/query/query_cursor.h"
 #include "datastore/query/query_explain.h"
 #include "datastore/testing/query_fake.h"

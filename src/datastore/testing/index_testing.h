@@ -5,14 +5,14 @@
 
 #include "datastore/index/index_check.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/database.h"
 #include "datastore/index/index_definition.h"
 #include "datastore/testing/testing.h"
 #include "row/fold.h"
 #include "row/fragment.h"
 #include "row/row_key.h"
-#include "store/testing.h"
+#include "store/testing/testing.h"
 #include "trestle/datastore.pb-c.h"
 #include "wire/proto.h"
 

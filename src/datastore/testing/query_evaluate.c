@@ -1,6 +1,6 @@
 /* What a query means, by a plain evaluation: see query_random.h. */
 #include "base/check.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/testing/query_random.h"
 
 /* The combination of comparisons in which each IN is one of its values. */

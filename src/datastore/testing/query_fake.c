@@ -2,7 +2,7 @@
 #include "datastore/testing/query_fake.h"
 
 #include "base/check.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/model/validate.h"
 #include "datastore/query/query_cursor.h"
 #include "datastore/testing/testing.h"

@@ -2,7 +2,7 @@
 #include "datastore/testing/query_random.h"
 
 #include "base/check.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "datastore/testing/testing.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "datastore/testing/testing.h"
 
 #include "base/check.h"
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "wire/json.h"
 
 ProtobufCMessage *test_message(struct arena *arena, const ProtobufCMessageDescriptor *type,

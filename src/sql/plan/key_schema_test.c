@@ -1,6 +1,6 @@
 /* Structured row keys: vectors, that what is written is read again, and that spans of keys miss
  * nothing. */
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "google/bigtable/admin/v2/types.pb-c.h"
 #include "sql/plan/key_schema.h"
 #include "sql/plan/ordered_code.h"

@@ -8,7 +8,7 @@
 #include "sql/syntax/lexer.h"
 
 #include "base/check.h"
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 #include "sql/value.h"
 
 #include <ctype.h>

@@ -1,7 +1,7 @@
 /* The calendar: calendar.c. */
 #include "sql/time/calendar.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 /* Day after day from a year before the first to a year after the last, as a calendar goes on. */
 static void days_follow_one_another(void **state)

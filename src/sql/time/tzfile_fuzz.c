@@ -3,7 +3,7 @@
  *
  * Input: the file. */
 #include "base/check.h"
-#include "base/fuzzing.h"
+#include "base/testing/fuzzing.h"
 #include "sql/time/calendar.h"
 #include "sql/time/tzfile.h"
 

@@ -1,7 +1,7 @@
 /* Files of the tz database, made by hand: tzfile.c. */
 #include "sql/time/tzfile.h"
 
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 /* A header: how many UTC and standard marks, leap seconds, changes, clocks, bytes of names. */
 #define HEADER(changes, clocks, names)                                                             \

@@ -1,5 +1,5 @@
 /* Time zones: zone.c, and the system's tz database as tzfile.c reads it. */
-#include "base/testing.h"
+#include "base/testing/testing.h"
 #include "sql/time/calendar.h"
 #include "sql/time/zone.h"
 

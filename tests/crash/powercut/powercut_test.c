@@ -1,6 +1,6 @@
 /* The library on a small program: this one, run as a "victim" that does what its arguments say and
  * is killed. Each test looks at the files after the cut. */
-#include "base/testing.h"
+#include "base/testing/testing.h"
 
 #include <fcntl.h>
 #include <ftw.h>

@@ -3,3 +3,4 @@
 #include <rocksdb/db.h>
 #include <stdio.h>
 #include "rocksdb/db.h"
+#include "base/testing/testing.h"
