@@ -52,8 +52,7 @@ CPLUSPLUS = re.compile(r"^src/(store/.*|row/regex)\.cc$")
 LINE_COLUMNS = 100
 ANY_COLUMNS = (".md", ".txt", ".json", "/go.mod", "/go.sum")  # prose, and what tools write
 FILE_LINES = 1000
-FUNCTION_LINES = 120
-FUNCTION_LINES_ADVISED = 70
+FUNCTION_LINES = 70
 
 # A call, why it is not made here, and where it is made all the same.
 BANNED_CALLS = {
@@ -483,10 +482,6 @@ def check_tree():
     tree = working_tree()
     lines = [line for check in CHECKS.values() for line in report(check(tree))]
     print("\n".join(lines), file=sys.stderr) if lines else None
-    for path, text in tree.files(".c", ".h", ".cc"):
-        for number, length in functions(text):
-            if FUNCTION_LINES_ADVISED < length <= FUNCTION_LINES:
-                print(f"{path}:{number}: note: a function of {length} lines", file=sys.stderr)
     return 1 if lines else 0
 
 
