@@ -7,13 +7,12 @@
 #include "aws/bucket.h"
 
 #include "aws/bucket_calls.h"
+#include "aws/bucket_private.h"
 #include "aws/xml.h"
-#include "base/arena.h"
 #include "base/clock.h"
 #include "base/limits.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -26,35 +25,12 @@ enum {
     PART = 16 << 20, /* at least 5 MiB, and not more than 10,000 of them */
     PIECE = 8 << 20, /* that is read at a time */
     MOST_PARTS = 10000,
-    PAGE_MOST = 4 << 20, /* of a thousand names */
     ANSWER_MOST = 1 << 20,
-    LIST_MEMORY = 1 << 30,
     LEASE_S = 15 * 60,
     RENEW_US = 60 * 1000 * 1000,
-    LOCK_NAME_SIZE = 48,
 };
-
-struct bucket_place {
-    struct place place;
-    struct bucket *bucket;
-    char *prefix; /* of keys: empty, or ends with a slash */
-
-    pthread_mutex_t lock;           /* of what follows */
-    char lock_name[LOCK_NAME_SIZE]; /* of the lock that this place has; empty: none */
-    int64_t renewed_us;             /* by the steady clock */
-};
-
-static struct bucket_place *own(struct place *place)
-{
-    return (struct bucket_place *)place;
-}
 
 /* --- keys and small calls --- */
-
-static const char *text(const struct buffer *buffer)
-{
-    return (const char *)buffer->data;
-}
 
 static status make_key(struct place *place, const char *name, struct buffer *out)
 {
@@ -365,221 +341,15 @@ static status create_object(struct place *place, const char *name, struct place_
 
 /* --- lists --- */
 
-struct found {
-    struct place_entry entry;
-    int64_t modified_us; /* by the bucket's clock */
-};
-
-struct listing {
-    struct bucket_place *place;
-    struct arena *arena;
-    struct buffer prefix; /* of the folder's keys; with a NUL */
-    struct buffer found;  /* struct found */
-    struct buffer token;  /* of the next page; with a NUL; empty: there is none */
-    int64_t server_us;    /* when it was listed */
-};
-
-/* False: it is no time. */
-static bool parse_time(bytes b, int64_t *us)
-{
-    struct tm parts = {0};
-    char copy[32];
-    snprintf(copy, sizeof copy, "%.*s", (int)b.size, (const char *)b.data);
-    bool is_one = strptime(copy, "%Y-%m-%dT%H:%M:%S", &parts) != NULL;
-    *us = is_one ? (int64_t)timegm(&parts) * 1000000 : 0;
-    return is_one;
-}
-
-static bool parse_size(bytes b, uint64_t *size)
-{
-    char copy[24], *end;
-    snprintf(copy, sizeof copy, "%.*s", (int)b.size, (const char *)b.data);
-    *size = strtoull(copy, &end, 10);
-    return b.size > 0 && b.size < sizeof copy && copy[0] >= '0' && copy[0] <= '9' && *end == '\0';
-}
-
-/* Whoever took it for a listing would take what it does not show to be gone. */
-static status no_listing(const struct listing *l, const char *why)
-{
-    return status_make(STATUS_UNAVAILABLE, "the bucket's answer is no listing of %s: %s",
-                       text(&l->prefix), why);
-}
-
-/* In the arena, with a NUL behind it. */
-static status take_text(struct listing *l, bytes inner, bytes *out)
-{
-    struct buffer decoded = {0};
-    bool is_fine = xml_text(inner, &decoded);
-    const char *copy = is_fine ? arena_string(l->arena, buffer_bytes(&decoded)) : NULL;
-    bool is_short = decoded.failed || (is_fine && copy == NULL);
-    *out = bytes_make(copy, decoded.size);
-    buffer_free(&decoded);
-    if (is_short)
-        return status_out_of_memory();
-    return is_fine ? status_ok() : no_listing(l, "a name in it cannot be read");
-}
-
-/* Of the key, what stands behind the folder's; empty: it is the folder itself. */
-static status take_key(struct listing *l, bytes inner, bytes *out)
-{
-    bytes prefix = bytes_make(l->prefix.data, l->prefix.size - 1);
-    TRY(take_text(l, inner, out));
-    if (!bytes_start_with(*out, prefix))
-        return no_listing(l, "it has what is elsewhere");
-    *out = bytes_from(*out, prefix.size);
-    return status_ok();
-}
-
-/* What is no name of ours is not in the place. */
-static status note(struct listing *l, bytes name, const struct found *found)
-{
-    struct found noted = *found;
-    char *copy = arena_string(l->arena, name);
-    if (copy == NULL)
-        return status_out_of_memory();
-    if (strchr(copy, '/') != NULL || !place_name_is_sound(copy))
-        return status_ok();
-    noted.entry.name = copy;
-    buffer_append(&l->found, &noted, sizeof noted);
-    return l->found.failed ? status_out_of_memory() : status_ok();
-}
-
-static status take_object(struct listing *l, bytes object)
-{
-    struct found found = {.entry = {.is_folder = false}};
-    bytes key, size, modified;
-    if (!xml_first(object, "Key", &key) || !xml_first(object, "Size", &size) ||
-        !xml_first(object, "LastModified", &modified) || !parse_size(size, &found.entry.size) ||
-        !parse_time(modified, &found.modified_us))
-        return no_listing(l, "it does not say of an object what there is to say");
-    TRY(take_key(l, key, &key));
-    return note(l, key, &found);
-}
-
-static status take_folder(struct listing *l, bytes folder)
-{
-    const struct found found = {.entry = {.is_folder = true}};
-    bytes key;
-    if (!xml_first(folder, "Prefix", &key))
-        return no_listing(l, "a folder in it has no name");
-    TRY(take_key(l, key, &key));
-    key.size -= key.size > 0; /* its slash */
-    return note(l, key, &found);
-}
-
-/* Of another folder, or another bucket, a listing may come that shows nothing. */
-static status check_prefix(struct listing *l, bytes page)
-{
-    bytes inner, prefix;
-    if (!xml_first(page, "Prefix", &inner))
-        return status_ok();
-    TRY(take_text(l, inner, &prefix));
-    return bytes_equal(prefix, bytes_of(text(&l->prefix)))
-               ? status_ok()
-               : no_listing(l, "it is one of elsewhere");
-}
-
-/* The token of the next page; empty: this is the last one. */
-static status take_token(struct listing *l, bytes page)
-{
-    bytes truncated, inner, token = bytes_of("");
-    if (!xml_first(page, "IsTruncated", &truncated))
-        return no_listing(l, "it does not say whether it goes on");
-    bool goes_on = bytes_equal(truncated, bytes_of("true"));
-    if (!goes_on && !bytes_equal(truncated, bytes_of("false")))
-        return no_listing(l, "it does not say whether it goes on");
-    if (goes_on && xml_first(page, "NextContinuationToken", &inner))
-        TRY(take_text(l, inner, &token));
-    if (goes_on && (token.size == 0 ||
-                    (l->token.size > 0 && strcmp(text(&l->token), (const char *)token.data) == 0)))
-        return no_listing(l, "it goes on, and does not say where");
-    buffer_clear(&l->token);
-    if (goes_on)
-        buffer_append(&l->token, token.data, token.size + 1);
-    return l->token.failed ? status_out_of_memory() : status_ok();
-}
-
-static status take_page(struct listing *l, bytes page)
-{
-    bytes each;
-    TRY(check_prefix(l, page));
-    for (bytes rest = page; xml_child(&rest, "Contents", &each);)
-        TRY(take_object(l, each));
-    for (bytes rest = page; xml_child(&rest, "CommonPrefixes", &each);)
-        TRY(take_folder(l, each));
-    return take_token(l, page);
-}
-
-static status get_page(struct listing *l)
-{
-    struct bucket_answer answer = {0};
-    struct buffer query = {0};
-    if (l->token.size > 0) {
-        buffer_append_format(&query, "continuation-token=");
-        bucket_append_escaped(&query, text(&l->token));
-        buffer_append_byte(&query, '&');
-    }
-    buffer_append_format(&query, "delimiter=%%2F&list-type=2&prefix=");
-    bucket_append_escaped(&query, text(&l->prefix));
-    buffer_append_byte(&query, '\0');
-    const struct bucket_request request = {.method = "GET",
-                                           .key = "",
-                                           .query = text(&query),
-                                           .answer_most = PAGE_MOST,
-                                           .root = "ListBucketResult"};
-    status s =
-        query.failed ? status_out_of_memory() : bucket_call(l->place->bucket, &request, &answer);
-    l->server_us = answer.server_us;
-    if (status_is_ok(s))
-        s = take_page(l, answer.content);
-    bucket_answer_clear(&answer);
-    buffer_free(&query);
-    return s;
-}
-
-static int compare_found(const void *a, const void *b)
-{
-    return strcmp(((const struct found *)a)->entry.name, ((const struct found *)b)->entry.name);
-}
-
-static status begin_listing(struct listing *l, struct place *place, const char *folder)
-{
-    l->place = own(place);
-    l->arena = arena_create(LIST_MEMORY);
-    buffer_append_format(&l->prefix, "%s%s%s%c", l->place->prefix, folder,
-                         folder[0] != '\0' ? "/" : "", 0);
-    return l->arena == NULL || l->prefix.failed ? status_out_of_memory() : status_ok();
-}
-
-static status gather(struct listing *l, struct place *place, const char *folder)
-{
-    TRY(begin_listing(l, place, folder));
-    do
-        TRY(get_page(l));
-    while (l->token.size > 0);
-    if (l->found.size > 0)
-        qsort(l->found.data, l->found.size / sizeof(struct found), sizeof(struct found),
-              compare_found);
-    return status_ok();
-}
-
-static void end_listing(struct listing *l)
-{
-    arena_destroy(l->arena);
-    buffer_free(&l->prefix);
-    buffer_free(&l->found);
-    buffer_free(&l->token);
-}
-
 static status list(struct place *place, const char *folder,
                    status (*visit)(void *context, const struct place_entry *entry), void *context)
 {
-    struct listing l = {0};
-    status s = gather(&l, place, folder);
-    const struct found *found = (const struct found *)(const void *)l.found.data;
+    struct bucket_listing l = {0};
+    status s = bucket_listing_gather(&l, place, folder);
+    const struct bucket_found *found = (const struct bucket_found *)(const void *)l.found.data;
     for (size_t i = 0; status_is_ok(s) && i < l.found.size / sizeof *found; i++)
         s = visit(context, &found[i].entry);
-    end_listing(&l);
+    bucket_listing_end(&l);
     return s;
 }
 
@@ -599,19 +369,19 @@ static status abort_one(struct place *place, const char *key, const char *id)
     return status_ok();
 }
 
-static status abort_listed(struct listing *l, struct place *place, bytes upload)
+static status abort_listed(struct bucket_listing *l, struct place *place, bytes upload)
 {
     bytes key, id, name;
     if (!xml_first(upload, "Key", &key) || !xml_first(upload, "UploadId", &id))
-        return no_listing(l, "it does not say of an upload what there is to say");
-    TRY(take_key(l, key, &name));
-    TRY(take_text(l, key, &key));
-    TRY(take_text(l, id, &id));
+        return bucket_listing_refuse(l, "it does not say of an upload what there is to say");
+    TRY(bucket_listing_take_key(l, key, &name));
+    TRY(bucket_listing_take_text(l, key, &key));
+    TRY(bucket_listing_take_text(l, id, &id));
     return abort_one(place, (const char *)key.data, (const char *)id.data);
 }
 
 /* A thousand of them at most: more are there for the next. */
-static status sweep_uploads(struct listing *l, struct place *place)
+static status sweep_uploads(struct bucket_listing *l, struct place *place)
 {
     struct bucket_answer answer = {0};
     struct buffer query = {0};
@@ -635,19 +405,19 @@ static status sweep_uploads(struct listing *l, struct place *place)
 
 static status sweep(struct place *place, const char *folder)
 {
-    struct listing l = {0};
-    status s = begin_listing(&l, place, folder);
+    struct bucket_listing l = {0};
+    status s = bucket_listing_begin(&l, place, folder);
     if (status_is_ok(s))
         s = sweep_uploads(&l, place);
-    end_listing(&l);
+    bucket_listing_end(&l);
     return s;
 }
 
 /* --- lock --- */
 
 /* Fails for one that is held by somebody else; removes what was left. */
-static status look_at_lock(struct place *place, const struct listing *l, const struct found *found,
-                           const char *mine)
+static status look_at_lock(struct place *place, const struct bucket_listing *l,
+                           const struct bucket_found *found, const char *mine)
 {
     char name[LOCK_NAME_SIZE];
     snprintf(name, sizeof name, LOCKS "/%.30s", found->entry.name);
@@ -663,12 +433,12 @@ static status look_at_lock(struct place *place, const struct listing *l, const s
 
 static status look_for_others(struct place *place, const char *mine)
 {
-    struct listing l = {0};
-    status s = gather(&l, place, LOCKS);
-    const struct found *found = (const struct found *)(const void *)l.found.data;
+    struct bucket_listing l = {0};
+    status s = bucket_listing_gather(&l, place, LOCKS);
+    const struct bucket_found *found = (const struct bucket_found *)(const void *)l.found.data;
     for (size_t i = 0; status_is_ok(s) && i < l.found.size / sizeof *found; i++)
         s = look_at_lock(place, &l, &found[i], mine);
-    end_listing(&l);
+    bucket_listing_end(&l);
     return s;
 }
 
