@@ -3,7 +3,7 @@
 #include "aws/bucket_private.h"
 #include "aws/xml.h"
 
-#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 

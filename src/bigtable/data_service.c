@@ -1,6 +1,7 @@
 /* google.bigtable.v2.Bigtable. What is not in the table answers UNIMPLEMENTED. */
 #include "bigtable/data_methods.h"
 #include "bigtable/services.h"
+#include "google/bigtable/v2/bigtable.pb-c.h"
 
 struct grpc_service bigtable_data_service(struct bigtable *bigtable)
 {

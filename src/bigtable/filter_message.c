@@ -118,28 +118,39 @@ static void describe_simple(const Bt__RowFilter *message, struct filter_spec *ou
 {
     switch (message->filter_case) {
     case BT__ROW_FILTER__FILTER_SINK:
-        return set_flag(FILTER_SINK, message->sink, out);
+        set_flag(FILTER_SINK, message->sink, out);
+        break;
     case BT__ROW_FILTER__FILTER_PASS_ALL_FILTER:
-        return set_flag(FILTER_PASS, message->pass_all_filter, out);
+        set_flag(FILTER_PASS, message->pass_all_filter, out);
+        break;
     case BT__ROW_FILTER__FILTER_BLOCK_ALL_FILTER:
-        return set_flag(FILTER_BLOCK, message->block_all_filter, out);
+        set_flag(FILTER_BLOCK, message->block_all_filter, out);
+        break;
     case BT__ROW_FILTER__FILTER_STRIP_VALUE_TRANSFORMER:
-        return set_flag(FILTER_STRIP_VALUE, message->strip_value_transformer, out);
+        set_flag(FILTER_STRIP_VALUE, message->strip_value_transformer, out);
+        break;
     case BT__ROW_FILTER__FILTER_ROW_KEY_REGEX_FILTER:
-        return set_pattern(FILTER_KEY_REGEX, proto_bytes(message->row_key_regex_filter), out);
+        set_pattern(FILTER_KEY_REGEX, proto_bytes(message->row_key_regex_filter), out);
+        break;
     case BT__ROW_FILTER__FILTER_FAMILY_NAME_REGEX_FILTER:
-        return set_pattern(FILTER_FAMILY_REGEX, bytes_of(message->family_name_regex_filter), out);
+        set_pattern(FILTER_FAMILY_REGEX, bytes_of(message->family_name_regex_filter), out);
+        break;
     case BT__ROW_FILTER__FILTER_COLUMN_QUALIFIER_REGEX_FILTER:
-        return set_pattern(FILTER_QUALIFIER_REGEX,
-                           proto_bytes(message->column_qualifier_regex_filter), out);
+        set_pattern(FILTER_QUALIFIER_REGEX, proto_bytes(message->column_qualifier_regex_filter),
+                    out);
+        break;
     case BT__ROW_FILTER__FILTER_VALUE_REGEX_FILTER:
-        return set_pattern(FILTER_VALUE_REGEX, proto_bytes(message->value_regex_filter), out);
+        set_pattern(FILTER_VALUE_REGEX, proto_bytes(message->value_regex_filter), out);
+        break;
     case BT__ROW_FILTER__FILTER_CELLS_PER_ROW_OFFSET_FILTER:
-        return set_count(FILTER_ROW_OFFSET, message->cells_per_row_offset_filter, out);
+        set_count(FILTER_ROW_OFFSET, message->cells_per_row_offset_filter, out);
+        break;
     case BT__ROW_FILTER__FILTER_CELLS_PER_ROW_LIMIT_FILTER:
-        return set_count(FILTER_ROW_LIMIT, message->cells_per_row_limit_filter, out);
+        set_count(FILTER_ROW_LIMIT, message->cells_per_row_limit_filter, out);
+        break;
     case BT__ROW_FILTER__FILTER_CELLS_PER_COLUMN_LIMIT_FILTER:
-        return set_count(FILTER_COLUMN_LIMIT, message->cells_per_column_limit_filter, out);
+        set_count(FILTER_COLUMN_LIMIT, message->cells_per_column_limit_filter, out);
+        break;
     default: /* none set, or one that is newer than we are */
         out->kind = FILTER_PASS;
     }

@@ -1,5 +1,6 @@
 /* The methods that write, against rows that do what the test says. */
 #include "bigtable/data_methods.h"
+#include "bigtable/filter_message.h"
 #include "bigtable/testing/data_testing.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 #include "wire/request_room.h"

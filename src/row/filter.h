@@ -78,6 +78,9 @@ status filter_check_depth(int depth);
 status filter_scope(const struct filter *filter, const struct schema *schema, struct arena *arena,
                     struct read_scope *out);
 
+/* Whether the filter, or one in it, is of the kind. */
+bool filter_contains(const struct filter *filter, enum filter_kind kind);
+
 /* Whether the filter can drop the row by its key alone, before anything else is read. */
 bool filter_rejects_key(const struct filter *filter, bytes row_key);
 

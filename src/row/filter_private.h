@@ -31,7 +31,4 @@ static inline bool filter_is_of_values(const struct filter *filter)
            filter->kind == FILTER_VALUE_BITMASK;
 }
 
-/* Whether the filter, or one in it, is of the kind. */
-bool filter_contains(const struct filter *filter, enum filter_kind kind);
-
 #endif

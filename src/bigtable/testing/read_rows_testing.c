@@ -1,6 +1,8 @@
 /* See read_rows_testing.h. */
 #include "bigtable/testing/read_rows_testing.h"
 
+#include "bigtable/filter_message.h"
+
 struct world world;
 
 static const struct family family = {.id = 1, .name = {(const uint8_t *)"f", 1}};
