@@ -5,6 +5,7 @@ import json
 import os
 
 import pytest
+from harness import sarif
 from harness.server import run_trestle
 
 EXAMPLES = os.path.join(os.path.dirname(__file__), "../../examples/schema")
@@ -92,7 +93,9 @@ def test_sarif_has_the_line(tmp_path):
     path = tmp_path / "a b.yaml"
     with open(SENSORS) as file:
         path.write_text(file.read())
-    found = json.loads(run(path, "--format", "sarif").stdout)["runs"][0]
+    document = json.loads(run(path, "--format", "sarif").stdout)
+    sarif.check(document)
+    found = document["runs"][0]
     places = {result["ruleId"]: result["locations"][0] for result in found["results"]}
     time_first = places["key-time-first"]
     assert time_first["logicalLocations"][0]["fullyQualifiedName"] == "readings_by_time"
