@@ -19,6 +19,7 @@ struct advice_point {
 /* The values of one property of a kind. */
 struct advice_series {
     const char *kind;
+    const char *where; /* " (namespace x)"; NULL: in none */
     const char *property;
     const struct advice_point *points;
     size_t count;
@@ -28,6 +29,7 @@ struct advice_series {
 /* Ids, or names, of the entities of a kind that have no parent, in their order. */
 struct advice_roots {
     const char *kind;
+    const char *where;             /* as of a series */
     const struct advice_row *keys; /* as texts; their cell's time is that of the entity's making */
     size_t count;
     const bytes *words;  /* for each, as a person sees it: Order "a" */
@@ -63,6 +65,7 @@ struct advice_index {
 /* What root entities of a kind, and those below them, were asked for. */
 struct advice_kind {
     const char *name;
+    const char *where;                   /* as of a series */
     const struct advice_minute *minutes; /* as a tablet's */
     size_t count;
 };

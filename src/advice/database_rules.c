@@ -69,6 +69,11 @@ static bool is_rising(const struct advice_series *series, const struct order *or
             is_counter(series, order));
 }
 
+static const char *or_none(const char *where)
+{
+    return where == NULL ? "" : where;
+}
+
 static status advise_on_rising_values(struct advisor *advisor,
                                       const struct advice_database *database)
 {
@@ -89,12 +94,13 @@ static status advise_on_rising_values(struct advisor *advisor,
     if (worst == NULL)
         return status_ok();
     TRY(advise(advisor, RULE_index_rising, &finding,
-               "%zu indexed propert%s; most of all %s of the kind %s: of %zu pairs of sampled "
+               "%zu indexed propert%s; most of all %s of the kind %s%s: of %zu pairs of sampled "
                "values, in %zu the later commit has the greater one.",
-               count, count == 1 ? "y" : "ies", worst->property, worst->kind, worst_order.pairs,
-               worst_order.rising));
+               count, count == 1 ? "y" : "ies", worst->property, worst->kind, or_none(worst->where),
+               worst_order.pairs, worst_order.rising));
     struct buffer end = {0};
-    buffer_append_format(&end, "the end of %s.%s", worst->kind, worst->property);
+    buffer_append_format(&end, "the end of %s.%s%s", worst->kind, worst->property,
+                         or_none(worst->where));
     finding_set_range(finding, worst->last, bytes_make(NULL, 0));
     return keep_text(advisor, &end, &finding->end);
 }
@@ -107,8 +113,8 @@ static status take_keys_finding(struct advisor *advisor, const struct advice_roo
 {
     struct advice_finding *finding;
     struct buffer words = {0};
-    TRY(advise(advisor, RULE_entity_keys, &finding, "Of the kind %s: %s%.*s", roots->kind,
-               found->evidence, (int)others.size, others.data));
+    TRY(advise(advisor, RULE_entity_keys, &finding, "Of the kind %s%s: %s%.*s", roots->kind,
+               or_none(roots->where), found->evidence, (int)others.size, others.data));
     for (size_t i = 0; i < ADVICE_KEYS_SHOWN; i++) {
         size_t at = roots->count * (2 * i + 1) / (2 * ADVICE_KEYS_SHOWN);
         bytes better;
@@ -119,7 +125,7 @@ static status take_keys_finding(struct advisor *advisor, const struct advice_roo
             buffer_clear(&words);
             buffer_append_format(&words, "%s \"", roots->kind);
             buffer_append_bytes(&words, found->better[i].better);
-            buffer_append_byte(&words, '"');
+            buffer_append_format(&words, "\"%s", or_none(roots->where));
             TRY(keep_text(advisor, &words, &better));
             finding_add_better(finding, roots->words[at], better);
         }
@@ -157,8 +163,8 @@ static status advise_on_entity_keys(struct advisor *advisor, const struct advice
         bool is_worse = worst == NULL || roots->count > worst->count;
         const struct advice_roots *other = is_worse ? worst : roots;
         if (other != NULL)
-            buffer_append_format(&others, "%s %s", others.size == 0 ? " So do those of" : ",",
-                                 other->kind);
+            buffer_append_format(&others, "%s %s%s", others.size == 0 ? " So do those of" : ",",
+                                 other->kind, or_none(other->where));
         worst = is_worse ? roots : worst;
         worst_found = is_worse ? found : worst_found;
     }
@@ -370,9 +376,10 @@ static status advise_on_kind_ramp(struct advisor *advisor, const struct advice_d
     if (worst == NULL)
         return status_ok();
     TRY(advise(advisor, RULE_kind_ramp, &finding,
-               "Entities of the kind %s were asked for %.0f times a second in a minute %s, %.1f "
+               "Entities of the kind %s%s were asked for %.0f times a second in a minute %s, %.1f "
                "times what a gradual rise would have come to by then.",
-               worst->name, most.requests / 60, advisor->of_period, most.requests / most.allowed));
+               worst->name, or_none(worst->where), most.requests / 60, advisor->of_period,
+               most.requests / most.allowed));
     finding_add_key(finding, bytes_of(worst->name));
     return status_ok();
 }

@@ -10,8 +10,9 @@ enum {
     ESTIMATES_MOST = 4, /* rows that are read for their size */
     ATTEMPTS = 3,       /* for each place */
     UNREADABLE_MOST = 3,
-    IN_VAIN_MOST = 60,  /* in a row */
-    ONE_ROW_RANGES = 4, /* hot ranges that are looked at */
+    SAMPLE_QUARTERS = 3, /* of the bytes, where rows are to be estimated with the rest */
+    IN_VAIN_MOST = 60,   /* in a row */
+    ONE_ROW_RANGES = 4,  /* hot ranges that are looked at */
 };
 
 struct gathering {
@@ -34,9 +35,9 @@ struct gathering {
 /* A row that cannot be read costs the server as much as one that can: a few of them are enough. */
 static bool may_read(struct gathering *g)
 {
-    g->sample->is_cut = g->rows.bytes >= g->options->bytes || g->rows.cells >= SAMPLE_ALL_CELLS ||
-                        g->rows.unreadable >= UNREADABLE_MOST ||
-                        clock_steady_us(clock_system()) >= g->until_us;
+    g->sample->is_cut =
+        g->rows.is_full || g->rows.bytes >= g->rows.most || g->rows.cells >= SAMPLE_ALL_CELLS ||
+        g->rows.unreadable >= UNREADABLE_MOST || clock_steady_us(clock_system()) >= g->until_us;
     return !g->sample->is_cut;
 }
 
@@ -83,6 +84,14 @@ static status note_gap(struct gathering *g, const struct sample_reading *reading
     return gap->start.data == NULL || gap->end.data == NULL ? status_out_of_memory() : status_ok();
 }
 
+/* A row that is not read whole leaves something for its estimate. */
+static void note_cuts(struct gathering *g, size_t before)
+{
+    for (size_t i = before; i < g->rows.count; i++)
+        if (g->rows.rows[i].is_cut)
+            g->rows.most = g->options->bytes / 4 * SAMPLE_QUARTERS;
+}
+
 static status read_place(struct gathering *g, bytes start, bytes end, bool is_reversed,
                          bool *is_whole)
 {
@@ -94,6 +103,7 @@ static status read_place(struct gathering *g, bytes start, bytes end, bool is_re
     size_t before = g->rows.count;
     uint64_t passed = g->rows.passed;
     TRY(g->source.calls->read_rows(&g->source, &g->rows, &reading, is_whole));
+    note_cuts(g, before);
     TRY(note_gap(g, &reading, g->rows.passed - passed, g->rows.count - before));
     TRY(note_reading(g, &reading, before, *is_whole));
     g->is_new = has_brought_something(g, before);
@@ -107,6 +117,8 @@ static status read_ends(struct gathering *g)
     const bytes none = {0};
     bool is_whole;
     TRY(read_place(g, none, none, false, &is_whole));
+    if (!may_read(g))
+        return status_ok();
     status s = read_place(g, none, none, true, &is_whole);
     if (s.code != STATUS_UNIMPLEMENTED && s.code != STATUS_INVALID_ARGUMENT)
         return s;
@@ -231,6 +243,7 @@ static struct advice_row *largest_cut(const struct gathering *g, uint64_t below)
 static status estimate_rows(struct gathering *g)
 {
     uint64_t below = LIMIT_ROW_BYTES;
+    g->rows.most = g->options->bytes;
     for (size_t i = 0; i < ESTIMATES_MOST; i++) {
         struct advice_row *row = largest_cut(g, below);
         if (row == NULL)
@@ -246,6 +259,7 @@ static status read_rows(struct gathering *g)
     TRY(read_ends(g));
     TRY(read_ranges(g));
     TRY(read_random_places(g));
+    g->sample->is_cut |= g->rows.is_full;
     sample_rows_sort(&g->rows);
     TRY(estimate_rows(g));
     g->out->rows = g->rows.rows;
@@ -349,8 +363,10 @@ status gather(const struct gather_options *options, struct advice_observations *
                                         .since_us = options->since_us};
     *sample = (struct advice_sample){0};
     TRY(g.source.calls->read_schema(&g.source, out));
-    g.rows = (struct sample_rows){
-        .families = out->families, .family_count = out->family_count, .arena = g.source.arena};
+    g.rows = (struct sample_rows){.families = out->families,
+                                  .family_count = out->family_count,
+                                  .arena = g.source.arena,
+                                  .most = options->bytes};
     g.cuts.arena = g.source.arena;
     TRY(g.source.calls->read_cuts(&g.source, &g.cuts));
     out->table_size = advice_cuts_size(&g.cuts);

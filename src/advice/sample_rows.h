@@ -25,8 +25,10 @@ struct sample_rows {
     size_t capacity;
     size_t cells;      /* of all rows */
     uint64_t bytes;    /* that were read */
+    uint64_t most;     /* bytes, after which nothing more is to be read */
     uint64_t passed;   /* rows that hold nothing any more, as far as the source tells */
     size_t unreadable; /* rows that are larger than can be read */
+    bool is_full;      /* there was more than could be read of `most` */
 };
 
 struct sample_reading {

@@ -38,6 +38,8 @@ struct client_session {
     int signals;            /* a signalfd; -1: none */
     struct watch signal_watch;
     bool is_interrupted;
+    uint32_t window;   /* 0: client_session_narrow was not called */
+    uint64_t received; /* bytes since it was */
 
     const struct session_call *call; /* the running one, or NULL */
     struct client_call *running;
@@ -72,7 +74,20 @@ static status connect_side(struct client_session *session, struct side *side)
 {
     if (side->link != NULL && grpc_link_is_lost(side->link))
         side->link_has_served = false;
-    return endpoint_connect(&side->endpoint, session->loop, &side->link);
+    TRY(endpoint_connect(&side->endpoint, session->loop, &side->link));
+    if (session->window > 0 && side == &session->data)
+        grpc_link_narrow(side->link, session->window, &session->received);
+    return status_ok();
+}
+
+void client_session_narrow(struct client_session *session, uint32_t window)
+{
+    session->window = window;
+}
+
+uint64_t client_session_received(const struct client_session *session)
+{
+    return session->received;
 }
 
 /* --- interrupts --- */
@@ -308,6 +323,8 @@ static status send_call(struct client_session *session, const struct session_cal
                                                 .timeout_us = call->timeout_us,
                                                 .metadata = metadata,
                                                 .metadata_count = count,
+                                                .message_limit = call->message_limit,
+                                                .refused = call->refused,
                                                 .context = session,
                                                 .on_message = call_took,
                                                 .on_end = call_ended};

@@ -34,6 +34,10 @@ struct session_call {
     const char *features; /* the header bigtable-features; NULL: none */
     const char *table;    /* of a call about a table, by its full name; NULL: about the instance */
     int64_t timeout_us;   /* INT64_MAX: none */
+    /* A message of more bytes is not read: the call ends with RESOURCE_EXHAUSTED, and `*refused` is
+     * its size. 0: as many as any may have. */
+    uint64_t message_limit;
+    uint64_t *refused;
     /* For each message of the answer. A failure cancels the call, and is what it ends with. */
     status (*on_message)(void *context, bytes message);
     void *context;
@@ -56,6 +60,13 @@ status client_session_ask(struct client_session *session, const struct session_c
 status client_session_call(struct client_session *session, const char *path, const char *explain,
                            const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
                            struct arena *arena, const ProtobufCMessage **out);
+
+/* For a caller of the data API who ends calls early, and counts what that costs: from the next call
+ * on the server may send no more than so many bytes of it ahead. */
+void client_session_narrow(struct client_session *session, uint32_t window);
+
+/* Bytes that have come since then, of answers to all calls. */
+uint64_t client_session_received(const struct client_session *session);
 
 /* Lets time pass. CANCELLED for SIGINT. */
 status client_session_wait(struct client_session *session, int64_t us);

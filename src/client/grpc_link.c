@@ -24,7 +24,9 @@ struct grpc_link {
     bool is_lost;
     bool has_moved; /* bytes: it is connected, and was not in vain */
     bool has_received;
-    status failure; /* why, if it is known; owned */
+    status failure;     /* why, if it is known; owned */
+    uint32_t window;    /* as grpc_link_narrow set it last; 0: not */
+    uint64_t *received; /* bytes; NULL: nobody counts */
     uint8_t input[INPUT_SIZE];
 };
 
@@ -127,6 +129,8 @@ static void read_input(struct grpc_link *link)
         return;
     }
     link->has_received |= done > 0;
+    if (link->received != NULL)
+        *link->received += done;
     if (result == STREAM_OK)
         grpc_client_receive(link->client, bytes_make(link->input, done));
     if (result == STREAM_ENDED || result == STREAM_FAILED)
@@ -257,6 +261,15 @@ void grpc_link_destroy(struct grpc_link *link)
     end_stream(link);
     status_free(link->failure);
     free(link);
+}
+
+void grpc_link_narrow(struct grpc_link *link, uint32_t window, uint64_t *received)
+{
+    link->received = received;
+    if (link->client == NULL || link->window == window)
+        return;
+    link->window = window;
+    grpc_client_narrow(link->client, window);
 }
 
 bool grpc_link_is_lost(const struct grpc_link *link)

@@ -30,6 +30,10 @@ enum { GRPC_LINK_METADATA_MOST = 3 };
 status grpc_link_call(struct grpc_link *link, const struct client_call_options *options,
                       struct buffer *message, struct client_call **out);
 
+/* As grpc_client_narrow; and what comes from now on is counted in `*received`, which outlives the
+ * link, in bytes. */
+void grpc_link_narrow(struct grpc_link *link, uint32_t window, uint64_t *received);
+
 /* Whether it will carry no more calls. */
 bool grpc_link_is_lost(const struct grpc_link *link);
 

@@ -103,5 +103,6 @@ status design_read(bytes text, struct arena *arena, struct design *out)
     if (fields[0].value == NULL && fields[1].value == NULL)
         return yaml_error(root, "a description needs the field tables, or kinds");
     TRY(read_tables(fields[0].value, arena, out));
-    return read_kinds(fields[1].value, arena, out);
+    TRY(read_kinds(fields[1].value, arena, out));
+    return check_work(root, out);
 }

@@ -18,6 +18,14 @@ enum {
     DESIGN_PARTS_MOST = 16,
     DESIGN_COLUMNS_MOST = 1000,
     DESIGN_ACCESSES_MOST = 100,
+
+    /* Of all tables and kinds, so that looking at them takes seconds. */
+    DESIGN_ALL_ACCESSES_MOST = 1000,
+    DESIGN_ALL_FAMILIES_MOST = 20 * 1000,
+    DESIGN_ALL_CELLS_MOST = 20 * 1000,     /* in a row of each table, of which 2,000 count */
+    DESIGN_ALL_KEY_BYTES_MOST = 40 * 1000, /* in a key of each table */
+    DESIGN_ALL_PROPERTIES_MOST = 10 * 1000,
+    DESIGN_EVENTS_MOST = 2 * 1000 * 1000, /* requests that are played, by all accesses of tables */
 };
 
 enum design_part_kind {
@@ -143,5 +151,8 @@ struct design {
 
 /* INVALID_ARGUMENT in words that begin with line and column. */
 status design_read(bytes text, struct arena *arena, struct design *out);
+
+/* How many requests of each access of a table may be played. */
+size_t design_events(const struct design *design);
 
 #endif

@@ -219,6 +219,107 @@ static void a_description_has_tables(void **state)
                  "2:3: a table with the name t is there already");
 }
 
+/* --- how much may be described --- */
+
+static void append(struct buffer *text, const char *words)
+{
+    buffer_append_bytes(text, bytes_of(words));
+}
+
+static void append_each(struct buffer *text, size_t count, const char *before, const char *after)
+{
+    for (size_t i = 0; i < count; i++)
+        buffer_append_format(text, "%s%zu%s", before, i, after);
+}
+
+/* So many tables with these fields, which all of them share. */
+static void describe(struct buffer *text, size_t tables, const char *families, const char *part,
+                     const char *column, const char *accesses)
+{
+    buffer_clear(text);
+    buffer_append_format(text,
+                         "tables:\n- {name: t, families: &f {%s}, key: &k {parts: [%s]}, "
+                         "columns: &c [%s], access: &a [%s]}\n",
+                         families, part, column, accesses);
+    append_each(text, tables - 1, "- {name: t",
+                ", families: *f, key: *k, columns: *c, access: *a}\n");
+    buffer_append_byte(text, 0);
+    assert_false(text->failed);
+}
+
+static void expect_limit(struct arena *arena, const struct buffer *text, const char *what)
+{
+    char words[200];
+    snprintf(words, sizeof words,
+             "1:1: all tables and kinds together have %s are looked at: put them into several "
+             "files",
+             what);
+    expect_error(arena, (const char *)text->data, words);
+}
+
+static void expect_none(struct arena *arena, const struct buffer *text)
+{
+    struct design design;
+    assert_ok(design_read(bytes_of((const char *)text->data), arena, &design));
+}
+
+/* Each limit is of all tables together: a file of many large ones took minutes. */
+static void what_takes_minutes_is_refused(void **state)
+{
+    struct buffer text = {0}, some = {0};
+    static const char read[] = "{read: row, rate: 1/s}", q[] = "{name: q}", part[] = "a";
+    static const char wide[] = "{name: {kind: number, order: rising}, count: 100000}";
+    for (size_t i = 0; i < 100; i++)
+        buffer_append_format(&some, "%s%s", i > 0 ? ", " : "", read);
+    buffer_append_byte(&some, 0);
+    const char *reads = (const char *)some.data;
+    describe(&text, 10, "f: ", part, q, reads);
+    expect_none(*state, &text);
+    describe(&text, 11, "f: ", part, q, reads);
+    expect_limit(*state, &text, "1100 kinds of access, and 1000");
+    describe(&text, 10, "f: ", part, wide, read);
+    expect_none(*state, &text);
+    describe(&text, 11, "f: ", part, wide, read);
+    expect_limit(*state, &text, "22000 cells in a row of each, and 20000");
+    describe(&text, 10, "f: ", "{kind: bytes, size: 4000}", q, read);
+    expect_none(*state, &text);
+    describe(&text, 11, "f: ", "{kind: bytes, size: 4000}", q, read);
+    expect_limit(*state, &text, "44000 bytes in a key of each, and 40000");
+    buffer_clear(&some);
+    append_each(&some, 1000, "f", ": , ");
+    buffer_append_byte(&some, 0);
+    describe(&text, 21, (const char *)some.data, part, "{name: q, family: f0}", read);
+    expect_limit(*state, &text, "21000 families, and 20000");
+    buffer_free(&text);
+    buffer_free(&some);
+}
+
+static void properties_of_all_kinds_count(void **state)
+{
+    struct buffer text = {0};
+    append(&text, "kinds:\n- {name: k, properties: &p [{name: p}");
+    append_each(&text, 499, ", {name: p", "}");
+    append(&text, "]}\n");
+    append_each(&text, 20, "- {name: k", ", properties: *p}\n");
+    buffer_append_byte(&text, 0);
+    expect_limit(*state, &text, "10500 properties, and 10000");
+    buffer_free(&text);
+}
+
+/* All that is played is shared out among the accesses of all tables. */
+static void many_accesses_have_fewer_events_each(void **state)
+{
+    struct design design;
+    struct buffer text = {0};
+    describe(&text, 200, "f: ", "a", "{name: q}", "{read: row, rate: 1/s}");
+    assert_ok(design_read(bytes_of((const char *)text.data), *state, &design));
+    assert_int_equal(design_events(&design), DESIGN_EVENTS_MOST / 200);
+    buffer_free(&text);
+    assert_ok(
+        design_read(bytes_of("kinds:\n- {name: k, properties: [{name: p}]}\n"), *state, &design));
+    assert_int_equal(design_events(&design), DESIGN_EVENTS_MOST);
+}
+
 static void read_it(void *context)
 {
     struct design design;
@@ -248,6 +349,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(accesses, setup, teardown),
         cmocka_unit_test_setup_teardown(mistakes_are_told_with_their_place, setup, teardown),
         cmocka_unit_test_setup_teardown(a_description_has_tables, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_takes_minutes_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(properties_of_all_kinds_count, setup, teardown),
+        cmocka_unit_test_setup_teardown(many_accesses_have_fewer_events_each, setup, teardown),
         cmocka_unit_test(allocations_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

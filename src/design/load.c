@@ -6,7 +6,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LOAD_SECONDS = LOAD_MINUTES * 60, RAMP_BEGINS = 5 /* minutes */ };
+enum {
+    LOAD_SECONDS = LOAD_MINUTES * 60,
+    RAMP_BEGINS = 5,           /* minutes */
+    RANGES_TAKE = 20,          /* times as long to play as single rows */
+    NEW_KEY_BYTES = 256 << 20, /* of rows that come, in all */
+    KEY_COSTS = 32,            /* bytes beside itself */
+};
 
 #define US_PER_MINUTE ((int64_t)60 * 1000 * 1000)
 
@@ -194,12 +200,33 @@ static status play_stream(struct stream *stream)
     return s;
 }
 
-/* As many in each minute, if there are so many at all. Ranges take longer to play. */
-static size_t events_for(enum design_access_kind kind, double requests)
+/* So many that all keys of rows that come have room. */
+static size_t most_new(const struct made_table *made)
 {
-    enum { RANGES_MOST = 3000 };
-    bool is_range = kind == ACCESS_READ_RANGE || kind == ACCESS_READ_TABLE;
-    size_t most = is_range ? RANGES_MOST : LOAD_EVENTS_MOST;
+    size_t accesses = 0, key = KEY_COSTS;
+    for (size_t i = 0; i < made->table->access_count; i++)
+        accesses += made->table->accesses[i].kind == ACCESS_WRITE_NEW;
+    if (made->count > 0)
+        key += made->rows[0].key.size;
+    return NEW_KEY_BYTES / (accesses + !accesses) / key;
+}
+
+static size_t most_of(const struct made_table *made, enum design_access_kind kind)
+{
+    size_t most =
+        made->events > 0 && made->events < LOAD_EVENTS_MOST ? made->events : LOAD_EVENTS_MOST;
+    if (kind == ACCESS_READ_RANGE || kind == ACCESS_READ_TABLE)
+        most /= RANGES_TAKE;
+    if (kind == ACCESS_WRITE_NEW && most_new(made) < most)
+        most = most_new(made);
+    return most < LOAD_MINUTES ? LOAD_MINUTES : most / LOAD_MINUTES * LOAD_MINUTES;
+}
+
+/* As many in each minute, if there are so many at all. */
+static size_t events_for(const struct made_table *made, enum design_access_kind kind,
+                         double requests)
+{
+    size_t most = most_of(made, kind);
     if (requests < LOAD_MINUTES)
         return requests < 1 ? 1 : (size_t)requests;
     return requests > (double)most ? most : (size_t)requests / LOAD_MINUTES * LOAD_MINUTES;
@@ -212,7 +239,7 @@ static struct stream stream_of(struct playing *playing, size_t place, const size
                             .place = place,
                             .by_age = by_age};
     stream.all = stream.access->rate * LOAD_SECONDS;
-    stream.events = events_for(stream.access->kind, stream.all);
+    stream.events = events_for(playing->made, stream.access->kind, stream.all);
     set_hot(&stream);
     return stream;
 }
@@ -239,7 +266,8 @@ static status make_new_keys(struct playing *playing)
     uint64_t number = table->rows;
     size_t room = 0;
     for (size_t i = 0; i < table->access_count; i++)
-        room += table->accesses[i].kind == ACCESS_WRITE_NEW ? LOAD_EVENTS_MOST : 0;
+        if (table->accesses[i].kind == ACCESS_WRITE_NEW)
+            room += stream_of(playing, i, NULL).events;
     playing->new_keys = arena_alloc(playing->made->arena, room * sizeof *playing->new_keys);
     if (playing->new_keys == NULL)
         return status_out_of_memory();

@@ -2,6 +2,7 @@
 #include "advice/sample_rows.h"
 #include "design/made_table.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { PARTS_PER_MILLION = 1000 * 1000, MS_US = 1000 };
@@ -125,10 +126,14 @@ static status add_versions(struct making *making)
 
 /* --- rows --- */
 
-static bool is_there(const struct making *making)
+/* How many of the columns are not there before the next one that is: drawn at once, since there may
+ * be a hundred thousand of which hardly any is. */
+static uint64_t missing_before(const struct making *making)
 {
-    uint64_t draw = random_of(making, 3, 0) % PARTS_PER_MILLION;
-    return (double)draw < column_of(making)->share * PARTS_PER_MILLION;
+    double share = column_of(making)->share;
+    double draw = (double)(random_of(making, 3, 0) % PARTS_PER_MILLION) / PARTS_PER_MILLION;
+    double count = share < 1 ? log1p(-draw) / log1p(-share) : 0;
+    return count < UINT32_MAX ? (uint64_t)count : UINT32_MAX;
 }
 
 /* Beyond what is looked at the rest is as large as what has been made of the column. */
@@ -143,8 +148,10 @@ static status add_columns(struct making *making)
             making->size += each * left;
             return status_ok();
         }
-        if (!is_there(making))
-            continue;
+        uint64_t missing = missing_before(making);
+        if (missing >= column->count - making->repeat)
+            return status_ok();
+        making->repeat += missing;
         write_name(making);
         TRY(add_versions(making));
     }

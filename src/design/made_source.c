@@ -130,12 +130,14 @@ static bool has_family(const struct design_table *table, const char *name)
     return false;
 }
 
+/* Mostly in the same order. */
 static bool has_same_families(const struct design_table *one, const struct design_table *other)
 {
     if (one->family_count != other->family_count)
         return false;
     for (size_t i = 0; i < one->family_count; i++)
-        if (!has_family(other, one->families[i].name))
+        if (strcmp(one->families[i].name, other->families[i].name) != 0 &&
+            !has_family(other, one->families[i].name))
             return false;
     return true;
 }
@@ -164,11 +166,13 @@ static status read_siblings(struct advice_source *source, struct advice_observat
         const struct design_table *other = &made->design->tables[i];
         if (!may_be_parts(own->name, other->name))
             continue;
-        siblings[out->sibling_count++] =
-            (struct advice_sibling){.id = other->name,
-                                    .is_known = true,
-                                    .has_same_families = has_same_families(own, other),
-                                    .size = size_of(other)};
+        struct advice_sibling *sibling = &siblings[out->sibling_count++];
+        *sibling = (struct advice_sibling){.id = other->name,
+                                           .is_known = out->sibling_count <= SIBLINGS_KNOWN};
+        if (!sibling->is_known)
+            continue;
+        sibling->has_same_families = has_same_families(own, other);
+        sibling->size = size_of(other);
     }
     out->siblings = siblings;
     out->table_count = made->design->count;

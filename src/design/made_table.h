@@ -30,6 +30,7 @@ struct made_table {
     struct made_row *rows;              /* by key, no two the same */
     size_t count;
     size_t written; /* rows that were made: more than `count` where keys repeat */
+    size_t events;  /* that are played of each access, at most; 0: as many as of any */
 };
 
 status made_table_create(const struct design_table *table, uint64_t seed, int64_t now_us,

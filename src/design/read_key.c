@@ -275,11 +275,17 @@ static uint64_t size_of_part(const struct design_part *part)
     }
 }
 
-static status check_size(const struct yaml_value *parts, const struct design_key *key)
+uint64_t key_size(const struct design_key *key)
 {
     uint64_t size = (key->count - 1) * strlen(key->delimiter);
     for (size_t i = 0; i < key->count; i++)
         size += size_of_part(&key->parts[i]);
+    return size;
+}
+
+static status check_size(const struct yaml_value *parts, const struct design_key *key)
+{
+    uint64_t size = key_size(key);
     return size <= LIMIT_ROW_KEY_BYTES
                ? status_ok()
                : yaml_error(parts, "keys of %llu bytes, and a row key has %d at most",

@@ -9,6 +9,12 @@
 
 status read_key(const struct yaml_value *value, struct arena *arena, struct design_key *out);
 
+/* Bytes of the longest key; of what is made up about so many. */
+uint64_t key_size(const struct design_key *key);
+
+/* Whether all of it is looked at within seconds. */
+status check_work(const struct yaml_value *root, const struct design *design);
+
 /* A text is a constant. `what` are the words for it. */
 status read_part(const struct yaml_value *value, const char *what, struct arena *arena,
                  struct design_part *out);

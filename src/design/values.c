@@ -150,8 +150,10 @@ static void append_email(uint64_t random, struct buffer *out)
 
 static void append_raw(uint64_t seed, uint64_t value, uint64_t size, struct buffer *out)
 {
-    for (uint64_t i = 0; i < size; i++)
-        buffer_append_byte(out, (uint8_t)(made_random(seed, value, i, 3) >> 56));
+    for (uint64_t i = 0; i < size; i += sizeof(uint64_t)) {
+        uint64_t random = made_random(seed, value, i, 3), left = size - i;
+        buffer_append(out, &random, left < sizeof random ? left : sizeof random);
+    }
 }
 
 void made_value(const struct design_part *part, uint64_t seed, uint64_t value, int64_t time_us,

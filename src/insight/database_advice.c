@@ -11,6 +11,7 @@
 #include "datastore/database.h"
 #include "datastore/index/index_definition.h"
 #include "datastore/model/ids.h"
+#include "datastore/model/key.h"
 #include "insight/advice_message.h"
 #include "insight/database_look.h"
 #include "insight/database_text.h"
@@ -88,6 +89,22 @@ const struct cell *database_present(const struct cell_list *cells)
     return NULL;
 }
 
+/* What a part's prefix begins with, behind its letter. */
+static status find_where(struct looking *l, bytes prefix, const char **out)
+{
+    bytes rest = bytes_from(prefix, 1);
+    const char *name_space;
+    struct buffer text = {0};
+    *out = "";
+    TRY(ds_text_read(&rest, DS_ASCENDING, l->arena, &name_space));
+    if (name_space[0] == '\0')
+        return status_ok();
+    buffer_append_format(&text, " (namespace %s)", name_space);
+    *out = text.failed ? NULL : arena_string(l->arena, buffer_bytes(&text));
+    buffer_free(&text);
+    return *out == NULL ? status_out_of_memory() : status_ok();
+}
+
 status database_find_part(struct looking *l, struct vector *parts, size_t most, bytes prefix,
                           struct part **out)
 {
@@ -102,6 +119,7 @@ status database_find_part(struct looking *l, struct vector *parts, size_t most, 
         return status_ok();
     if (part.prefix.data == NULL || !key_prefix_end(l->arena, prefix, &part.after))
         return status_out_of_memory();
+    TRY(find_where(l, prefix, &part.where));
     TRY(vector_add(parts, l->arena, &part, sizeof part));
     *out = &((struct part *)parts->items)[parts->count - 1];
     return status_ok();
@@ -164,8 +182,10 @@ static status visit_index_row(struct looking *l, void *context, const struct sca
 static status name_index(struct looking *l, const struct part *part, struct advice_index *index)
 {
     struct buffer name = {0};
-    buffer_append_format(&name, part->property == NULL ? "of the kind %s" : "of %s.%s", part->kind,
-                         part->property == NULL ? "" : part->property);
+    if (part->property == NULL)
+        buffer_append_format(&name, "of the kind %s%s", part->kind, part->where);
+    else
+        buffer_append_format(&name, "of %s.%s%s", part->kind, part->property, part->where);
     index->name = name.failed ? NULL : arena_string(l->arena, buffer_bytes(&name));
     buffer_free(&name);
     return index->name == NULL ? status_out_of_memory() : status_ok();
@@ -231,8 +251,10 @@ static status read_minutes(struct looking *l, const struct heat_matrix *matrix)
     for (size_t i = 0; i < l->roots.count; i++) {
         struct heat_minutes minutes;
         TRY(heat_minutes_of(matrix, owners, &roots[i], l->arena, &minutes));
-        const struct advice_kind kind = {
-            .name = roots[i].kind, .minutes = minutes.all, .count = minutes.count};
+        const struct advice_kind kind = {.name = roots[i].kind,
+                                         .where = roots[i].where,
+                                         .minutes = minutes.all,
+                                         .count = minutes.count};
         TRY(vector_add(&l->ramps, l->arena, &kind, sizeof kind));
     }
     return status_ok();
@@ -264,11 +286,12 @@ static status describe_series(struct looking *l, struct advice_database *out)
             if (bytes_compare(points[j].value, last->value) > 0)
                 last = &points[j];
         series[i] = (struct advice_series){.kind = parts[i].kind,
+                                           .where = parts[i].where,
                                            .property = parts[i].property,
                                            .points = points,
                                            .count = parts[i].points.count};
-        TRY(database_value_text(parts[i].kind, parts[i].property, last->value, last->type, l->arena,
-                                &series[i].last));
+        TRY(database_value_text(parts[i].kind, parts[i].property, last->value, last->type,
+                                parts[i].where, l->arena, &series[i].last));
     }
     out->series = series;
     out->series_count = l->series.count;
@@ -282,17 +305,18 @@ static int order_of_roots(const void *a, const void *b)
 }
 
 /* An id that the server might have given. */
-static status automatic_id(struct looking *l, const char *kind, uint64_t counter, bytes *out)
+static status automatic_id(struct looking *l, const struct part *part, uint64_t counter, bytes *out)
 {
     struct buffer text = {0};
-    buffer_append_format(&text, "%s %lld", kind, (long long)ds_scattered_id(counter));
+    buffer_append_format(&text, "%s %lld%s", part->kind, (long long)ds_scattered_id(counter),
+                         part->where);
     *out = text.failed ? bytes_make(NULL, 0) : arena_copy(l->arena, buffer_bytes(&text));
     buffer_free(&text);
     return out->data == NULL ? status_out_of_memory() : status_ok();
 }
 
 /* Of `count` roots, which are all names or all ids. */
-static status describe_keys(struct looking *l, const char *kind, const struct root *roots,
+static status describe_keys(struct looking *l, const struct part *part, const struct root *roots,
                             size_t count, struct advice_roots *out)
 {
     struct advice_row *rows = arena_alloc(l->arena, count * sizeof *rows);
@@ -304,9 +328,10 @@ static status describe_keys(struct looking *l, const char *kind, const struct ro
         rows[i] = roots[i].row;
         words[i] = roots[i].words;
         if (!roots[i].is_name)
-            TRY(automatic_id(l, kind, i + 1, &better[i]));
+            TRY(automatic_id(l, part, i + 1, &better[i]));
     }
-    *out = (struct advice_roots){.kind = kind, .keys = rows, .count = count, .words = words};
+    *out = (struct advice_roots){
+        .kind = part->kind, .where = part->where, .keys = rows, .count = count, .words = words};
     out->better = count > 0 && !roots[0].is_name ? better : NULL;
     return status_ok();
 }
@@ -322,8 +347,8 @@ static status describe_parts(struct looking *l, const struct vector *from, struc
             qsort(roots, count, sizeof *roots, order_of_roots);
         while (ids < count && !roots[ids].is_name)
             ids++;
-        TRY(describe_keys(l, parts[i].kind, roots, ids, &out[2 * i]));
-        TRY(describe_keys(l, parts[i].kind, roots + ids, count - ids, &out[2 * i + 1]));
+        TRY(describe_keys(l, &parts[i], roots, ids, &out[2 * i]));
+        TRY(describe_keys(l, &parts[i], roots + ids, count - ids, &out[2 * i + 1]));
     }
     return status_ok();
 }

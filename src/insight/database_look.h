@@ -17,7 +17,8 @@ enum { DATABASE_KINDS_MOST = 100 };
 struct part {
     bytes prefix;
     bytes after;
-    bytes name_space; /* of a kind's index */
+    bytes name_space;  /* of a kind's index */
+    const char *where; /* " (namespace x)"; empty: in none */
     const char *kind;
     const char *property; /* NULL: the kind's index, or its root entities */
     struct vector points; /* struct advice_point, of a property */

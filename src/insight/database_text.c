@@ -225,9 +225,11 @@ status database_row_text(bytes row_key, struct arena *arena, bytes *out)
 }
 
 status database_value_text(const char *kind, const char *property, bytes value, uint8_t type,
-                           struct arena *arena, bytes *out)
+                           const char *where, struct arena *arena, bytes *out)
 {
     struct wording w = {.arena = arena};
     buffer_append_format(&w.text, "%s.%s = ", kind, property);
-    return finish(&w, append_encoded(&w, value, type), out);
+    status s = append_encoded(&w, value, type);
+    append(&w, where);
+    return finish(&w, s, out);
 }

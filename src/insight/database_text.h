@@ -9,8 +9,9 @@
 /* A row of the database, or what it begins with: the words end where the bytes do. */
 status database_row_text(bytes row_key, struct arena *arena, bytes *out);
 
-/* A place in the index of a property: an encoded value of that type (ds_value_type). */
+/* A place in the index of a property: an encoded value of that type (ds_value_type). `where` stands
+ * behind it: " (namespace x)". */
 status database_value_text(const char *kind, const char *property, bytes value, uint8_t type,
-                           struct arena *arena, bytes *out);
+                           const char *where, struct arena *arena, bytes *out);
 
 #endif

@@ -300,11 +300,24 @@ static int on_frame_received(nghttp2_session *session, const nghttp2_frame *fram
     return 0;
 }
 
+/* Of an answer whose prefix has come. */
+static status check_size(const struct client_call *call)
+{
+    const struct client_call_options *options = &call->options;
+    if (options->message_limit == 0 || call->reader.left <= options->message_limit)
+        return status_ok();
+    *options->refused = call->reader.left;
+    return status_make(STATUS_RESOURCE_EXHAUSTED, "a message has %llu bytes, more than is wanted",
+                       (unsigned long long)call->reader.left);
+}
+
 static status read_answers(struct client_call *call, bytes data)
 {
     enum reader_event event;
     do {
         TRY(message_reader_step(&call->reader, &data, &event));
+        if (event == READER_BEGIN)
+            TRY(check_size(call));
         if (event == READER_MESSAGE && call->options.on_message != NULL)
             call->options.on_message(call->options.context, call, buffer_bytes(&call->reader.body));
     } while (event != READER_MORE && !call->ended);
@@ -542,6 +555,14 @@ status grpc_client_create(struct loop *loop, const char *authority, void *contex
 void grpc_client_speaks_tls(struct grpc_client *client)
 {
     client->speaks_tls = true;
+}
+
+void grpc_client_narrow(struct grpc_client *client, uint32_t window)
+{
+    const nghttp2_settings_entry setting = {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, window};
+    if (nghttp2_submit_settings(client->session, NGHTTP2_FLAG_NONE, &setting, 1) != 0)
+        client->is_broken = true;
+    signal_output(client);
 }
 
 void grpc_client_destroy(struct grpc_client *client)

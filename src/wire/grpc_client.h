@@ -25,6 +25,10 @@ struct client_call_options {
     bool gzip;          /* send the request compressed; answers may be, too */
     const struct client_metadata *metadata;
     size_t metadata_count;
+    /* An answer of more bytes than this is not read: the call ends with RESOURCE_EXHAUSTED, and
+     * `*refused` is its size. 0: as many as any may have. */
+    uint64_t message_limit;
+    uint64_t *refused;
 
     /* On the loop's thread: `on_message` for each answer, the bytes valid until it returns (NULL:
      * not wanted); then `on_end`, which owns the status. After it the call does not exist. */
@@ -39,6 +43,10 @@ status grpc_client_create(struct loop *loop, const char *authority, void *contex
 
 /* Calls from now on say that they come over TLS (`:scheme` https), as some servers want them to. */
 void grpc_client_speaks_tls(struct grpc_client *client);
+
+/* Of calls that start from now on the server may send so many bytes ahead of what was read,
+ * instead of some MB: for those who often end calls early. */
+void grpc_client_narrow(struct grpc_client *client, uint32_t window);
 
 /* Ends each call that is open with UNAVAILABLE first; on_end must not start others. Not from
  * within a callback. NULL is fine. */

@@ -299,6 +299,34 @@ static void test_message_too_long(void **state)
     free(memory);
 }
 
+/* A client that refuses what is too long is sent no more of it than its window; what is as long as
+ * it may be, it reads. */
+static void test_long_answers_are_refused(void **state)
+{
+    enum { LIMIT = 1 << 20, WINDOW = 64 << 10, ROOM = 4 << 10 };
+    struct fixture *f = *state;
+    uint8_t *memory;
+    bytes message = make_long(LIMIT + 1, &memory);
+    uint64_t refused = 0;
+    struct client_call_options options = testing_options("/test.Service/Echo", &f->outcome);
+    options.message_limit = LIMIT;
+    options.refused = &refused;
+    grpc_client_narrow(f->c.client, WINDOW);
+    testing_call(&f->c, &options, message);
+    testing_pump(&f->c);
+    assert_ended(&f->outcome, STATUS_RESOURCE_EXHAUSTED);
+    assert_int_equal(f->outcome.messages, 0);
+    assert_int_equal(refused, LIMIT + 1);
+    assert_in_range(f->t.sent, WINDOW, WINDOW + ROOM);
+
+    options.context = &f->other;
+    testing_call(&f->c, &options, bytes_make(memory, LIMIT));
+    testing_pump(&f->c);
+    assert_ended(&f->other, STATUS_OK);
+    assert_int_equal(f->other.bytes, LIMIT);
+    free(memory);
+}
+
 /* A second long request waits until the first has been answered; a short one passes. */
 static void test_requests_wait_for_admission(void **state)
 {
@@ -674,6 +702,7 @@ int main(void)
         TEST(test_gzip_saves_bytes),
         TEST(test_admission_asked_again),
         TEST(test_message_too_long),
+        TEST(test_long_answers_are_refused),
         TEST(test_requests_wait_for_admission),
         TEST(test_deadline),
         TEST(test_deadline_kept_by_the_client),

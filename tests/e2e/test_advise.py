@@ -205,7 +205,7 @@ def test_large_cells(found, rpc, fill):
 
 
 def test_large_rows_are_estimated(unheated):
-    """Of a row of 100 MiB little is read: the size is a guess, and here no bad one."""
+    """Of a row of 100 MiB little is read: how large it is, the server says before it sends it."""
     found, rpc, fill = unheated
     table = fill(user(i) for i in range(20))
     parts = [set_cell("f", b"part%03d" % i, bytes(1 << 20)) for i in range(119)]
@@ -216,7 +216,7 @@ def test_large_rows_are_estimated(unheated):
         rpc.mutate(table, user(3), part)
     findings = found(table)
     assert set(findings) == {"row-size"}
-    assert "about 120 MiB" in findings["row-size"]["evidence"]
+    assert "has 119 MiB" in findings["row-size"]["evidence"]
 
 
 def test_rows_that_cannot_be_read(unheated):

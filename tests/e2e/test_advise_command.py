@@ -6,6 +6,7 @@ import random
 import re
 
 from google.cloud.bigtable_admin_v2 import types as admin_types
+from harness.sarif import check_sarif
 from harness.datastore import client_of, entity
 from harness.patience import PATIENCE_SECONDS
 from harness.rpc import set_cell
@@ -87,10 +88,10 @@ def test_too_little_was_seen(fresh_server, connect):
 
 
 def sarif_of(done):
-    """The only run of a document, of which all is there that the standard requires, and what names
+    """The only run of a document, which is as the standard's schema has it, and of which what names
     something names it rightly."""
     document = json.loads(done.stdout)
-    assert document["version"] == "2.1.0"
+    check_sarif(document)
     assert document["$schema"].endswith("/sarif-schema-2.1.0.json")
     [found] = document["runs"]
     driver = found["tool"]["driver"]
@@ -110,6 +111,27 @@ def sarif_of(done):
         assert result["partialFingerprints"]["ruleOfTable/v1"] == f"{result['ruleId']} of {uri}"
     assert found["invocations"][0]["executionSuccessful"] is True
     return found
+
+
+def test_sarif_of_a_server_is_as_the_schema_has_it(fresh_server, connect):
+    """Of tables and of a database, with ranges, suggestions and what was muted; where too little
+    was seen; and of one table by a client."""
+    server = fresh_server()
+    rpc = connect(server.host)
+    fill(rpc, rpc.create_table("events", {"f": NEWEST}), dated)
+    fill(rpc, rpc.create_table("numbers", {"f": NEWEST}), lambda i: b"%08d" % i)
+    large = rpc.create_table("large", {"f": NEWEST})
+    fill(rpc, large, scattered, random.Random(1).randbytes(1 << 20), 30)
+    client = client_of(server.host, "shop")
+    client.put_multi([entity(client, "Order/Item", f"2024-{i:03}") for i in range(200)])
+    run(server.host, "events", "--mute", "key-time-first", "--reason", "\u00e4 \"quoted\" one")
+    found = sarif_of(run(server.host, "--all", "--format", "sarif", "--max-bytes", "4MB"))
+    assert {"key-time-first", "key-sequential", "entity-names"} <= {
+        result["ruleId"] for result in found["results"]
+    }
+    assert [result["suppressions"] for result in found["results"] if "suppressions" in result]
+    assert found["invocations"][0]["toolExecutionNotifications"]
+    sarif_of(run(server.host, "numbers", "--by", "client", "--format", "sarif"))
 
 
 def test_sarif(fresh_server, connect):

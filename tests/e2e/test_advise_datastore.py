@@ -4,6 +4,7 @@ not."""
 import datetime
 import json
 import random
+import re
 import time
 
 import pytest
@@ -78,6 +79,55 @@ def test_ids_that_rise_are_told_of_all_kinds_and_of_children(server, client):
     put(other, lines, at_once=200)
     found = look(server.host, other)
     assert 'Order "root" / Line' in found["entity-keys"]["keys"][0]
+
+
+def in_namespace(client, kind, which, namespace, **properties):
+    made = datastore.Entity(client.key(kind, which, namespace=namespace))
+    made.update(properties)
+    return made
+
+
+def test_namespaces_are_looked_at_and_named(server, client):
+    """What is wrong in one namespace is told with its name, and not of the same kind elsewhere:
+    each namespace has its own places for keys and in indexes."""
+    put(client, [entity(client, "Order", scattered(n), at=some_time(n)) for n in range(200)])
+    put(client, [
+        in_namespace(client, "Order", f"o{scattered(n)}", "berlin",
+                     at=BEGIN + datetime.timedelta(seconds=n))
+        for n in range(300)
+    ])  # fmt: skip
+    found = look(server.host, client)
+    assert set(found) == {"index-rising"}
+    assert "at of the kind Order (namespace berlin): of" in found["index-rising"]["evidence"]
+    told = found["index-rising"]["range"]
+    assert told["end"] == "the end of Order.at (namespace berlin)"
+    assert re.fullmatch(r"Order\.at = 2024-01-01T00:04:.* \(namespace berlin\)", told["start"])
+    ids = [in_namespace(client, "Invoice", n, "paris", n=1) for n in range(1, 301)]
+    put(client, ids, at_once=200)
+    found = look(server.host, client)
+    assert set(found) == {"index-rising", "entity-keys"}
+    assert found["entity-keys"]["evidence"].startswith("Of the kind Invoice (namespace paris): ")
+    assert all(each.endswith(" (namespace paris)") for each in found["entity-keys"]["keys"])
+    assert all(
+        each["better"].endswith(" (namespace paris)") for each in found["entity-keys"]["better"]
+    )
+
+
+def test_many_namespaces_are_many_places(server, client):
+    """A tenant a namespace: new rows are at as many ends as there are tenants. What is wrong with
+    an entity by itself is seen in each."""
+    put(client, [
+        in_namespace(client, "Order", f"o{scattered(n)}", f"tenant{n % 100}",
+                     at=BEGIN + datetime.timedelta(seconds=n))
+        for n in range(400)
+    ])  # fmt: skip
+    assert look(server.host, client) == {}
+    put(client, [
+        in_namespace(client, "Order", f"a/{scattered(n)}", f"tenant{n}", n=1) for n in range(100)
+    ])  # fmt: skip
+    found = look(server.host, client)
+    assert set(found) == {"entity-names"}
+    assert "(namespace tenant" in found["entity-names"]["keys"][0]
 
 
 def test_groups_that_are_written_often(server, client):

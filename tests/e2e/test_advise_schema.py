@@ -5,6 +5,7 @@ import json
 import os
 
 import pytest
+from harness.sarif import check_sarif
 from harness.server import run_trestle
 
 EXAMPLES = os.path.join(os.path.dirname(__file__), "../../examples/schema")
@@ -92,7 +93,9 @@ def test_sarif_has_the_line(tmp_path):
     path = tmp_path / "a b.yaml"
     with open(SENSORS) as file:
         path.write_text(file.read())
-    found = json.loads(run(path, "--format", "sarif").stdout)["runs"][0]
+    document = json.loads(run(path, "--format", "sarif").stdout)
+    check_sarif(document)
+    found = document["runs"][0]
     places = {result["ruleId"]: result["locations"][0] for result in found["results"]}
     time_first = places["key-time-first"]
     assert time_first["logicalLocations"][0]["fullyQualifiedName"] == "readings_by_time"
@@ -115,3 +118,30 @@ def test_exit_status(tmp_path):
     assert done.stderr.startswith(f"trestle advise: {path}:2:15: colums is not a field of a table;")
     for other in ["t"], ["--all"], ["--database", "d"], ["--rules"], ["--by", "server"]:
         assert run_trestle("advise", *other, "--schema", SENSORS).returncode == 2
+
+
+def described(path, tables, key, column, access):
+    """A file of so many tables, which share what is said of them."""
+    families = "{f: {gc: {versions: 1}}}"
+    parts = f"key: {{parts: [{key}]}}, columns: [{column}], access: [{access}]"
+    text = f"tables:\n- &t {{name: first, families: {families}, {parts}}}\n"
+    for number in range(1, tables):
+        text += f"- {{name: number{number:03}, families: {families}, {parts}}}\n"
+    path.write_text(text)
+    return path
+
+
+def test_a_large_file_is_looked_at_within_seconds(tmp_path):
+    """Many tables with all that is played of their accesses (of 200 it takes six seconds of a
+    release build); and rows of a hundred thousand columns of which hardly any is there, each of
+    which was drawn, for minutes."""
+    load = "{write: new, rate: 900/s}, {read: row, rate: 900/s}"
+    done = run(described(tmp_path / "many.yaml", 4, "{kind: uuid}", "{name: q}", load))
+    assert done.returncode == 1
+    assert done.stdout.count(" rows sampled at 100 places, made of the description\n") == 4
+    sparse = ", ".join(
+        f"{{name: {{kind: hash, digits: 12}}, count: 100000, in: 0.001%, size: {i}}}"
+        for i in range(1, 101)
+    )
+    done = run(described(tmp_path / "sparse.yaml", 2, "{kind: uuid}", sparse, load))
+    assert done.returncode in (0, 1) and done.stdout.count(" rows sampled at ") == 2

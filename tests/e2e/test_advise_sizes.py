@@ -6,6 +6,7 @@ import json
 import pytest
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from harness.patience import PATIENCE_SECONDS
+from harness.proxy import CountingProxy
 from harness.rpc import delete_row, set_cell
 from harness.server import run_trestle
 
@@ -96,3 +97,53 @@ def test_a_large_value_among_small_ones(unheated):
     assert (returned, set(findings)) == (1, {"cell-size"})
     assert findings["cell-size"]["keys"] == [LARGE.decode()]
     assert "in the family f, has 12 MiB" in findings["cell-size"]["evidence"]
+
+
+# --- as a client ---
+
+
+def advise_as_client(server, table, *options):
+    """As `advise` does, and how many bytes the server sent for that."""
+    proxy = CountingProxy(server.host)
+    try:
+        done = run_trestle(
+            "advise", table.split("/")[-1], "--endpoint", proxy.host, "--format", "json",
+            "--by", "client", *options, timeout=PATIENCE_SECONDS,
+        )  # fmt: skip
+    finally:
+        proxy.close()
+    report = json.loads(done.stdout)
+    assert report["sample"]["bytes"] <= proxy.sent
+    return proxy.sent, {each["rule"]: each for each in report["findings"]}
+
+
+def test_a_client_reads_no_more_than_it_may(unheated):
+    """A row is one message, and it and its values were weighed by reading them: 600 MiB were read
+    of a table where 8 had been asked for. Nothing is less known for it."""
+    server, rpc, table = unheated
+    for number in range(2):
+        rpc.mutate(table, user(number), set_cell("f", b"one", bytes(11 * MIB)))
+    for part in range(8):
+        rpc.mutate(table, LARGE, set_cell("f", b"%d" % part, bytes(12 * MIB)))
+    rpc.mutate(table, LARGE, set_cell("f", b"8", bytes(4 * MIB + 12345)))
+    sent, findings = advise_as_client(server, table)
+    assert sent < 8 * MIB
+    assert set(findings) == {"row-size", "cell-size"}
+    assert findings["row-size"]["keys"] == [LARGE.decode()]
+    assert "the largest has 100 MiB" in findings["row-size"]["evidence"]
+    assert "has 12 MiB" in findings["cell-size"]["evidence"]
+    sent, _ = advise_as_client(server, table, "--max-bytes", "1MB")
+    assert sent < 1.5 * MIB
+
+
+def test_a_client_reads_no_more_than_it_may_of_many_cells(unheated):
+    """Rows of a hundred thousand cells, of which no message is too large, and none is the row."""
+    server, rpc, table = unheated
+    for number in range(3):
+        for first in range(0, 60000, 20000):
+            cells = [
+                set_cell("f", b"%05d" % i, bytes(40)) for i in range(first, first + 20000)
+            ]
+            rpc.mutate(table, user(number), *cells)
+    sent, _ = advise_as_client(server, table, "--max-bytes", "1MB")
+    assert MIB / 2 < sent < 1.5 * MIB

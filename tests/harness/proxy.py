@@ -1,5 +1,5 @@
-"""TCP proxies that lose connections, or hold what is sent: what a client sees when a network fails
-under it."""
+"""TCP proxies that lose connections, hold what is sent, or count it: what a client sees when a
+network fails under it."""
 
 import contextlib
 import select
@@ -61,7 +61,7 @@ class FailingProxy:
                     elif source is client:
                         self.send_to_server(server, data)
                     else:
-                        client.sendall(data[:left])
+                        self.send_to_client(client, data[:left])
                         left = left and max(left - len(data), 0)
         for each in (client, server):
             with contextlib.suppress(OSError):
@@ -69,6 +69,21 @@ class FailingProxy:
 
     def send_to_server(self, server, data):
         server.sendall(data)
+
+    def send_to_client(self, client, data):
+        client.sendall(data)
+
+
+class CountingProxy(FailingProxy):
+    """Forwards to `host`, and counts the bytes that it sends."""
+
+    def __init__(self, host):
+        self.sent = 0
+        super().__init__(host, None)
+
+    def send_to_client(self, client, data):
+        self.sent += len(data)
+        super().send_to_client(client, data)
 
 
 class HoldingProxy(FailingProxy):

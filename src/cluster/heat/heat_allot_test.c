@@ -187,6 +187,38 @@ static void a_hot_prefix_among_many_tables(void **state)
     table_release(other.table);
 }
 
+/* Three tables that are asked for are counted as finely whether they are all that there is, or
+ * there are a thousand that were asked for, too, some time before. */
+static void three_hot_tables_among_a_thousand(void **state)
+{
+    enum { HOT = 3, OTHERS = 1000 - TABLES - 1 /* the fixture's */ };
+    struct fixture *all = *state;
+    struct cluster_fixture other = *all->f;
+    size_t alone[HOT];
+    for (unsigned i = 0; i < HOT; i++)
+        write_rows(all, i, ROWS);
+    pass(all, 1);
+    for (unsigned i = 0; i < HOT; i++)
+        alone[i] = ranges_of(all, i);
+    for (unsigned i = HOT; i < TABLES; i++)
+        write_rows(all, i, ROWS);
+    for (unsigned i = 0; i < OTHERS; i++) {
+        other.table = make_table(all->f, TABLES + i);
+        set_cell(&other, "a", "v");
+        set_cell(&other, "b", "v");
+        table_release(other.table);
+        arena_reset(all->f->arena);
+    }
+    pass(all, 1);
+    for (unsigned round = 0; round < 8; round++) {
+        for (unsigned i = 0; i < HOT; i++)
+            write_rows(all, i, 100);
+        pass(all, 11);
+    }
+    for (unsigned i = 0; i < HOT; i++)
+        assert_int_equal(ranges_of(all, i), alone[i]);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -196,6 +228,7 @@ int main(void)
         TEST(idle_tables_keep_theirs_while_nobody_lacks_any),
         TEST(a_busy_table_makes_room_for_others_as_busy),
         TEST(a_hot_prefix_among_many_tables),
+        TEST(three_hot_tables_among_a_thousand),
     };
     return cmocka_run_group_tests_name("cluster_heat_allot", tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static const double COARSE = 0.5;       /* of the rows, that are of that */
 static const struct {
     double share;
     double part;
-} HOT[] = {{0.75, 0.1}, {0.66, 0.05}};
+} HOT[] = {{0.75, 0.1}, {0.66, 0.075}};
 
 struct finding {
     const struct heat_record *heat;

@@ -169,7 +169,7 @@ static void a_hot_prefix_is_named(void **state)
     assert_matrix(f, from_us, "order/00190", "order/00240");
 }
 
-/* Two thirds will do in a twentieth of the data, and not in a tenth. */
+/* Two thirds will do in a thirteenth of the data, and not in a tenth. */
 static void fewer_requests_are_enough_where_less_data_takes_them(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -185,6 +185,31 @@ static void fewer_requests_are_enough_where_less_data_takes_them(void **state)
         pass(f, MINUTE_US);
         assert_int_equal(signs_since(f, from_us).count, rows == 30 ? 1 : 0);
     }
+}
+
+/* Seven in ten writes of which the rest is spread, and which make the rows that they are of larger:
+ * by its bytes the range is no twentieth then. */
+static void two_thirds_in_a_thirtieth_of_the_rows(void **state)
+{
+    enum { VALUE = 600 };
+    struct cluster_fixture *f = *state;
+    char value[VALUE + 1], row[32];
+    fill(f);
+    int64_t from_us = hands.now_us;
+    memset(value, 'v', VALUE);
+    value[VALUE] = '\0';
+    for (unsigned i = 0; i < 1400; i++) {
+        if (i % 7 < 5)
+            snprintf(row, sizeof row, "order/%05u", 200 + i * 37 % 40);
+        else
+            snprintf(row, sizeof row, i % 2 == 0 ? "customer/%05u" : "visit/%05u", i * 91 % 400);
+        set_cell(f, row, value);
+    }
+    pass(f, MINUTE_US);
+    struct signs signs = signs_since(f, from_us);
+    const struct heat_sign *sign = only_of(&signs, HEAT_SIGN_HOT_WRITES);
+    assert_true(lies_in(sign->start, sign->end, "order/00190", "order/00240"));
+    assert_true(sign->share < 0.75 && sign->part > 0.05);
 }
 
 static void a_sequence_is_named(void **state)
@@ -447,6 +472,29 @@ static void a_load_that_lasts_is_named(void **state)
     assert_true(lies_in(sign->start, sign->end, "order/00190", "order/00230"));
 }
 
+/* Neither within the hot range nor beside it: what was counted before is kept, and goes on. */
+static void splits_and_merges_hide_no_load(void **state)
+{
+    static const char *const borders[] = {"order/00210", "customer/00100", "visit"};
+    struct cluster_fixture *f = *state;
+    fill(f);
+    int64_t from_us = hands.now_us;
+    load_minute(f, "order/%05u");
+    for (size_t i = 0; i < 6; i++) {
+        const char *border = borders[i / 2];
+        if (i % 2 == 0)
+            split_at(f, border);
+        else
+            merge_at(f, border);
+        struct signs at_once = signs_since(f, from_us);
+        const struct heat_sign *sign = only_of(&at_once, HEAT_SIGN_HOT_WRITES);
+        assert_true(lies_in(sign->start, sign->end, "order/00190", "order/00240"));
+        load_minute(f, "order/%05u");
+        struct signs signs = lasting_since(f, SIGNS_BEGIN_US);
+        assert_int_equal(only_of(&signs, HEAT_SIGN_HOT_WRITES)->windows, i + 2);
+    }
+}
+
 static void a_load_that_moves_does_not_last(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -559,6 +607,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_hot_prefix_is_named, setup, teardown_windows),
         cmocka_unit_test_setup_teardown(fewer_requests_are_enough_where_less_data_takes_them, setup,
                                         teardown_windows),
+        cmocka_unit_test_setup_teardown(two_thirds_in_a_thirtieth_of_the_rows, setup,
+                                        teardown_windows),
         cmocka_unit_test_setup_teardown(a_sequence_is_named, setup, teardown_windows),
         cmocka_unit_test_setup_teardown(a_load_in_the_order_of_keys_is_most_of_the_data, setup,
                                         teardown_windows),
@@ -576,6 +626,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(few_rows_with_few_bytes_are_a_hot_range, setup,
                                         teardown_windows),
         cmocka_unit_test_setup_teardown(a_load_that_lasts_is_named, setup, teardown_windows),
+        cmocka_unit_test_setup_teardown(splits_and_merges_hide_no_load, setup, teardown_windows),
         cmocka_unit_test_setup_teardown(a_load_that_moves_does_not_last, setup, teardown_windows),
         cmocka_unit_test_setup_teardown(a_load_that_was_even_meanwhile_has_not_lasted, setup,
                                         teardown_windows),

@@ -199,8 +199,7 @@ static status look_at_subject(struct advising *advising, const struct advise_sub
     return s;
 }
 
-/* In words for whoever waits, and pays for what is read. A reading that has begun goes on to its
- * end, so what is read in all may be a little more. */
+/* In words for whoever waits, and pays for what is read. */
 static void say_what_is_read(const struct advise_options *options, struct client_session *session,
                              size_t subjects)
 {

@@ -54,6 +54,7 @@ static status look_at_table(const struct looking *looking, const struct design_t
     if (arena == NULL)
         return status_out_of_memory();
     status s = made_table_create(table, seed_of(looking->options), SCHEMA_NOW_US, arena, &made);
+    made.events = design_events(looking->design);
     if (status_is_ok(s))
         s = advise_on(looking, &made, &described);
     arena_destroy(arena);

@@ -224,7 +224,10 @@ status client_source_init(struct client_source *client, struct client_session *s
                                                      .read_heat = read_heat,
                                                      .read_siblings = read_siblings};
     struct buffer name = {0};
-    *client = (struct client_source){.session = session, .table_id = table_id};
+    client_session_narrow(session, CLIENT_SOURCE_WINDOW);
+    *client = (struct client_source){.session = session,
+                                     .table_id = table_id,
+                                     .received_before = client_session_received(session)};
     *out = (struct advice_source){.arena = arena, .context = client, .calls = &calls};
     buffer_append_format(&name, "%s/tables/%s", client_session_instance(session), table_id);
     client->table = name.failed ? NULL : arena_string(arena, buffer_bytes(&name));

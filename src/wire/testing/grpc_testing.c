@@ -303,6 +303,7 @@ void testing_pump(struct testing_client *c)
         testing_turn(c->t);
         testing_turn(c->t); /* what the handlers posted */
         moved |= c->t->from_server.size > 0;
+        c->t->sent += c->t->from_server.size;
         grpc_client_receive(c->client, buffer_bytes(&c->t->from_server));
         buffer_clear(&c->t->from_server);
     } while (moved);

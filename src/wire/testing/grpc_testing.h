@@ -30,6 +30,7 @@ struct testing {
     bool is_stalled; /* nobody asks the server for output */
     bool is_unread;  /* it is asked, but the socket takes nothing */
     int writes;      /* batches that the server gave */
+    size_t sent;     /* bytes of it that a client of ours has taken */
 
     /* What the handlers saw. */
     struct grpc_call *held;               /* by the Hold method, until the test finishes it */
