@@ -2,6 +2,7 @@
 #include "wire/request_room.h"
 
 #include "base/limits.h"
+#include "os/thread.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -12,12 +13,8 @@ enum { PART = LIMIT_STREAM_WINDOW_BYTES };
 void request_room_init(struct request_room *room, size_t most)
 {
     *room = (struct request_room){.most = most, .alone = SIZE_MAX};
-    pthread_mutex_init(&room->lock, NULL); /* a default mutex cannot fail, */
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&room->emptied, &monotonic); /* nor what waits by a clock there is */
-    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&room->lock, NULL); /* a default mutex cannot fail */
+    thread_init_steady_wake(&room->emptied);
 }
 
 void request_room_bound(struct request_room *room, size_t alone)
