@@ -55,7 +55,7 @@ static status fill(struct whole_repair *repair, const struct repair_order *order
                                        .context = &filling,
                                        .mend = order->mend,
                                        .mend_context = order->mend_context};
-    TRY(whole_repair_begin_table(repair, order->table, &how.source));
+    TRY(whole_repair_begin_table(repair, order->table, false, &how.source));
     if (how.source == NULL)
         return status_ok();
     note_former(repair, former);

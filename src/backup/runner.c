@@ -789,12 +789,8 @@ status whole_runner_create(const struct whole_runner_options *options, struct wh
     runner->work.bytes_per_second = options->bytes_per_second;
     runner->work.goes_on = goes_on;
     runner->work.context = runner;
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&runner->lock, NULL);
-    pthread_cond_init(&runner->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
+    thread_init_steady_wake(&runner->wake);
     status s = start(runner);
     if (status_is_ok(s))
         *out = runner;

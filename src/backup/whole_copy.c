@@ -286,6 +286,8 @@ static status fetch_all(struct whole_copy *copy)
     TRY(open_store(copy));
     TRY(add_files(copy, true));
     TRY(read_catalog(copy));
+    if (copy->options.only_records)
+        return status_ok();
     TRY(add_files(copy, false));
     return read_damages(copy);
 }

@@ -30,6 +30,7 @@ struct whole_copy_options {
      * can. Else it is refused, with `way_out`, which may be NULL, at the end of the words. */
     bool salvage;
     const char *way_out;
+    bool only_records; /* of the tables: no row can be read */
 };
 
 /* NOT_FOUND if the backup has no such table, nor an instance of that name, which may have none;

@@ -50,6 +50,7 @@ static status try_copy(struct whole_former *former)
                                             .files = options->files,
                                             .directory = options->scratch,
                                             .name = options->table,
+                                            .only_records = options->only_record,
                                             .work = options->work};
     return open_copy(former, &copy);
 }

@@ -20,6 +20,7 @@ struct whole_former_options {
     const char *server; /* whose backups count unless one is named: store_identity */
     int64_t before_us;  /* of an earlier instant, unless one is named; 0: of any */
     const char *table;  /* full name */
+    bool only_record;   /* what it is, and none of its rows */
     struct files *files;
     const char *scratch; /* see whole_copy_options.directory */
     struct whole_work *work;

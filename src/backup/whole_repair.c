@@ -44,6 +44,17 @@ static status look(void *context, const struct foreign_table *table)
     return looking->of->each(looking->of->context, look_at_range, looking);
 }
 
+/* Of a table that may lack names: whether it is one that was claimed since, and lacks them. */
+static status look_at_record(void *context, const struct foreign_table *table)
+{
+    const struct looking *looking = context;
+    const struct refill_target target = {looking->of->id, looking->of->keyspace_id,
+                                         looking->of->schema};
+    return refill_names(table, &target)
+               ? status_ok()
+               : status_make(STATUS_FAILED_PRECONDITION, "the table lacks nothing of it");
+}
+
 /* --- when --- */
 
 struct span {
@@ -63,6 +74,7 @@ static status note_range(void *context, const struct lost_rows *lost)
 static status open_former(struct whole_repair *repair, const struct whole_repair_table *table,
                           const struct span *span)
 {
+    bool only_record = span->ranges == 0;
     const struct whole_repair_options *options = &repair->options;
     struct looking looking = {.of = table};
     const struct whole_former_options former = {.directory = options->directory,
@@ -74,7 +86,8 @@ static status open_former(struct whole_repair *repair, const struct whole_repair
                                                 .files = options->files,
                                                 .scratch = options->scratch,
                                                 .work = options->work,
-                                                .look = look,
+                                                .only_record = only_record,
+                                                .look = only_record ? look_at_record : look,
                                                 .context = &looking};
     return whole_former_open(&former, &repair->former);
 }
@@ -92,9 +105,15 @@ status whole_repair_begin(struct whole_repair *repair, const struct whole_repair
     *source = NULL;
     let_go(repair);
     TRY(table->each(table->context, note_range, &span));
-    if (span.ranges == 0)
+    bool wants_names = table->schema != NULL && refill_may_lack_names(table->schema);
+    if (span.ranges == 0 && !wants_names)
         return status_ok();
-    TRY(open_former(repair, table, &span));
+    status s = open_former(repair, table, &span);
+    if (span.ranges == 0 && !status_is_ok(s) && whole_repair_is_refusal(s)) {
+        status_free(s);
+        return status_ok();
+    }
+    TRY(s);
     *source = whole_former_table(repair->former);
     return status_ok();
 }
@@ -105,11 +124,16 @@ static status each_of_table(void *context, status (*visit)(void *visitor, const 
     return table_list_damage(context, visit, visitor);
 }
 
-status whole_repair_begin_table(struct whole_repair *repair, struct table *table,
+status whole_repair_begin_table(struct whole_repair *repair, struct table *table, bool names,
                                 const struct foreign_table **source)
 {
-    const struct whole_repair_table wanted = {table_name(table), table_id(table),
-                                              table_keyspace_id(table), each_of_table, table};
+    const struct schema *schema = table_schema(table);
+    const struct whole_repair_table wanted = {.name = table_name(table),
+                                              .id = table_id(table),
+                                              .keyspace_id = table_keyspace_id(table),
+                                              .schema = names ? schema : NULL,
+                                              .each = each_of_table,
+                                              .context = table};
     return whole_repair_begin(repair, &wanted, source);
 }
 
@@ -125,6 +149,11 @@ bool whole_repair_is_refusal(status s)
 }
 
 /* --- words --- */
+
+void whole_repair_append_former(const struct whole_repair *repair, struct buffer *out)
+{
+    whole_former_describe(repair->former, out);
+}
 
 static void append_source(const struct whole_repair *repair, bool is_cells, uint64_t count,
                           struct buffer *out)

@@ -102,16 +102,26 @@ static status fetch_into(const struct whole_restore *restore, const char *direct
     return s;
 }
 
-static status salvage(const struct whole_restore *restore, const char *directory,
-                      const struct whole_harm *harm)
+static status salvage(const struct whole_restore *restore, const char *directory)
 {
-    if (restore->salvage == NULL)
-        return whole_harm_refuse(harm, directory, restore->way_out);
-    TRY(whole_harm_settle(harm, restore->files, directory));
     return restore->salvage(restore->salvage_context, directory);
 }
 
-static status fetch(const struct whole_restore *restore, const char *directory)
+static bool is_refused(const struct whole_restore *restore, const struct whole_harm *harm)
+{
+    return restore->salvage == NULL || (restore->take_on != NULL && !whole_harm_is_of_tables(harm));
+}
+
+static status settle(const struct whole_restore *restore, const char *directory,
+                     const struct whole_harm *harm)
+{
+    if (is_refused(restore, harm))
+        return whole_harm_refuse(harm, directory, restore->way_out);
+    TRY(whole_harm_settle(harm, restore->files, directory));
+    return restore->take_on == NULL ? salvage(restore, directory) : status_ok();
+}
+
+static status fetch(const struct whole_restore *restore, const char *directory, bool *is_harmed)
 {
     struct whole_harm harm = {.arena = arena_create(WHOLE_MEMORY)};
     if (harm.arena == NULL)
@@ -119,16 +129,20 @@ static status fetch(const struct whole_restore *restore, const char *directory)
     status s = fetch_into(restore, directory, &harm);
     if (status_is_ok(s) && whole_harm_is_of_tables(&harm))
         s = store_settle_copy(directory);
-    if (status_is_ok(s) && harm.count > 0)
-        s = salvage(restore, directory, &harm);
+    *is_harmed = harm.count > 0;
+    if (status_is_ok(s) && *is_harmed)
+        s = settle(restore, directory, &harm);
     arena_destroy(harm.arena);
     return s;
 }
 
 static status fill(const struct whole_restore *restore, struct unfinished *unfinished)
 {
-    TRY(fetch(restore, unfinished->path));
+    bool is_harmed = false;
+    TRY(fetch(restore, unfinished->path, &is_harmed));
     TRY(adapt(restore, unfinished->path));
+    if (is_harmed && restore->take_on != NULL)
+        TRY(salvage(restore, unfinished->path));
     TRY(write_settings(restore, unfinished->path));
     return unfinished_end(unfinished);
 }

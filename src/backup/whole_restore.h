@@ -29,7 +29,9 @@ struct whole_restore {
     void *context;
     /* Of what is damaged in the place, which was taken as it is (whole_harm.h): makes the directory
      * one that opens as others do, as a start with --salvage would. NULL: it is refused, and the
-     * words end with `way_out`. */
+     * words end with `way_out`; so it is if there is `take_on`, and more is damaged than tables'
+     * files: what it takes on is to be all that there was. That comes before, since it goes on with
+     * the log of changes, which a salvage ends. */
     status (*salvage)(void *salvage_context, const char *directory);
     void *salvage_context;
     const char *way_out;

@@ -99,8 +99,8 @@ enum {
      * what it may not send on them any more: those of the last few round trips. */
     LIMIT_STREAMS_REMEMBERED = 1024,
     /* What a stream may send before its message has been admitted: most messages in one flight,
-     * while 1,000 streams of it stay bounded. An admitted long message may fill the connection's
-     * window: enough for a 16 ms round trip at 1 GB/s. */
+     * while 1,000 streams of it stay bounded; with less than 1 GB a quarter of it. An admitted long
+     * message may fill the connection's window: enough for a 16 ms round trip at 1 GB/s. */
     LIMIT_STREAM_WINDOW_BYTES = 256 * LIMIT_KB,
     LIMIT_CONNECTION_WINDOW_BYTES = 16 * LIMIT_MB,
     /* Request messages that one connection holds, arrived or promised. A message that would pass

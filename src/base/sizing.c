@@ -99,6 +99,13 @@ uint64_t sizing_requests(const struct settings *settings)
     return settings->memory > 0 ? settings->max_message : SIZE_MAX;
 }
 
+/* With little room more would be refused than clients send at a time: 64 of the benchmarks. */
+uint64_t sizing_unasked(const struct settings *settings)
+{
+    bool is_little = settings->memory > 0 && settings->memory < GB;
+    return LIMIT_STREAM_WINDOW_BYTES / (is_little ? 4 : 1);
+}
+
 /* A third of the cache at most, so that a cache that was given stays one. */
 uint64_t sizing_values(const struct settings *settings)
 {

@@ -36,6 +36,10 @@ bool sizing_reserve_is_short(const struct settings *settings);
 uint64_t sizing_commit_queue(const struct settings *settings);
 uint64_t sizing_requests(const struct settings *settings);
 
+/* What a call may send before its message has room there, bytes: so many may wait as have a quarter
+ * of that room together. */
+uint64_t sizing_unasked(const struct settings *settings);
+
 /* Both from the share of the cache: large values that ReadRows sends (bigtable/value_turn.h), and
  * blocks of tables. */
 uint64_t sizing_values(const struct settings *settings);

@@ -76,12 +76,14 @@ static void shares_of_half_and_one_gigabyte(void **state)
     assert_int_equal(settings.max_connections, 819);
     assert_int_equal(sizing_commit_queue(&settings), 2 * (512 * MB / 12));
     assert_int_equal(sizing_requests(&settings), 512 * MB / 12);
+    assert_int_equal(sizing_requests(&settings) / 4 / sizing_unasked(&settings), 170);
     assert_int_equal(sizing_values(&settings), 16 * MB);
     assert_int_equal(sizing_values_alone(&settings), 320 * MB);
     assert_true(sizing_lacks_large_work(&settings));
     settings_free(&settings);
     read_fine(&settings, LIST("--memory", "1GB"));
     assert_true(settings.max_message > LIMIT_CELL_BYTES + MB);
+    assert_int_equal(sizing_requests(&settings) / 4 / sizing_unasked(&settings), 128);
     assert_int_equal(sizing_values(&settings) / MB, 25);
     assert_true(sizing_values_alone(&settings) >= 2ull * LIMIT_ROW_BYTES);
     assert_true(sizing_values_alone(&settings) >= 6ull * LIMIT_CELL_BYTES);

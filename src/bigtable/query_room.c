@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "os/thread.h"
 
 #include <time.h>
 
@@ -208,12 +209,8 @@ void query_room_init(struct query_room *room, const struct query_room_options *o
                                     options->query_memory + (cells < messages ? cells : messages),
                                 .threads = options->threads,
                                 .values = options->values};
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&room->lock, NULL);
-    pthread_cond_init(&room->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    thread_init_steady_wake(&room->changed);
 }
 
 void query_room_destroy(struct query_room *room)

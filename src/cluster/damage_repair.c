@@ -631,7 +631,8 @@ static status check_source(struct table *table, const struct table_repair_option
 status table_repair(struct table *table, const struct table_repair_options *options)
 {
     TRY(check_source(table, options));
-    TRY(refill_name_families(table, options->source));
+    if (!options->is_trial)
+        TRY(refill_name_families(table, options->source));
     for (size_t i = 0; i < table->space_count; i++)
         TRY(repair_all(table->spaces[i].shard->damages, table->spaces[i].keyspace, options));
     return status_ok();

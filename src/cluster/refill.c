@@ -68,6 +68,14 @@ static bool may_be_named_after(const struct schema *then, const struct schema *n
     return true;
 }
 
+bool refill_may_lack_names(const struct schema *schema)
+{
+    for (size_t i = 0; i < schema->family_count; i++)
+        if (is_claimed_name(&schema->families[i]))
+            return true;
+    return schema->family_count == 0;
+}
+
 static bool is_claimed(const struct foreign_table *source, const struct refill_target *target)
 {
     return source->record->id != target->id && keyspace_id(source->keyspace) == target->keyspace_id;
@@ -114,8 +122,27 @@ static bool is_to_be_placed(const struct naming *naming, const struct schema *no
            schema_family(naming->then, last) == NULL;
 }
 
-/* Its own families that the source has not were made since; and it has no rules but those that it
- * has got: a claim gives none either. */
+/* A claim gives no rules. One that has its name is no news, and may have lost its rule since. */
+static const struct gc_rule *rule_of(const struct family *then, const struct family *now)
+{
+    bool is_new = now == NULL || (now->gc == NULL && is_claimed_name(now));
+    return is_new ? then->gc : now->gc;
+}
+
+bool refill_names(const struct foreign_table *source, const struct refill_target *target)
+{
+    const struct schema *then = source->record->schema;
+    bool names = false;
+    for (size_t i = 0; i < then->family_count; i++) {
+        const struct family *former = &then->families[i];
+        const struct family *now = schema_family(target->schema, former->id);
+        names |=
+            now == NULL || !bytes_equal(now->name, former->name) || now->gc != rule_of(former, now);
+    }
+    return names && is_claimed(source, target);
+}
+
+/* Its own families that the source has not were made since. */
 static bool is_kept(const struct naming *naming, const struct family *family)
 {
     return schema_family(naming->then, family->id) == NULL &&
@@ -135,7 +162,7 @@ static status name_families(void *context, const struct table_info *now, struct 
     for (size_t i = 0; i < count; i++) {
         const struct family *family = schema_family(now->schema, then->families[i].id);
         families[i] = then->families[i];
-        families[i].gc = family == NULL ? NULL : family->gc;
+        families[i].gc = rule_of(&then->families[i], family);
     }
     for (size_t i = 0; i < now->schema->family_count; i++)
         if (is_kept(naming, &now->schema->families[i]))

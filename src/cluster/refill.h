@@ -27,9 +27,17 @@ struct refill_target {
  * its records were lost, and somebody has claimed it (cmd/repair/repair_keyspaces.c). */
 status refill_check(const struct foreign_table *source, const struct refill_target *target);
 
-/* Of a table that was claimed: its families, which are called by their numbers, get their names and
- * types back, and those that nobody has seen are there again. Nothing of others, nor without a
- * source. Blocking. */
+/* Whether a family is called by its number, f1, as all are of a table that was claimed, or there is
+ * none. Somebody may have called his so. */
+bool refill_may_lack_names(const struct schema *schema);
+
+/* Whether it is that table by its keyspace alone, since its records were lost and it was claimed,
+ * and refill_name_families has something to give it. */
+bool refill_names(const struct foreign_table *source, const struct refill_target *target);
+
+/* Of a table that was claimed: its families, which are called by their numbers, get their names,
+ * types and rules back, but for rules that were set since, and those that nobody has seen are there
+ * again. Nothing of others, nor without a source. Blocking. */
 status refill_name_families(struct table *table, const struct foreign_table *source);
 
 /* How many of the rows from `from` to `to` (exclusive; empty: no bound) it has: reads them all,

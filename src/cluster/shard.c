@@ -11,10 +11,19 @@
 
 /* --- what is the matter with it --- */
 
-/* Of the reasons that the store may have, it is that one: it is fenced, or its disk is full, or
- * nobody may change what may not be true (cluster_seal_old_data). */
-static void note_store(struct condition *condition, status s)
+static void note_lack(struct condition *condition, enum reason reason, bool is_so, status s)
 {
+    if (is_so)
+        condition_enter(condition, reason, "writes are refused: %s", status_message(s));
+    else
+        condition_leave(condition, reason);
+}
+
+/* Of the reasons that the store may have, it is that one: it is fenced, or lacks space or memory,
+ * or nobody may change what may not be true (cluster_seal_old_data). */
+static void note_store(struct condition *condition, bool lacks_memory, status s)
+{
+    bool is_lack = s.code == STATUS_RESOURCE_EXHAUSTED;
     if (s.code == STATUS_FAILED_PRECONDITION)
         condition_enter(condition, REASON_old_data, "%s", status_message(s));
     if (s.code == STATUS_UNAVAILABLE)
@@ -22,10 +31,8 @@ static void note_store(struct condition *condition, status s)
                         status_message(s));
     else
         condition_leave(condition, REASON_fenced);
-    if (s.code == STATUS_RESOURCE_EXHAUSTED)
-        condition_enter(condition, REASON_disk_full, "writes are refused: %s", status_message(s));
-    else
-        condition_leave(condition, REASON_disk_full);
+    note_lack(condition, REASON_disk_full, is_lack && !lacks_memory, s);
+    note_lack(condition, REASON_no_memory, is_lack && lacks_memory, s);
 }
 
 static void note_records(struct condition *condition, bool records)
@@ -41,7 +48,7 @@ static void look_at_store(struct shard *shard)
 {
     pthread_mutex_lock(&shard->looking);
     status s = store_health(shard->store);
-    note_store(shard->condition, s);
+    note_store(shard->condition, store_lacks_memory(shard->store), s);
     note_records(shard->condition, store_records_log_end(shard->store));
     status_free(s);
     pthread_mutex_unlock(&shard->looking);

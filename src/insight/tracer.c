@@ -204,15 +204,6 @@ static void free_tracer(struct tracer *tracer)
     free(tracer);
 }
 
-static void init_wake(pthread_cond_t *wake)
-{
-    pthread_condattr_t steady;
-    pthread_condattr_init(&steady);
-    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
-    pthread_cond_init(wake, &steady);
-    pthread_condattr_destroy(&steady);
-}
-
 static status start(struct tracer *tracer)
 {
     tracer->ring = malloc(LIMIT_SPANS_QUEUED * sizeof *tracer->ring);
@@ -231,7 +222,7 @@ status tracer_create(const struct tracer_options *options, struct tracer **out)
         return status_out_of_memory();
     tracer->options = *options;
     pthread_mutex_init(&tracer->lock, NULL);
-    init_wake(&tracer->wake);
+    thread_init_steady_wake(&tracer->wake);
     status s = start(tracer);
     if (!status_is_ok(s)) {
         free_tracer(tracer);

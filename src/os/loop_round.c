@@ -1,6 +1,8 @@
 /* See loop_round.h. */
 #include "os/loop_round.h"
 
+#include "os/thread.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -37,11 +39,7 @@ static void run_part(struct task *task)
 
 static void set_up(struct loop_round *round, size_t count)
 {
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&round->has_answered, &clock);
-    pthread_condattr_destroy(&clock);
+    thread_init_steady_wake(&round->has_answered);
     pthread_mutex_init(&round->lock, NULL);
     round->answered = 0;
     round->count = count;

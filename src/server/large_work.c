@@ -17,6 +17,7 @@ static const struct large_patience PATIENCE = {
 void large_rooms_init(struct large_rooms *rooms, const struct settings *settings)
 {
     request_room_init(&rooms->requests, sizing_requests(settings));
+    request_room_set_part(&rooms->requests, sizing_unasked(settings));
     request_room_init(&rooms->values, sizing_values(settings));
     request_room_bound(&rooms->values, sizing_values_alone(settings));
     rooms->close = sizing_lacks_large_work(settings);

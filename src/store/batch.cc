@@ -228,13 +228,14 @@ status check_writable(store *store)
     if (store->read_only)
         return status_make(STATUS_FAILED_PRECONDITION, "the store was opened for reading only");
     if (store->trouble.is_sealed() || store->trouble.is_fenced() ||
-        store->trouble.is_background_full())
+        store->trouble.is_background_full() || store->trouble.does_lack_memory())
         return store->trouble.health();
     return status_ok();
 }
 
-/* Anything but a lack of space leaves the log's end in doubt; but what waits for flushes that fail
- * and are made anew ends before the log (Incomplete), once the write buffers are full. */
+/* Anything but a lack of space, or of memory for a flush, leaves the log's end in doubt; but what
+ * waits for flushes that fail and are made anew ends before the log (Incomplete), once the write
+ * buffers are full. */
 static status write_failed(store *store, const rocksdb::Status &s)
 {
     if (s.IsIncomplete())
@@ -242,6 +243,8 @@ static status write_failed(store *store, const rocksdb::Status &s)
                            words_of(s).c_str());
     if (s.IsNoSpace())
         store->trouble.background_is_full(true);
+    else if (s.IsMemoryLimit())
+        store->trouble.lacks_memory(true);
     else
         store->trouble.fence(words_of(s));
     return store->trouble.is_fenced() ? store->trouble.health() : status_from(s);

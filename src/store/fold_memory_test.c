@@ -109,10 +109,52 @@ static void a_compaction_lacks_memory(void **state)
     struct fixture *f = *state;
     unsigned before = atomic_load(&folds_failed);
     atomic_store(&has_no_memory, true);
-    status_ignore(keyspace_compact(f->keyspace, bytes_of(""), bytes_of("")));
+    assert_status(keyspace_compact(f->keyspace, bytes_of(""), bytes_of("")),
+                  STATUS_RESOURCE_EXHAUSTED);
     assert_true(atomic_load(&folds_failed) > before);
     assert_passes(f);
     assert_ok(keyspace_compact(f->keyspace, bytes_of(""), bytes_of("")));
+    assert_passes(f);
+}
+
+/* Writes wait for the one who looks after it, and nothing is lost. */
+static void a_flush_lacks_memory(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "m", "old");
+    merge(f->store, f->keyspace, "m", "-new");
+    atomic_store(&has_no_memory, true);
+    assert_status(keyspace_flush(f->keyspace), STATUS_RESOURCE_EXHAUSTED);
+    for (int i = 0; i < 2; i++) {
+        assert_status(store_health(f->store), STATUS_RESOURCE_EXHAUSTED);
+        assert_true(store_lacks_memory(f->store));
+        assert_status(write_one(f->store, f->keyspace, PUT, "n", "1", STORE_SYNCED),
+                      STATUS_RESOURCE_EXHAUSTED);
+        assert_value(f->keyspace, "j", "other");
+        store_look_for_room(f->store);
+    }
+    atomic_store(&has_no_memory, false);
+    store_look_for_room(f->store);
+    assert_false(store_lacks_memory(f->store));
+    assert_passes(f);
+    assert_value(f->keyspace, "m", "old-new");
+    assert_ok(keyspace_flush(f->keyspace));
+    assert_value(f->keyspace, "m", "old-new");
+}
+
+/* As of a kill then: the log has it all. */
+static void a_store_that_lacks_memory_is_closed(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "m", "old");
+    merge(f->store, f->keyspace, "m", "-new");
+    atomic_store(&has_no_memory, true);
+    assert_status(keyspace_flush(f->keyspace), STATUS_RESOURCE_EXHAUSTED);
+    store_close(f->store);
+    atomic_store(&has_no_memory, false);
+    assert_ok(store_open(&f->options, &f->store));
+    f->keyspace = store_keyspace_find(f->store, 7);
+    assert_value(f->keyspace, "m", "old-new");
     assert_passes(f);
 }
 
@@ -123,6 +165,8 @@ int main(void)
         TEST(a_get_lacks_memory),
         TEST(a_cursor_lacks_memory),
         TEST(a_compaction_lacks_memory),
+        TEST(a_flush_lacks_memory),
+        TEST(a_store_that_lacks_memory_is_closed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

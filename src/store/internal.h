@@ -74,16 +74,18 @@ class trouble {
     void seal(const std::string &what); /* nothing has failed, and nothing is to be written */
     void log_is_full(bool is_full);
     void background_is_full(bool is_full);
+    void lacks_memory(bool lacks); /* to write a table of what is in write buffers */
 
     bool is_fenced() const { return fenced.load(std::memory_order_acquire); }
     bool is_sealed() const { return sealed.load(std::memory_order_acquire); }
     bool is_log_full() const { return log_full.load(std::memory_order_acquire); }
     bool is_background_full() const { return background_full.load(std::memory_order_acquire); }
+    bool does_lack_memory() const { return no_memory.load(std::memory_order_acquire); }
     status health() const; /* OK, or why writes are refused */
 
   private:
     void tell(status_code code, const char *what);
-    void change(std::atomic<bool> *flag, bool is_full);
+    void change(std::atomic<bool> *flag, bool is_so, const char *what, const char *over);
 
     const struct log *const log;
     void (*const listener)(void *, status_code, const char *);
@@ -92,6 +94,7 @@ class trouble {
     std::atomic<bool> sealed{false};
     std::atomic<bool> log_full{false};
     std::atomic<bool> background_full{false};
+    std::atomic<bool> no_memory{false};
     mutable std::mutex mutex; /* of `why` */
     std::string why;          /* it is fenced, or sealed */
 };
@@ -442,6 +445,7 @@ struct store_counters {
     std::atomic<uint64_t> compaction_written_bytes{0};
     std::atomic<uint64_t> slowdowns{0};
     std::atomic<uint64_t> stops{0};
+    std::atomic<uint64_t> hungry{0}; /* compactions that lacked memory to put a row together */
 };
 
 /* --- large_work.cc: its head says what for --- */
@@ -855,6 +859,8 @@ struct store {
     std::vector<std::unique_ptr<keyspace>> keyspaces;
     std::unordered_map<uint64_t, keyspace *> by_id;
 
+    std::mutex resuming; /* by one at a time, after a flush that lacked memory */
+
     std::mutex making; /* of keyspaces, one caller at a time; taken before `mutex` */
     std::vector<rocksdb::ColumnFamilyHandle *> leftovers; /* of failed creations; under `making` */
 
@@ -887,7 +893,7 @@ static inline bytes from_slice(const rocksdb::Slice &s)
 /* OK, or why it is fenced. */
 status check_unfenced(const store *store);
 
-/* OK, or why nothing can be changed at present. Tries to resume first if that may help. */
+/* OK, or why nothing can be changed at present. */
 status check_writable(store *store);
 
 /* What store_open does when the file system is there and the object is made. */

@@ -11,7 +11,9 @@ namespace {
 /* Background errors, by RocksDB's severity: a soft one stops compactions for a while; a hard one
  * stops writes, and RocksDB resumes when it can; after a fatal one it never writes again. Of a
  * compaction that could not read its tables RocksDB would make a fatal one: it is told that there
- * was none, and tries again, a second later, until what is damaged has stand-ins (damage.cc). */
+ * was none, and tries again, a second later, until what is damaged has stand-ins (damage.cc). Of a
+ * flush that lacked memory to put a row together, too: it is told that this is a hard one, of which
+ * there is a way back (store_look_for_room). */
 class listener final : public rocksdb::EventListener {
   public:
     explicit listener(struct store *store)
@@ -26,8 +28,13 @@ class listener final : public rocksdb::EventListener {
     {
         large->end();
         levels0->job_failed();
-        if (reason == rocksdb::BackgroundErrorReason::kCompaction &&
-            (is_lack_of_memory(*error) || is_damage(*error)))
+        if (is_flush(reason) && is_lack_of_memory(*error))
+            *error = rocksdb::Status(rocksdb::Status::MemoryLimit("a row is to be put together"),
+                                     rocksdb::Status::Severity::kHardError);
+        if (error->IsMemoryLimit())
+            trouble->lacks_memory(true);
+        else if (reason == rocksdb::BackgroundErrorReason::kCompaction &&
+                 (is_lack_of_memory(*error) || is_damage(*error)))
             *error = rocksdb::Status::OK(); /* OnCompactionCompleted sees to it */
         else if (error->severity() >= rocksdb::Status::Severity::kFatalError)
             trouble->fence(words_of(*error));
@@ -37,8 +44,10 @@ class listener final : public rocksdb::EventListener {
 
     void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo &info) override
     {
-        if (info.new_bg_error.ok())
-            trouble->background_is_full(false);
+        if (!info.new_bg_error.ok())
+            return;
+        trouble->background_is_full(false);
+        trouble->lacks_memory(false);
     }
 
     void OnTableFileCreated(const rocksdb::TableFileCreationInfo &info) override
@@ -62,7 +71,7 @@ class listener final : public rocksdb::EventListener {
     void OnTableFileCreationStarted(const rocksdb::TableFileCreationBriefInfo &info) override
     {
         if (info.reason == rocksdb::TableFileCreationReason::kFlush)
-            large->flush_begins(info.cf_name);
+            begin_flush(info.cf_name);
     }
 
     void OnCompactionBegin(rocksdb::DB *, const rocksdb::CompactionJobInfo &info) override
@@ -88,7 +97,9 @@ class listener final : public rocksdb::EventListener {
     {
         large->end();
         levels0->compaction_done(info.cf_name);
-        if (is_damage(info.status) && !is_lack_of_memory(info.status))
+        if (is_lack_of_memory(info.status))
+            counters->hungry++;
+        else if (is_damage(info.status))
             damage->note_failed_compaction(strtoull(info.cf_name.c_str(), nullptr, 10),
                                            info.status.ToString());
         counters->bytes_written += info.stats.total_output_bytes;
@@ -107,6 +118,18 @@ class listener final : public rocksdb::EventListener {
     }
 
   private:
+    static bool is_flush(rocksdb::BackgroundErrorReason reason)
+    {
+        return reason == rocksdb::BackgroundErrorReason::kFlush ||
+               reason == rocksdb::BackgroundErrorReason::kFlushNoWAL;
+    }
+
+    void begin_flush(const std::string &name)
+    {
+        forget_folds();
+        large->flush_begins(name);
+    }
+
     /* What it read was at fault, not what it wrote, which goes on the same thread. */
     static bool is_damage(const rocksdb::Status &s)
     {

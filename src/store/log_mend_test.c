@@ -125,16 +125,21 @@ static void a_byte_costs_the_commit_that_it_is_in(void **state)
 static void nor_does_a_byte_of_its_header_cost_more(void **state)
 {
     struct fixture *f = *state;
-    static const int hit = 77;
+    static const int hit[] = {0, 77};
     long records[KEYS + 1];
     put_keys(f);
     stop(f);
     cut_power(f, 0);
     find_records(f, records, KEYS);
-    for (int byte = 0; byte < HEADER; byte++) {
-        cut_power(f, 0);
-        flip(newest_log(f), records[hit] + byte, 1);
-        expect_all_but(f, "; 122 whole commits are behind the damage", &hit, 1);
+    for (size_t i = 0; i < sizeof hit / sizeof *hit; i++) {
+        char words[60];
+        snprintf(words, sizeof words, "; %d whole commits are behind the damage",
+                 KEYS - 1 - hit[i]);
+        for (int byte = 0; byte < HEADER; byte++) {
+            cut_power(f, 0);
+            flip(newest_log(f), records[hit[i]] + byte, 1);
+            expect_all_but(f, words, &hit[i], 1);
+        }
     }
 }
 
@@ -238,9 +243,9 @@ static void a_value_that_looks_like_a_log_is_none(void **state)
 
 /* --- what former starts have dropped --- */
 
-/* A log with a, b, c of which b is torn: c is behind it, whole, and a start has dropped both. What
- * is written afterwards has their numbers. */
-static void drop_a_commit(struct fixture *f)
+/* A log with a, b, c of which b is torn: c is behind it, whole, and a start, which leaves the store
+ * open, has dropped both. */
+static void drop_some(struct fixture *f)
 {
     long records[4];
     put(f->store, f->keyspace, "a", "1");
@@ -253,6 +258,12 @@ static void drop_a_commit(struct fixture *f)
     flip(newest_log(f), records[1] + HEADER + 14, 1);
     expect(f, STORE_LOG_TORN);
     assert_value(of_copy(f), "c", NULL);
+}
+
+/* What is written afterwards has their numbers. */
+static void drop_a_commit(struct fixture *f)
+{
+    drop_some(f);
     put(f->other, of_copy(f), "d", "4");
     put(f->other, of_copy(f), "e", "5");
     put(f->other, of_copy(f), "f", "6");
@@ -272,10 +283,9 @@ static void expect_dropped(struct fixture *f, const char *a)
     f->of_copy.salvage = false;
 }
 
-static void what_a_start_has_dropped_stays_dropped(void **state)
+/* In the log that has a, b and c. */
+static void damage_a(struct fixture *f)
 {
-    struct fixture *f = *state;
-    drop_a_commit(f);
     char *pattern = path_in_copy(f, "*.log");
     glob_t logs;
     assert_int_equal(glob(pattern, 0, NULL, &logs), 0);
@@ -283,7 +293,27 @@ static void what_a_start_has_dropped_stays_dropped(void **state)
     flip(strdup(logs.gl_pathv[0]), HEADER + 14, 1);
     globfree(&logs);
     free(pattern);
+}
+
+static void what_a_start_has_dropped_stays_dropped(void **state)
+{
+    struct fixture *f = *state;
+    drop_a_commit(f);
+    damage_a(f);
     expect_dropped(f, NULL);
+}
+
+/* Then no later log has their numbers: where the start found the log's end tells. */
+static void also_if_nothing_was_written_since(void **state)
+{
+    struct fixture *f = *state;
+    drop_some(f);
+    close_copy(f);
+    damage_a(f);
+    f->of_copy.salvage = true;
+    expect(f, STORE_LOG_LOST);
+    assert_value(of_copy(f), "a", NULL);
+    assert_value(of_copy(f), "c", NULL);
 }
 
 /* Then nothing but the numbers says so. */
@@ -305,6 +335,7 @@ int main(void)
         TEST(a_record_over_blocks_is_left_out_as_a_whole),
         TEST(a_value_that_looks_like_a_log_is_none),
         TEST(what_a_start_has_dropped_stays_dropped),
+        TEST(also_if_nothing_was_written_since),
         TEST(nor_does_it_come_back_without_synced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

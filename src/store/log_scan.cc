@@ -34,10 +34,12 @@ uint32_t Extend(uint32_t crc, const char *data, size_t size);
 } // namespace crc32c
 } // namespace rocksdb
 
+static const uint32_t SUM_DELTA = 0xa282ead8u; /* RocksDB keeps no sum as it is */
+
 uint32_t piece_sum(const char *type_and_payload, size_t size)
 {
     uint32_t crc = rocksdb::crc32c::Extend(0, type_and_payload, size);
-    return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+    return ((crc >> 15) | (crc << 17)) + SUM_DELTA;
 }
 
 void record_writer::add(const std::string &record)
@@ -108,6 +110,12 @@ void log_scanner::finish()
         close_gap(std::min(found->size, std::max(found->most, taken_end)), 0);
 }
 
+static uint32_t sum_of(const uint8_t *header)
+{
+    return header[0] | (uint32_t)header[1] << 8 | (uint32_t)header[2] << 16 |
+           (uint32_t)header[3] << 24;
+}
+
 /* False: it is not whole. */
 bool log_scanner::read_piece(const Slice &block, size_t offset, piece *out)
 {
@@ -118,24 +126,41 @@ bool log_scanner::read_piece(const Slice &block, size_t offset, piece *out)
     uint8_t type = header[6];
     if (type < FULL || type > LAST || HEADER + size > block.size() - offset)
         return false;
-    uint32_t masked = header[0] | (uint32_t)header[1] << 8 | (uint32_t)header[2] << 16 |
-                      (uint32_t)header[3] << 24;
     /* Type and payload lie side by side. */
-    if (masked != piece_sum(block.data() + offset + HEADER - 1, size + 1))
+    if (sum_of(header) != piece_sum(block.data() + offset + HEADER - 1, size + 1))
         return false;
     *out = {static_cast<piece_type>(type), Slice(block.data() + offset + HEADER, size)};
     return true;
 }
 
-/* How far it is from a broken piece to the next whole one of the block: its own size tells, if that
- * is not what is broken; else it is looked for. 0: there is none, and the next block begins with
- * one. */
+/* A piece's size, the one thing that its checksum does not cover, by that sum; 0: none fits. Who
+ * writes values knows no sum, since it is over the commit's number, too. */
+static size_t size_by_sum(const Slice &block, size_t offset)
+{
+    const char *type = block.data() + offset + HEADER - 1;
+    uint32_t turned = sum_of(reinterpret_cast<const uint8_t *>(block.data()) + offset) - SUM_DELTA;
+    uint32_t wanted = (turned >> 17) | (turned << 15);
+    uint32_t sum = rocksdb::crc32c::Extend(0, type, 1);
+    for (size_t size = 1; offset + HEADER + size <= block.size(); size++) {
+        sum = rocksdb::crc32c::Extend(sum, type + size, 1);
+        if (sum == wanted)
+            return size;
+    }
+    return 0;
+}
+
+/* How far it is from a broken piece to the next whole one of the block: its own size tells, or that
+ * by its checksum, if that is not what is broken; else it is looked for. 0: there is none, and the
+ * next block begins with one. */
 size_t log_scanner::step_over(const Slice &block, size_t offset) const
 {
     const uint8_t *header = reinterpret_cast<const uint8_t *>(block.data() + offset);
     size_t size = HEADER + (header[4] | (size_t)header[5] << 8);
     piece next_one;
     if (read_piece(block, offset + size, &next_one))
+        return size;
+    size = HEADER + size_by_sum(block, offset);
+    if (size > HEADER && read_piece(block, offset + size, &next_one))
         return size;
     for (size = 1; offset + size + HEADER <= block.size(); size++)
         if (may_come_next(block, offset + size))

@@ -513,16 +513,35 @@ void store_fence(store *store, const char *why)
     rocksdb::CancelAllBackgroundWork(store->db, false);
 }
 
+/* RocksDB flushes all that is to be flushed, and if that goes well there is no error any more. */
+static void look_for_memory(store *store)
+{
+    std::unique_lock<std::mutex> lock(store->resuming, std::try_to_lock);
+    if (!lock.owns_lock() || !store->trouble.does_lack_memory() || store->trouble.is_fenced())
+        return;
+    if (store->db->Resume().ok())
+        store->trouble.lacks_memory(false);
+}
+
 void store_look_for_room(store *store)
 {
     constexpr uint64_t worth_writing = 1 << 20;
     CHECK_MAGIC(store, STORE_MAGIC);
+    if (store->trouble.does_lack_memory())
+        look_for_memory(store);
     if (!store->trouble.is_log_full())
         return;
     rocksdb::IOStatus room = store->room->take(worth_writing);
     if (room.ok())
         store->room->give_back(worth_writing);
     store->trouble.log_is_full(!room.ok());
+}
+
+bool store_lacks_memory(const store *store)
+{
+    CHECK_MAGIC(store, STORE_MAGIC);
+    return store->trouble.does_lack_memory() && !store->trouble.is_log_full() &&
+           !store->trouble.is_background_full();
 }
 
 /* --- keyspaces --- */

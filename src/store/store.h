@@ -237,10 +237,13 @@ status store_health(struct store *store);
  * for this reason, flushes and compactions end, and its files are left alone. Any thread. */
 void store_fence(struct store *store, const char *why);
 
-/* If the last write found no room for itself on the disk: whether the next one would. Who keeps
- * writers away because of store_health learns no other way that there is space again. May wait for
- * the disk. */
+/* If the last write found no room for itself on the disk, or the last flush no memory to put a row
+ * together: whether the next one would. Who keeps writers away because of store_health learns no
+ * other way that there is again. May wait for the disk. */
 void store_look_for_room(struct store *store);
+
+/* Whether it is memory that store_health lacks, and not space. */
+bool store_lacks_memory(const struct store *store);
 
 /* --- the files of its own, which the next start needs --- */
 

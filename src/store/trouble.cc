@@ -1,14 +1,17 @@
 /* Why writes are refused, and what RocksDB's statuses mean to the rest of the server. */
 #include "store/internal.h"
 
-#define NO_SPACE "no space left on the disk"
+#define NO_SPACE  "no space left on the disk"
+#define NO_MEMORY "there is no memory to put rows together that are to go into a table"
 
 status status_from(const rocksdb::Status &s)
 {
     if (s.ok())
         return status_ok();
+    if (s.IsMemoryLimit())
+        return status_make(STATUS_RESOURCE_EXHAUSTED, NO_MEMORY);
     status_code code = STATUS_INTERNAL;
-    if (s.IsNoSpace() || s.IsMemoryLimit())
+    if (s.IsNoSpace())
         code = STATUS_RESOURCE_EXHAUSTED;
     else if (s.IsCorruption())
         code = STATUS_DATA_LOSS;
@@ -60,24 +63,29 @@ void trouble::seal(const std::string &what)
     tell(STATUS_FAILED_PRECONDITION, what.c_str());
 }
 
-void trouble::change(std::atomic<bool> *flag, bool is_full)
+void trouble::change(std::atomic<bool> *flag, bool is_so, const char *what, const char *over)
 {
-    if (flag->load(std::memory_order_relaxed) == is_full || flag->exchange(is_full) == is_full)
+    if (flag->load(std::memory_order_relaxed) == is_so || flag->exchange(is_so) == is_so)
         return;
-    if (is_full)
-        tell(STATUS_RESOURCE_EXHAUSTED, NO_SPACE);
-    else if (!is_fenced() && !log_full && !background_full)
-        tell(STATUS_OK, "there is space on the disk");
+    if (is_so)
+        tell(STATUS_RESOURCE_EXHAUSTED, what);
+    else if (!is_fenced() && !log_full && !background_full && !no_memory)
+        tell(STATUS_OK, over);
 }
 
 void trouble::log_is_full(bool is_full)
 {
-    change(&log_full, is_full);
+    change(&log_full, is_full, NO_SPACE, "there is space on the disk");
 }
 
 void trouble::background_is_full(bool is_full)
 {
-    change(&background_full, is_full);
+    change(&background_full, is_full, NO_SPACE, "there is space on the disk");
+}
+
+void trouble::lacks_memory(bool lacks)
+{
+    change(&no_memory, lacks, NO_MEMORY, "there is memory");
 }
 
 status trouble::health() const
@@ -92,5 +100,7 @@ status trouble::health() const
     }
     if (log_full || background_full)
         return status_make(STATUS_RESOURCE_EXHAUSTED, NO_SPACE);
+    if (no_memory)
+        return status_make(STATUS_RESOURCE_EXHAUSTED, NO_MEMORY);
     return status_ok();
 }

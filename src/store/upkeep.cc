@@ -75,6 +75,13 @@ status keyspace_flush(keyspace *keyspace)
     });
 }
 
+/* Which RocksDB calls damage, too. */
+static status lack_of_memory()
+{
+    return status_make(STATUS_RESOURCE_EXHAUSTED,
+                       "there is no memory to put rows together that are to be compacted");
+}
+
 /* A range as RocksDB wants it: NULL where there is no bound. */
 struct range_bounds {
     range_bounds(bytes from_, bytes to_) : from(to_slice(from_)), to(to_slice(to_)) {}
@@ -96,8 +103,12 @@ status keyspace_compact(keyspace *keyspace, bytes from, bytes to)
         options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
         options.canceled = &keyspace->is_left;
         range_bounds range(from, to);
+        const std::atomic<uint64_t> &hungry = keyspace->store->counters.hungry;
+        uint64_t before = hungry;
         rocksdb::Status s =
             keyspace->db->CompactRange(options, keyspace->handle, range.begin(), range.end());
+        if (s.IsCorruption() && hungry != before)
+            return lack_of_memory();
         return s.IsIncomplete() && keyspace->is_left ? status_ok() : status_from(s);
     });
 }

@@ -12,7 +12,15 @@
  *     has a part instead. */
 #include "wire/grpc_private.h"
 
-enum { WINDOW = LIMIT_STREAM_WINDOW_BYTES };
+size_t grpc_admission_unasked(const struct grpc_server *server)
+{
+    return server->room != NULL ? server->room->part : (size_t)LIMIT_STREAM_WINDOW_BYTES;
+}
+
+static bool is_long(const struct grpc_call *call, size_t size)
+{
+    return size > grpc_admission_unasked(call->server);
+}
 
 status grpc_admission_refusal(const char *words)
 {
@@ -75,7 +83,7 @@ static void return_part(struct grpc_call *call)
  * the stream then goes on with the window it has. */
 static void widen_window(struct grpc_call *call, size_t size)
 {
-    if (size <= WINDOW)
+    if (!is_long(call, size))
         return;
     if (size > LIMIT_CONNECTION_WINDOW_BYTES)
         size = LIMIT_CONNECTION_WINDOW_BYTES;
@@ -218,7 +226,7 @@ status grpc_admission_ask(struct grpc_call *call, size_t size)
 {
     if (!call->admitted || size <= call->reserved)
         return status_ok();
-    if (size > WINDOW)
+    if (is_long(call, size))
         return ask_long(call, size);
     TRY(take_short(call, size - call->reserved));
     reserve(call, size);
@@ -249,7 +257,7 @@ status grpc_admission_grow(struct grpc_call *call)
     if (size <= call->reserved)
         return status_ok();
     size_t more = size - call->reserved;
-    if (size > WINDOW) {
+    if (is_long(call, size)) {
         TRY(take_long(call, more));
     } else if (call->server->room != NULL && call->admitted) {
         request_room_take_anyway(call->server->room, (struct request_share){.short_bytes = more});

@@ -4,7 +4,11 @@
 #include "wire/grpc_private.h"
 #include "wire/testing/grpc_testing.h"
 
-enum { MOST = 1000, LONG = LIMIT_STREAM_WINDOW_BYTES + 1000 };
+enum {
+    MOST = 1000,
+    LONG = LIMIT_STREAM_WINDOW_BYTES + 1000,
+    SMALL_PART = LIMIT_STREAM_WINDOW_BYTES / 4
+};
 
 struct fixture {
     struct testing t;
@@ -14,12 +18,13 @@ struct fixture {
     struct outcome outcomes[5]; /* of calls that may end with the client alone */
 };
 
-static int set_up(void **state)
+static int set_up_with(void **state, size_t part)
 {
     struct fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
     grpc_server_options_init(&f->t.options);
     request_room_init(&f->room, MOST);
+    request_room_set_part(&f->room, part);
     f->t.options.room = &f->room;
     f->t.options.is_short = &f->is_short;
     testing_start(&f->t);
@@ -27,6 +32,16 @@ static int set_up(void **state)
     testing_client_start(&f->c, &f->t);
     *state = f;
     return 0;
+}
+
+static int set_up(void **state)
+{
+    return set_up_with(state, LIMIT_STREAM_WINDOW_BYTES);
+}
+
+static int set_up_small_parts(void **state)
+{
+    return set_up_with(state, SMALL_PART);
 }
 
 static int tear_down(void **state)
@@ -95,14 +110,19 @@ static void give_back_elsewhere(struct fixture *f, size_t size)
     testing_pump(&f->c);
 }
 
-static void start_long(struct fixture *f, struct outcome *outcome, int64_t timeout_us)
+static void start_of(struct fixture *f, size_t size, struct outcome *outcome, int64_t timeout_us)
 {
     static const uint8_t zeroes[LONG];
     struct client_call_options options = testing_options("/test.Service/Echo", outcome);
     if (timeout_us > 0)
         options.timeout_us = timeout_us;
-    testing_call(&f->c, &options, bytes_make(zeroes, LONG));
+    testing_call(&f->c, &options, bytes_make(zeroes, size));
     testing_pump(&f->c);
+}
+
+static void start_long(struct fixture *f, struct outcome *outcome, int64_t timeout_us)
+{
+    start_of(f, LONG, outcome, timeout_us);
 }
 
 static void test_a_long_message_waits_for_others(void **state)
@@ -134,6 +154,26 @@ static void test_long_messages_wait_for_each_other(void **state)
         assert_true(f->outcomes[i].ended);
         assert_int_equal(f->outcomes[i].code == STATUS_OK, i < 2);
     }
+    assert_int_equal(held(f), 0);
+    assert_int_equal(f->t.server->room->parts, 0);
+}
+
+/* In the same room, since each has sent less. So shorter ones wait, too. */
+static void test_with_smaller_parts_more_wait(void **state)
+{
+    enum { CALLS = 5 };
+    struct fixture *f = *state;
+    f->t.server->room->most = 8 * LONG;
+    hold_elsewhere(f, 8 * LONG);
+    for (int i = 0; i < CALLS - 1; i++)
+        start_long(f, &f->outcomes[i], 0);
+    start_of(f, SMALL_PART + 1, &f->outcomes[CALLS - 1], 0);
+    assert_int_equal(f->t.server->room->parts, CALLS * SMALL_PART);
+    for (int i = 0; i < CALLS; i++)
+        assert_false(f->outcomes[i].ended);
+    give_back_elsewhere(f, 8 * LONG);
+    for (int i = 0; i < CALLS; i++)
+        assert_int_equal(f->outcomes[i].code, STATUS_OK);
     assert_int_equal(held(f), 0);
     assert_int_equal(f->t.server->room->parts, 0);
 }
@@ -260,6 +300,8 @@ int main(void)
         TEST(test_all_requests_are_bounded),
         TEST(test_a_long_message_waits_for_others),
         TEST(test_long_messages_wait_for_each_other),
+        cmocka_unit_test_setup_teardown(test_with_smaller_parts_more_wait, set_up_small_parts,
+                                        tear_down),
         TEST(test_the_deadline_ends_the_waiting),
         TEST(test_nobody_waits_for_ever),
         TEST(test_a_granted_call_loses_its_connection),

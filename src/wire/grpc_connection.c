@@ -327,7 +327,7 @@ static status open_session(struct grpc_connection *connection)
     const struct grpc_server *server = connection->server;
     const nghttp2_settings_entry settings[] = {
         {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, server->options.max_concurrent_streams},
-        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, LIMIT_STREAM_WINDOW_BYTES},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, (uint32_t)grpc_admission_unasked(server)},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, LIMIT_HEADER_LIST_BYTES},
     };
     if (nghttp2_session_server_new3(&connection->session, server->callbacks, connection,

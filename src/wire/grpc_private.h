@@ -283,6 +283,9 @@ void grpc_request_release(struct grpc_call *call);
 
 /* --- grpc_admission.c --- */
 
+/* What a call may send before its message is admitted, bytes. What is longer waits for room. */
+size_t grpc_admission_unasked(const struct grpc_server *server);
+
 /* A message of so many bytes is about to come. It has room, or waits for it (`admitted` is false),
  * or is refused. */
 status grpc_admission_ask(struct grpc_call *call, size_t size);

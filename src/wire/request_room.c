@@ -2,27 +2,28 @@
 #include "wire/request_room.h"
 
 #include "base/limits.h"
+#include "os/thread.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <time.h>
 
-enum { PART = LIMIT_STREAM_WINDOW_BYTES };
-
 void request_room_init(struct request_room *room, size_t most)
 {
-    *room = (struct request_room){.most = most, .alone = SIZE_MAX};
-    pthread_mutex_init(&room->lock, NULL); /* a default mutex cannot fail, */
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&room->emptied, &monotonic); /* nor what waits by a clock there is */
-    pthread_condattr_destroy(&monotonic);
+    *room =
+        (struct request_room){.most = most, .alone = SIZE_MAX, .part = LIMIT_STREAM_WINDOW_BYTES};
+    pthread_mutex_init(&room->lock, NULL); /* a default mutex cannot fail */
+    thread_init_steady_wake(&room->emptied);
 }
 
 void request_room_bound(struct request_room *room, size_t alone)
 {
     room->alone = alone;
+}
+
+void request_room_set_part(struct request_room *room, size_t part)
+{
+    room->part = part;
 }
 
 bool request_room_could_hold(const struct request_room *room, size_t size)
@@ -124,9 +125,9 @@ void request_room_take_anyway(struct request_room *room, struct request_share sh
 bool request_room_take_part(struct request_room *room)
 {
     pthread_mutex_lock(&room->lock);
-    bool fits = is_within(room->parts, PART, quarter(room)) || room->parts == 0;
+    bool fits = is_within(room->parts, room->part, quarter(room)) || room->parts == 0;
     if (fits)
-        room->parts += PART;
+        room->parts += room->part;
     pthread_mutex_unlock(&room->lock);
     return fits;
 }
@@ -134,7 +135,7 @@ bool request_room_take_part(struct request_room *room)
 void request_room_return_part(struct request_room *room)
 {
     pthread_mutex_lock(&room->lock);
-    room->parts -= PART;
+    room->parts -= room->part;
     pthread_mutex_unlock(&room->lock);
 }
 

@@ -34,6 +34,7 @@ struct request_room {
     pthread_mutex_t lock;
     size_t most;  /* fixed, */
     size_t alone; /* and this: what one message may take that has room for itself; no bound */
+    size_t part;  /* and this: what one that waits may have sent; LIMIT_STREAM_WINDOW_BYTES */
     struct request_share held;
     size_t parts; /* bytes */
     struct list waiting;
@@ -52,7 +53,8 @@ struct request_waiter {
 
 /* It takes `most` and half of that at most, but for what is taken anyway. */
 void request_room_init(struct request_room *room, size_t most);
-void request_room_bound(struct request_room *room, size_t alone); /* before it is used */
+void request_room_bound(struct request_room *room, size_t alone);   /* before it is used, */
+void request_room_set_part(struct request_room *room, size_t part); /* likewise */
 
 /* Whether it can ever have so much. */
 bool request_room_could_hold(const struct request_room *room, size_t size);

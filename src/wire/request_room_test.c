@@ -175,6 +175,22 @@ static void parts_are_bounded(void **state)
     assert_empty(&room);
 }
 
+static void of_smaller_parts_there_are_more(void **state)
+{
+    enum { PART = LIMIT_STREAM_WINDOW_BYTES / 4 };
+    struct request_room room;
+    (void)state;
+    request_room_init(&room, MOST);
+    request_room_set_part(&room, PART);
+    for (int i = 0; i < 4 * PARTS; i++)
+        assert_true(request_room_take_part(&room));
+    assert_int_equal(room.parts, QUARTER);
+    assert_false(request_room_take_part(&room));
+    for (int i = 0; i < 4 * PARTS; i++)
+        request_room_return_part(&room);
+    assert_empty(&room);
+}
+
 /* What has room keeps it; those that wait are granted in their order when it is opened. */
 static void a_closed_room_grants_nobody(void **state)
 {
@@ -320,6 +336,7 @@ int main(void)
         cmocka_unit_test(one_that_leaves_lets_others_in),
         cmocka_unit_test(what_grows_waits_for_nobody),
         cmocka_unit_test(parts_are_bounded),
+        cmocka_unit_test(of_smaller_parts_there_are_more),
         cmocka_unit_test(a_closed_room_grants_nobody),
         cmocka_unit_test(short_messages_keep_to_their_quarter_in_a_closed_room),
         cmocka_unit_test(who_waits_for_an_empty_room_is_woken),

@@ -52,7 +52,7 @@ def hit(tmp_path):
     server = secured.server.start()
     admin = secured.rpc("admin")
     for table, content in MODEL.items():
-        admin.create_table(table.rsplit("/")[-1])
+        admin.create_table(table.rsplit("/")[-1], {"f": {"max_num_versions": 3}})
         for key, value in content.items():
             admin.mutate(table, key, set_cell("f", b"q", value, 1000))
     allow(secured, "stranger")
@@ -210,10 +210,54 @@ def test_a_table_that_was_claimed_comes_back_from_a_whole_backup(hit):
     repaired = run_trestle("repair", server.data, "--from", secured.place, "--in-place")
     assert repaired.returncode == 0, repaired.stderr
     assert f"{len(MODEL[TABLE])} rows come from the whole backup" in repaired.stdout
+    assert named(repaired.stdout) == [("named", TABLE)]
     server.start()
     assert rows(secured, "admin", TABLE) == MODEL[TABLE]
+    assert versions_kept(secured, TABLE) == {"f": 3}
     secured.rpc("admin").mutate(TABLE, b"new", set_cell("f", b"q", b"v", 1000))
     assert rows(secured, "admin", TABLE) == {**MODEL[TABLE], b"new": b"v"}
+
+
+def named(text):
+    """[(what is or would be done, of which table)]"""
+    return re.findall(r"^(named|would name): the families of (\S+), with their rules, as the whole "
+                      r"backup \S+, of \S+ has them$", text, re.MULTILINE)  # fmt: skip
+
+
+def versions_kept(secured, table):
+    families = secured.rpc("admin").get_table(table).column_families
+    return {name: family.gc_rule.max_num_versions for name, family in families.items()}
+
+
+def test_tables_that_were_claimed_get_names_and_rules_from_a_whole_backup(hit):
+    """Of which no row is out of service. A rule that was set since the claim stays."""
+    secured, _ = hit
+    server = secured.server
+    mended = run_trestle("repair", server.data, "--in-place")
+    kept = KEPT.findall(mended.stdout)
+    for table in MODEL:
+        claim = f"{keyspace_of(server, kept, table)}={table}"
+        assert run_trestle("repair", server.data, "--claim", claim, "--in-place").returncode == 0
+    server.start()
+    update = {"id": "f1", "update": {"gc_rule": {"max_num_versions": 7}}}
+    secured.rpc("admin").modify_families(OTHER_TABLE, update)
+    assert [versions_kept(secured, table) for table in MODEL] == [{"f1": 0}, {"f1": 7}]
+    server.stop()
+
+    take = ("repair", server.data, "--from", secured.place)
+    told = run_trestle(*take)
+    assert (told.returncode, sorted(named(told.stdout))) == (
+        1, sorted(("would name", table) for table in MODEL))  # fmt: skip
+    assert "2 tables to name; nothing was changed" in told.stdout
+    done = run_trestle(*take, "--in-place")
+    assert (done.returncode, sorted(named(done.stdout))) == (
+        0, sorted(("named", table) for table in MODEL))  # fmt: skip
+    again = run_trestle(*take, "--in-place")
+    assert (again.returncode, named(again.stdout)) == (0, [])
+    assert "nothing to mend" in again.stdout
+    server.start()
+    assert [versions_kept(secured, table) for table in MODEL] == [{"f": 3}, {"f": 7}]
+    assert [rows(secured, "admin", table) for table in MODEL] == list(MODEL.values())
 
 
 def test_a_salvage_serves_the_rest(hit):

@@ -168,6 +168,49 @@ def test_of_what_is_whole_nothing_is_salvaged(harmed, tmp_path):
     said = run("restore", harmed.place, "--salvage", "--to", to, code=0)
     assert "out of service" not in said and "lost" not in said
     harmed.check(harmed.restored(to), ())
-    done = run_trestle("backup", "restore", harmed.place, "--salvage", "--archive", tmp_path / "a",
-                       "--to", tmp_path / "x")  # fmt: skip
-    assert done.returncode == 2 and "--salvage goes without --archive" in done.stderr
+
+
+def write_more(harmed, rpc, numbers):
+    rows = {b"k%05d" % number: os.urandom(2500) for number in numbers}
+    for table in (harmed.hit, harmed.sound):
+        assert set(rpc.mutate_rows(table, [(key, [set_cell("f", b"q", each, 1000)])
+                                           for key, each in rows.items()])) == {0}  # fmt: skip
+        harmed.rows[table].update(rows)
+
+
+@pytest.mark.parametrize("how", ["flipped", "gone"])
+def test_with_an_archive_too(harmed, tmp_path, how):
+    """All that is whole is as it was last, also rows that were written and made since."""
+    archive, to = tmp_path / "archive", tmp_path / "to"
+    archive.mkdir()
+    harmed.server.arguments += ["--archive", str(archive)]
+    harmed.server.start()
+    run("create", harmed.place, "--endpoint", harmed.server.host, code=0)
+    path = harmed.largest()[0]
+    HARMS[how](harmed.content(path))
+    rpc = harmed.connect(harmed.server.host)
+    write_more(harmed, rpc, [*range(0, 1000, 20), *range(1000, 1050)])
+    harmed.server.stop()
+    restore = ("restore", harmed.place, "--archive", archive, "--to", to)
+    said = run(*restore, code=1)
+    assert f"which is to be {path.name}" in said and "With --salvage rows in damaged files" in said
+    assert not to.exists()
+    said = run(*restore, "--salvage", code=1)
+    closed = harmed.closed(said)
+    assert (len(closed) < 20) == (how == "flipped") and closed
+    rpc = harmed.restored(to)
+    harmed.check(rpc, closed)
+    assert harmed.server.metric("damaged_ranges") == len(OUT.findall(said))
+
+
+def test_with_an_archive_nothing_but_tables_may_be_damaged(harmed, tmp_path):
+    archive, to = tmp_path / "archive", tmp_path / "to"
+    archive.mkdir()
+    harmed.server.arguments += ["--archive", str(archive)]
+    harmed.server.start()
+    run("create", harmed.place, "--endpoint", harmed.server.host, code=0)
+    write_more(harmed, harmed.connect(harmed.server.host), range(3))
+    harmed.server.stop()
+    flip(harmed.content(harmed.server.data / "CURRENT"), 0, 4)
+    said = run("restore", harmed.place, "--archive", archive, "--salvage", "--to", to, code=1)
+    assert "which is to be CURRENT: it is damaged" in said and not to.exists()

@@ -65,7 +65,8 @@ static const struct option rows[] = {
         "with those of an instance that is made."),
     ROW(BOOLEAN, salvage, "false", 0, "",
         "Though files of the backup are damaged in PLACE: restores all that is whole, and names "
-        "what is not, which is out of service. Without it that is refused. Not with --archive."),
+        "what is not, which is out of service. Without it that is refused. With --archive if no "
+        "other files than tables' are damaged."),
     TARGET_OPTION(struct restore_options, target, STRING, "endpoint", server.address, NULL,
                   "ADDR:PORT",
                   "In place of --to, a server, which makes the tables. PLACE is in its "
@@ -119,7 +120,9 @@ struct restoration {
     "With --salvage all that is whole is restored, and the rest is out of service; a table that "  \
     "is not named here comes by --table as well"
 
-#define WAY_OUT_OF_MOMENT "An older backup will do, if it is whole: name it"
+#define WAY_OUT_OF_MOMENT                                                                          \
+    "An older backup will do, if it is whole: name it. With --salvage rows in damaged files of "   \
+    "tables are out of service, and all else is as at the moment"
 
 static void tell_left(const char *path)
 {
@@ -308,9 +311,6 @@ static status choose_part(struct restoration *r)
     if (r->from == NULL && (options->as != NULL || options->with_policies))
         return refuse("--as and --with-policies go with --table, --instance or --database, and "
                       "without --archive");
-    if (options->salvage && options->moment.archive != NULL)
-        return refuse("--salvage goes without --archive: name an older backup, which is whole, and "
-                      "the archive goes on from there");
     return options->database != NULL && options->as != NULL
                ? backup_database_name(options->as, r->arena, &options->as)
                : status_ok();

@@ -62,6 +62,7 @@ struct repair {
     struct repair_backup backup;
     uint64_t lost;         /* ranges of rows, or what would be */
     uint64_t lost_records; /* the same of the catalog's */
+    uint64_t named;        /* tables that were claimed, and get names and rules from a backup */
     struct log log;
     struct store *store;
     struct commit_queue *commits; /* NULL: the store is open for reading alone */
@@ -306,11 +307,12 @@ static status repair_files(struct repair *repair)
                                                   .accepts_old_data = repair->accepts_old_data,
                                                   .backup = repair->backup,
                                                   .report = &report};
-    uint64_t left;
-    status s = repair_tables(&options, &left);
+    struct repair_tables_outcome outcome;
+    status s = repair_tables(&options, &outcome);
     lost_rows_close(&report);
     repair->lost = report.count;
-    repair->left += left;
+    repair->named = outcome.named;
+    repair->left += outcome.left;
     return s;
 }
 
@@ -386,7 +388,7 @@ static void sum_up_catalog(const struct repair *repair)
     else if (repair->would_accept || repair->would_give_up)
         printf("%s: nothing was changed (--in-place does it), and nothing else looked at\n",
                repair->directory);
-    else if (repair->lost == 0 && repair->to_mend == 0 && repair->left == 0)
+    else if (repair->lost == 0 && repair->named == 0 && repair->to_mend == 0 && repair->left == 0)
         printf("%s: nothing to mend\n", repair->directory);
 }
 
@@ -401,6 +403,13 @@ static void sum_up_rows(const struct repair *repair)
                repair->directory, repair->lost, plural(repair->lost));
 }
 
+static void sum_up_names(const struct repair *repair)
+{
+    if (repair->named > 0 && !repair->in_place)
+        printf("%s: %" PRIu64 " table%s to name; nothing was changed (--in-place does it)\n",
+               repair->directory, repair->named, plural(repair->named));
+}
+
 static void sum_up_indexes(const struct repair *repair)
 {
     if (repair->to_mend > 0 && repair->in_place)
@@ -413,11 +422,13 @@ static void sum_up_indexes(const struct repair *repair)
 
 static int sum_up(const struct repair *repair)
 {
-    bool is_mended = repair->in_place || (repair->lost == 0 && repair->to_mend == 0);
+    bool is_mended =
+        repair->in_place || (repair->lost == 0 && repair->named == 0 && repair->to_mend == 0);
     sum_up_catalog(repair);
     if (repair->would_accept || repair->would_give_up)
         return EXIT_FAILURE;
     sum_up_rows(repair);
+    sum_up_names(repair);
     sum_up_indexes(repair);
     if (repair->left > 0)
         fprintf(stderr, "%" PRIu64 " thing%s %s left, named above\n", repair->left,

@@ -10,6 +10,7 @@
 #include "cluster/cluster.h"
 #include "cluster/damage.h"
 #include "cluster/lost_records.h"
+#include "cluster/refill.h"
 #include "datastore/index/index_check.h"
 #include "datastore/index/index_heal.h"
 #include "server/offline_cluster.h"
@@ -28,6 +29,7 @@ struct known_table {
     uint64_t id;
     uint64_t keyspace_id;
     const char *name;
+    struct schema *schema; /* its own */
 };
 
 struct known_damage {
@@ -56,7 +58,17 @@ static status know_table(void *context, const struct table_record *record)
     *table = (struct known_table){.next = look->tables, .id = record->id};
     table->name = arena_string(look->arena, bytes_of(record->name));
     look->tables = table;
-    return table->name == NULL ? status_out_of_memory() : status_ok();
+    const struct schema *schema = record->schema;
+    return table->name == NULL
+               ? status_out_of_memory()
+               : schema_create(schema->granularity, schema->families, schema->family_count,
+                               schema->next_family_id, &table->schema);
+}
+
+static void forget_tables(const struct look *look)
+{
+    for (const struct known_table *table = look->tables; table != NULL; table = table->next)
+        schema_destroy(table->schema);
 }
 
 static status know_tablet(void *context, const struct tablet_record *record)
@@ -311,6 +323,21 @@ static status leave_if_refused(status s, const char *table, bool *is_left)
     return status_ok();
 }
 
+/* Of a table that was claimed, and has names and rules from there, or is to have them. */
+static status tell_named(const char *done, const char *table, const struct backup *backup,
+                         struct repair_tables_outcome *outcome)
+{
+    struct buffer former = {0};
+    whole_repair_append_former(backup->repair, &former);
+    if (!former.failed)
+        printf("%s: the families of %s, with their rules, as %.*s has them\n", done, table,
+               (int)former.size, (const char *)former.data);
+    bool has_failed = former.failed;
+    buffer_free(&former);
+    outcome->named++;
+    return has_failed ? status_out_of_memory() : status_ok();
+}
+
 /* --- telling alone --- */
 
 struct each_of_look {
@@ -338,18 +365,26 @@ static status count(void *context, const struct lost_rows *lost)
 
 static status tell_table(const struct look *look, const struct known_table *table,
                          const struct backup *backup, struct lost_rows_report *report,
-                         uint64_t *left)
+                         struct repair_tables_outcome *outcome)
 {
     struct each_of_look each = {look, table};
-    const struct whole_repair_table wanted = {table->name, table->id, table->keyspace_id,
-                                              each_of_look, &each};
+    const struct whole_repair_table wanted = {.name = table->name,
+                                              .id = table->id,
+                                              .keyspace_id = table->keyspace_id,
+                                              .schema = table->schema,
+                                              .each = each_of_look,
+                                              .context = &each};
     const struct foreign_table *source = NULL;
     bool is_left = false;
     if (backup->repair != NULL)
         TRY(leave_if_refused(whole_repair_begin(backup->repair, &wanted, &source), table->name,
                              &is_left));
     struct telling telling = {report, source != NULL ? backup->repair : NULL};
-    return is_left ? each_of_look(&each, count, left) : each_of_look(&each, tell_lost, &telling);
+    const struct refill_target target = {table->id, table->keyspace_id, table->schema};
+    if (source != NULL && refill_names(source, &target))
+        TRY(tell_named("would name", table->name, backup, outcome));
+    return is_left ? each_of_look(&each, count, &outcome->left)
+                   : each_of_look(&each, tell_lost, &telling);
 }
 
 /* A repair ends the change log, and with it what is damaged there. */
@@ -371,24 +406,24 @@ static status tell_left(void *context, const struct lost_rows *lost)
 }
 
 static status tell_with(const struct look *look, const struct backup *backup,
-                        struct lost_rows_report *report, uint64_t *left)
+                        struct lost_rows_report *report, struct repair_tables_outcome *outcome)
 {
     for (const struct known_table *table = look->tables; table != NULL; table = table->next)
-        TRY(tell_table(look, table, backup, report, left));
+        TRY(tell_table(look, table, backup, report, outcome));
     TRY(tell_log(look, report));
     for (const struct known_damage *at = look->first; at != NULL; at = at->next)
         if (table_of(look, &at->record) == NULL && !is_of_log(look, &at->record))
-            TRY(tell_damage(look, &at->record, tell_left, left));
+            TRY(tell_damage(look, &at->record, tell_left, &outcome->left));
     return status_ok();
 }
 
 static status tell(const struct repair_tables_options *options, const struct look *look,
-                   uint64_t *left)
+                   struct repair_tables_outcome *outcome)
 {
     struct backup backup;
     status s = backup_open(&options->backup, look->server, &backup);
     if (status_is_ok(s))
-        s = tell_with(look, &backup, options->report, left);
+        s = tell_with(look, &backup, options->report, outcome);
     backup_close(&backup);
     return s;
 }
@@ -411,6 +446,7 @@ struct mending {
     struct cluster *cluster;
     struct arena *arena;
     struct backup backup;
+    struct repair_tables_outcome *outcome;
 };
 
 /* Old data, which nobody can read before it is in service, gets its indexes afterwards (repair.c).
@@ -433,9 +469,11 @@ static status mend_table(const struct mending *mending, struct table *table)
     struct whole_repair *repair = mending->backup.repair;
     const struct foreign_table *source = NULL;
     bool is_left = false;
+    uint64_t lost = 0;
+    TRY(table_list_damage(table, count, &lost));
     if (repair != NULL)
-        TRY(leave_if_refused(whole_repair_begin_table(repair, table, &source), table_name(table),
-                             &is_left));
+        TRY(leave_if_refused(whole_repair_begin_table(repair, table, true, &source),
+                             table_name(table), &is_left));
     if (is_left || (repair != NULL && source == NULL))
         return status_ok();
     struct telling telling = {mending->options->report, repair};
@@ -443,7 +481,13 @@ static status mend_table(const struct mending *mending, struct table *table)
                                        .source = source,
                                        .lost = tell_lost,
                                        .context = &telling};
-    return give_up(mending, table, &how);
+    const struct refill_target target = {table_id(table), table_keyspace_id(table),
+                                         table_schema(table)};
+    bool names = source != NULL && refill_names(source, &target);
+    bool has_rows = source == NULL || lost > 0; /* else it has names alone */
+    TRY(has_rows ? give_up(mending, table, &how) : table_repair(table, &how));
+    return names ? tell_named("named", table_name(table), &mending->backup, mending->outcome)
+                 : status_ok();
 }
 
 static status mend_known(const struct mending *mending, const struct known_table *known)
@@ -467,44 +511,55 @@ static status mend_all(struct mending *mending, const struct look *look)
 }
 
 static status mend(const struct repair_tables_options *options, const struct look *look,
-                   uint64_t *left)
+                   struct repair_tables_outcome *outcome)
 {
     struct offline_cluster offline;
     TRY(offline_cluster_open(options->directory, "repair", clock_system(), options->log, false,
                              &offline));
-    struct mending mending = {.options = options, .cluster = offline.cluster, .arena = look->arena};
+    struct mending mending = {
+        .options = options, .cluster = offline.cluster, .arena = look->arena, .outcome = outcome};
     status s = mend_all(&mending, look);
     backup_close(&mending.backup);
     if (status_is_ok(s))
-        s = cluster_list_damage(offline.cluster, tell_left, left);
+        s = cluster_list_damage(offline.cluster, tell_left, &outcome->left);
     offline_cluster_close(&offline);
     return s;
 }
 
+/* Something is damaged, or may be named. */
+static bool is_needed(const struct repair_tables_options *options, const struct look *look)
+{
+    bool may_lack_names = false;
+    for (const struct known_table *table = look->tables; table != NULL; table = table->next)
+        may_lack_names |= refill_may_lack_names(table->schema);
+    return look->first != NULL || (may_lack_names && options->backup.place != NULL);
+}
+
 static status look_and_mend(const struct repair_tables_options *options, struct look *look,
-                            uint64_t *left)
+                            struct repair_tables_outcome *outcome)
 {
     status s = open_and_look(options, look);
     if (look->store != NULL)
         store_close(look->store);
     TRY(s);
-    if (look->first == NULL)
+    if (!is_needed(options, look))
         return status_ok();
     if (!options->in_place)
-        return tell(options, look, left);
+        return tell(options, look, outcome);
     TRY(tell_log(look, options->report));
-    return mend(options, look, left);
+    return mend(options, look, outcome);
 }
 
-status repair_tables(const struct repair_tables_options *options, uint64_t *left)
+status repair_tables(const struct repair_tables_options *options, struct repair_tables_outcome *out)
 {
     struct look look = {.arena = arena_create(MEMORY)};
     look.last = &look.first;
-    *left = 0;
+    *out = (struct repair_tables_outcome){.left = 0};
     if (look.arena == NULL)
         return status_out_of_memory();
     options->report->is_trial = !options->in_place;
-    status s = look_and_mend(options, &look, left);
+    status s = look_and_mend(options, &look, out);
+    forget_tables(&look);
     arena_destroy(look.arena);
     return s;
 }
@@ -529,6 +584,7 @@ void damage_look_destroy(struct damage_look *damage)
 {
     if (damage == NULL)
         return;
+    forget_tables(&damage->look);
     arena_destroy(damage->look.arena);
     free(damage);
 }

@@ -25,9 +25,14 @@ struct repair_tables_options {
     struct lost_rows_report *report;
 };
 
-/* Reads all table files. Without in_place, tells what would be lost and changes nothing. `*left` is
- * how many ranges are, or would be, out of service afterwards: each is told, too. */
-status repair_tables(const struct repair_tables_options *options, uint64_t *left);
+struct repair_tables_outcome {
+    uint64_t left;  /* ranges that are, or would be, out of service afterwards: each is told, too */
+    uint64_t named; /* tables that were claimed, and get names and rules from a backup: likewise */
+};
+
+/* Reads all table files. Without in_place, tells what would be lost and changes nothing. */
+status repair_tables(const struct repair_tables_options *options,
+                     struct repair_tables_outcome *out);
 
 /* --- the same look for who only tells of it --- */
 

@@ -3,6 +3,7 @@
 #include "datastore/commit/entity_locks.h"
 
 #include "base/check.h"
+#include "os/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -24,16 +25,12 @@ struct ds_locks {
 status ds_locks_create(struct ds_locks **out)
 {
     struct ds_locks *locks = *out = calloc(1, sizeof *locks);
-    pthread_condattr_t steady;
     if (locks == NULL)
         return status_out_of_memory();
-    pthread_condattr_init(&steady);
-    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
     for (size_t i = 0; i < PARTS; i++) {
         pthread_mutex_init(&locks->parts[i].lock, NULL);
-        pthread_cond_init(&locks->parts[i].released, &steady);
+        thread_init_steady_wake(&locks->parts[i].released);
     }
-    pthread_condattr_destroy(&steady);
     return status_ok();
 }
 

@@ -2,6 +2,7 @@
 #include "datastore/commit/range_locks.h"
 
 #include "base/check.h"
+#include "os/thread.h"
 #include "wire/grpc.h"
 
 #include <pthread.h>
@@ -33,17 +34,13 @@ status ds_range_locks_create(struct clock *clock, struct metrics *metrics, unsig
                              struct ds_range_locks **out)
 {
     struct ds_range_locks *locks = *out = calloc(1, sizeof *locks);
-    pthread_condattr_t steady;
     if (locks == NULL)
         return status_out_of_memory();
     locks->clock = clock;
     locks->metrics = metrics;
     locks->most_waiting = most_waiting;
     pthread_mutex_init(&locks->lock, NULL);
-    pthread_condattr_init(&steady);
-    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
-    pthread_cond_init(&locks->changed, &steady);
-    pthread_condattr_destroy(&steady);
+    thread_init_steady_wake(&locks->changed);
     return status_ok();
 }
 
