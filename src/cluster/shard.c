@@ -15,6 +15,7 @@
  * nobody may change what may not be true (cluster_seal_old_data). */
 static void note_store(struct condition *condition, status s)
 {
+    DCHECK(condition != NULL);
     if (s.code == STATUS_FAILED_PRECONDITION)
         condition_enter(condition, REASON_old_data, "%s", status_message(s));
     if (s.code == STATUS_UNAVAILABLE)
@@ -182,6 +183,7 @@ static status admit_writes(void *context)
 /* The log first: it is asked for memory before others count on the commit. */
 static status gather_observers(struct shard *shard)
 {
+    DCHECK(shard->observers == NULL);
     const struct cluster_options *options = &shard->cluster->options;
     enum { OUR_OWN = 2 };
     struct commit_observer *observers = shard->observers =
@@ -200,6 +202,7 @@ static status gather_observers(struct shard *shard)
 
 static status start_commits(struct shard *shard)
 {
+    DCHECK(shard->commits == NULL && shard->locks == NULL);
     uint64_t queue_bytes = shard->cluster->options.commit_queue_bytes;
     TRY(gather_observers(shard));
     struct commit_options options = {
@@ -241,6 +244,7 @@ status shard_start(struct shard *shard)
 
 status shard_start_scrub(struct shard *shard)
 {
+    DCHECK(shard->scrub == NULL);
     return scrub_start(shard, &shard->scrub);
 }
 
@@ -251,6 +255,7 @@ static void add_nothing(struct commit *commit, struct store_batch *batch)
 
 void shard_apply(struct shard *shard, enum commit_kind kind, const struct catalog_change *change)
 {
+    DCHECK(commit_is_structural(kind) && check_is_held(&shard->cluster->admin));
     struct commit commit = {
         .kind = kind, .extend = add_nothing, .catalog = change, .frees_space = true};
     uint64_t applied;
@@ -276,6 +281,7 @@ void shard_rest(struct shard *shard)
 
 void shard_stop(struct shard *shard)
 {
+    DCHECK(shard->magic == SHARD_MAGIC);
     archiver_destroy(shard->archiver);
     if (shard->commits != NULL)
         commit_queue_destroy(shard->commits);
@@ -290,6 +296,7 @@ void shard_stop(struct shard *shard)
 
 void shard_close_store(struct shard *shard)
 {
+    DCHECK(shard->commits == NULL);
     if (shard->locks != NULL)
         row_locks_destroy(shard->locks);
     data_directory_stop(&shard->place); /* nobody asks to write any more */
@@ -303,6 +310,7 @@ void shard_destroy(struct shard *shard)
     if (shard == NULL)
         return;
     CHECK_MAGIC(shard, SHARD_MAGIC);
+    DCHECK(shard->store == NULL);
     damages_destroy(shard->damages);
     condition_destroy(shard->condition);
     free(shard->spares);
