@@ -257,6 +257,39 @@ static status create(struct cluster *cluster, const struct table_spec *spec, str
     return s;
 }
 
+/* So that a table of several tablets lies in several, and tables of one in each of them. NULL
+ * without memory. */
+static unsigned *shards_in_turn(struct cluster *cluster, size_t tablets)
+{
+    unsigned *shards = malloc(tablets * sizeof *shards);
+    DCHECK(check_is_held(&cluster->admin));
+    for (size_t i = 0; shards != NULL && i < tablets; i++)
+        shards[i] = (unsigned)((cluster->next_shard + i) % cluster->shard_count);
+    cluster->next_shard++;
+    return shards;
+}
+
+static status create_spread(struct cluster *cluster, const struct table_spec *spec,
+                            struct table **out)
+{
+    struct table_spec spread = *spec;
+    unsigned *shards = shards_in_turn(cluster, spec->split_count + 1);
+    *out = NULL;
+    if (shards == NULL)
+        return status_out_of_memory();
+    spread.shards = shards;
+    status s = create(cluster, &spread, out);
+    free(shards);
+    return s;
+}
+
+static status create_empty(struct cluster *cluster, const struct table_spec *spec,
+                           struct table **out)
+{
+    bool is_spread = cluster->options.spreads_tablets && spec->shards == NULL;
+    return is_spread ? create_spread(cluster, spec, out) : create(cluster, spec, out);
+}
+
 /* With admin held. On failure the keyspace goes, too; with a table, in the way of a deleted one's,
  * since folds may look at its rules. */
 static status create_from(struct cluster *cluster, const struct table_spec *spec,
@@ -285,7 +318,7 @@ static status create_table(struct cluster *cluster, const struct table_spec *spe
     *out = NULL;
     struct table *table;
     pthread_mutex_lock(&cluster->admin);
-    status s = keyspace == NULL ? create(cluster, spec, &table)
+    status s = keyspace == NULL ? create_empty(cluster, spec, &table)
                                 : create_from(cluster, spec, keyspace, files, &table);
     if (status_is_ok(s))
         table_retain(table);

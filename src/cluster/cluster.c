@@ -11,6 +11,7 @@
 #include "cluster/index.h"
 #include "cluster/lost_records.h"
 #include "cluster/salvage.h"
+#include "cluster/shard_directories.h"
 
 #include <stdlib.h>
 
@@ -287,6 +288,7 @@ static status open_shards(struct cluster *cluster)
 {
     DCHECK(cluster->shard_count == 0);
     unsigned count = cluster->options.shards > 1 ? cluster->options.shards : 1;
+    TRY(shard_directories_prepare(cluster->options.data_directory, count));
     cluster->shards = calloc(count, sizeof(*cluster->shards));
     if (cluster->shards == NULL)
         return status_out_of_memory();

@@ -6,6 +6,7 @@
 #include "cluster/care.h"
 #include "cluster/cluster_private.h"
 #include "cluster/mend.h"
+#include "cluster/shard_directories.h"
 
 #include <stdlib.h>
 
@@ -73,11 +74,7 @@ void shard_look(struct shard *shard)
 
 static status make_path(struct shard *shard)
 {
-    const char *directory = shard->cluster->options.data_directory;
-    if (shard->number == 0)
-        buffer_append_format(&shard->path, "%s%c", directory, 0);
-    else
-        buffer_append_format(&shard->path, "%s/shard-%u%c", directory, shard->number, 0);
+    shard_directory_append(&shard->path, shard->cluster->options.data_directory, shard->number);
     return shard->path.failed ? status_out_of_memory() : status_ok();
 }
 

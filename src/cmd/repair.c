@@ -16,6 +16,7 @@
 
 #include "base/limits.h"
 #include "cluster/catalog.h"
+#include "cluster/shard_directories.h"
 #include "cmd/command.h"
 #include "cmd/identity_check.h"
 #include "cmd/offline_cluster.h"
@@ -355,6 +356,7 @@ static status repair_records(struct repair *repair)
 
 static status repair_directory(struct repair *repair)
 {
+    TRY(shard_directories_check(repair->directory, 1));
     TRY(repair_list(repair));
     if (!repair->would_accept)
         TRY(repair_records(repair));
