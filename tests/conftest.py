@@ -4,6 +4,8 @@ that kills, restarts or configures one asks for `fresh_server`.
 TRESTLE_BINARY     the program under test; default build-test/trestle
 TRESTLE_LONG       "all": the tests marked `long` run, too, and not only today's share of them
 TRESTLE_SHARE      "K/N": of N shares of the files the Kth alone, each with about as much to do
+TRESTLE_DEBUG_SHARDS  "N": servers' tables lie in so many stores, and tables that tests make have
+                   tablets in all of them; e2e/test_two_shards.py names the files that are for it
 TRESTLE_E2E_HOST   an address to test instead, e.g. of Google's emulator; tests that need a
                    server of their own are skipped then
 """

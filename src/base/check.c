@@ -3,12 +3,19 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 void check_failed(const char *file, int line, const char *what)
 {
     fprintf(stderr, "trestle: %s:%d: this is a bug in trestle: %s does not hold\n", file, line,
             what);
     abort();
+}
+
+/* A mutex of glibc's knows who holds it, 0 if nobody does. */
+bool check_is_held(const pthread_mutex_t *mutex)
+{
+    return __atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED) == gettid();
 }
 
 bool check_is_locked(pthread_mutex_t *mutex)

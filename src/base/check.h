@@ -35,8 +35,11 @@ __attribute__((noreturn, cold)) void check_failed(const char *file, int line, co
             CHECK(condition);                                                                      \
     } while (0)
 
-/* Whether some thread holds the mutex: for DCHECKs in functions that are to be called with it held.
+/* Whether this thread holds the mutex: for DCHECKs in functions that are to be called with it held.
  */
+bool check_is_held(const pthread_mutex_t *mutex);
+
+/* Whether some thread does: where it is another that waits for what this one does. */
 bool check_is_locked(pthread_mutex_t *mutex);
 
 /* Every long-lived heap object begins with a magic number that says what it is, cleared when it is

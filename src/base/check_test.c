@@ -53,15 +53,29 @@ static void debug_check_is_evaluated_in_builds_with_a_sanitizer(void **state)
 #endif
 }
 
-static void held_mutex_is_locked(void **state)
+static void *holds_it(void *mutex)
+{
+    assert_true(check_is_locked(mutex));
+    return check_is_held(mutex) ? mutex : NULL;
+}
+
+static void held_mutex_is_locked_and_its_holder_is_known(void **state)
 {
     (void)state;
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t other;
+    void *held;
     assert_false(check_is_locked(&mutex));
+    assert_false(check_is_held(&mutex));
     pthread_mutex_lock(&mutex);
     assert_true(check_is_locked(&mutex));
+    assert_true(check_is_held(&mutex));
+    assert_int_equal(pthread_create(&other, NULL, holds_it, &mutex), 0);
+    assert_int_equal(pthread_join(other, &held), 0);
+    assert_null(held);
     pthread_mutex_unlock(&mutex);
     assert_false(check_is_locked(&mutex));
+    assert_false(check_is_held(&mutex));
     pthread_mutex_destroy(&mutex);
 }
 
@@ -70,7 +84,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(check_that_does_not_hold_ends_the_process),
         cmocka_unit_test(debug_check_is_evaluated_in_builds_with_a_sanitizer),
-        cmocka_unit_test(held_mutex_is_locked),
+        cmocka_unit_test(held_mutex_is_locked_and_its_holder_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

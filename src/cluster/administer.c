@@ -64,7 +64,8 @@ static bytes instance_prefix(const char *name)
 
 status cluster_check_is_new(struct cluster *cluster, const char *name)
 {
-    DCHECK(check_is_locked(&cluster->admin));
+    DCHECK(name[0] != 0);
+    DCHECK(check_is_held(&cluster->admin));
     struct table *standing = index_find(cluster, bytes_of(name));
     if (standing != NULL) {
         table_release(standing);
@@ -89,11 +90,13 @@ static unsigned shard_of_tablet(const struct table_spec *spec, size_t tablet)
 static status append_tablets(struct cluster *cluster, const struct table_spec *spec,
                              const struct new_spaces *spaces, struct table *table)
 {
+    DCHECK(check_is_held(&cluster->admin) && table->tablet_count == 0);
     const bytes none = bytes_make(NULL, 0);
     for (size_t i = 0; i <= spec->split_count; i++) {
         bytes start = i == 0 ? none : spec->split_keys[i - 1];
         bytes end = i == spec->split_count ? none : spec->split_keys[i];
         unsigned shard = shard_of_tablet(spec, i);
+        DCHECK(end.size == 0 || bytes_compare(start, end) < 0);
         struct tablet *tablet;
         TRY(tablet_create(cluster->next_id++, cluster->shards[shard], spaces->keyspaces[shard],
                           start, end, &tablet));
@@ -122,6 +125,7 @@ static void describe_files(const struct catalog_change *change, struct event_wri
 static status commit_new_table(struct table *table, const struct taken_files *files,
                                struct store_batch *batch)
 {
+    DCHECK(table->tablet_count > 0 && table->tablets[table->tablet_count - 1]->end.size == 0);
     const struct creation creation = {.change = {.describe = files == NULL ? NULL : describe_files,
                                                  .tables = &table,
                                                  .table_count = 1,
@@ -146,6 +150,7 @@ static status record_new_table(struct cluster *cluster, struct table *table,
                                struct keyspace *keyspace, struct taken_files *files,
                                struct store_batch *batch)
 {
+    DCHECK(cluster->next_id > table->id);
     struct table_record record = table_record_of(table);
     TRY(catalog_put_table(batch, cluster->catalog, &record));
     for (size_t i = 0; i < table->tablet_count; i++) {
@@ -178,6 +183,7 @@ static status create_in(struct cluster *cluster, const struct table_spec *spec,
                         const struct new_spaces *spaces, struct taken_files *files,
                         struct table **out)
 {
+    DCHECK(check_is_held(&cluster->admin));
     *out = NULL;
     struct table_record record = {.id = cluster->next_id++,
                                   .name = spec->name,
@@ -206,6 +212,7 @@ static status take_space(struct cluster *cluster, unsigned number, struct keyspa
 static status take_spaces(struct cluster *cluster, const struct table_spec *spec,
                           const struct new_spaces *spaces)
 {
+    DCHECK(check_is_held(&cluster->admin));
     for (size_t i = 0; i <= spec->split_count; i++) {
         unsigned number = shard_of_tablet(spec, i);
         CHECK(number < cluster->shard_count);
@@ -218,6 +225,7 @@ static status take_spaces(struct cluster *cluster, const struct table_spec *spec
 /* There is room: it was just taken out, and admin is still held. */
 static void give_back(struct shard *home, const struct keyspace *keyspace)
 {
+    DCHECK(keyspace == NULL || home->spare_count < home->spare_capacity);
     if (keyspace != NULL)
         home->spares[home->spare_count++] = keyspace_id(keyspace);
 }
@@ -249,6 +257,39 @@ static status create(struct cluster *cluster, const struct table_spec *spec, str
     return s;
 }
 
+/* So that a table of several tablets lies in several, and tables of one in each of them. NULL
+ * without memory. */
+static unsigned *shards_in_turn(struct cluster *cluster, size_t tablets)
+{
+    unsigned *shards = malloc(tablets * sizeof *shards);
+    DCHECK(check_is_held(&cluster->admin));
+    for (size_t i = 0; shards != NULL && i < tablets; i++)
+        shards[i] = (unsigned)((cluster->next_shard + i) % cluster->shard_count);
+    cluster->next_shard++;
+    return shards;
+}
+
+static status create_spread(struct cluster *cluster, const struct table_spec *spec,
+                            struct table **out)
+{
+    struct table_spec spread = *spec;
+    unsigned *shards = shards_in_turn(cluster, spec->split_count + 1);
+    *out = NULL;
+    if (shards == NULL)
+        return status_out_of_memory();
+    spread.shards = shards;
+    status s = create(cluster, &spread, out);
+    free(shards);
+    return s;
+}
+
+static status create_empty(struct cluster *cluster, const struct table_spec *spec,
+                           struct table **out)
+{
+    bool is_spread = cluster->options.spreads_tablets && spec->shards == NULL;
+    return is_spread ? create_spread(cluster, spec, out) : create(cluster, spec, out);
+}
+
 /* With admin held. On failure the keyspace goes, too; with a table, in the way of a deleted one's,
  * since folds may look at its rules. */
 static status create_from(struct cluster *cluster, const struct table_spec *spec,
@@ -277,7 +318,7 @@ static status create_table(struct cluster *cluster, const struct table_spec *spe
     *out = NULL;
     struct table *table;
     pthread_mutex_lock(&cluster->admin);
-    status s = keyspace == NULL ? create(cluster, spec, &table)
+    status s = keyspace == NULL ? create_empty(cluster, spec, &table)
                                 : create_from(cluster, spec, keyspace, files, &table);
     if (status_is_ok(s))
         table_retain(table);
@@ -321,6 +362,7 @@ static status make_schema(const struct table_info *now, const struct table_chang
         families[i] = change->families[i];
         if (families[i].id == 0)
             families[i].id = next_id++;
+        DCHECK(families[i].id < next_id);
     }
     return schema_create(now->schema->granularity, families, change->family_count, next_id, out);
 }
@@ -333,6 +375,7 @@ struct revision {
 
 static void publish(const struct catalog_change *change)
 {
+    DCHECK(change->table_count == 1);
     const struct revision *revision = (const struct revision *)(const void *)change;
     table_publish(change->tables[0], revision->description);
 }
@@ -366,6 +409,7 @@ static status record_change(struct table *table, const struct table_record *reco
 static status apply_change(struct table *table, const struct table_info *now,
                            const struct table_change *change, const struct schema *schema)
 {
+    DCHECK(check_is_held(&table->cluster->admin));
     struct cluster *cluster = table->cluster;
     struct table_record record = {.id = table->id,
                                   .name = table->name,
@@ -388,6 +432,7 @@ static status change_table(struct table *table, struct arena *arena,
                                             struct arena *arena, struct table_change *next),
                            void *context)
 {
+    DCHECK(check_is_held(&table->cluster->admin));
     struct table_info now;
     struct table_change next = {0};
     struct schema *schema;

@@ -8,6 +8,7 @@
  * a load that is still to come. */
 #include "cluster/balance.h"
 
+#include "base/check.h"
 #include "cluster/cluster_private.h"
 #include "cluster/midpoint.h"
 #include "cluster/reshape.h"
@@ -85,6 +86,7 @@ static bool is_too_large(const struct cluster *cluster, struct tablet *tablet)
 static bool may_merge(const struct cluster *cluster, struct tablet *left, struct tablet *right,
                       int64_t now_us)
 {
+    DCHECK(bytes_equal(left->end, right->start));
     int64_t idle_before = now_us - cluster->options.merge_after_us;
     if (left->keyspace != right->keyspace || left->look.idle_since_us > idle_before ||
         right->look.idle_since_us > idle_before)

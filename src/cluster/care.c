@@ -1,6 +1,7 @@
 /* See care.h. `lock` guards the list of jobs. */
 #include "cluster/care.h"
 
+#include "base/check.h"
 #include "cluster/cluster_private.h"
 #include "tablet/hot_rows.h"
 #include "tablet/row_care.h"
@@ -36,6 +37,7 @@ struct job {
 
 static bool is_taken(const struct care *care, uint64_t row_hash)
 {
+    DCHECK(check_is_held(&care->lock));
     for (size_t i = 0; i < JOBS_AT_ONCE; i++)
         if (care->jobs[i] != NULL && care->jobs[i]->row_hash == row_hash)
             return true;
@@ -44,6 +46,7 @@ static bool is_taken(const struct care *care, uint64_t row_hash)
 
 static void put_job(struct care *care, struct job *job)
 {
+    DCHECK(check_is_held(&care->lock) && care->job_count < JOBS_AT_ONCE);
     size_t at = 0;
     while (care->jobs[at] != NULL)
         at++;
@@ -72,10 +75,12 @@ static struct job *begin_job(struct care *care, uint64_t row_hash, bytes row_key
 static void end_job(struct job *job)
 {
     struct care *care = job->care;
+    DCHECK(row_lock_is_held(care->shard->locks, job->row_hash));
     row_lock_release(care->shard->locks, job->row_hash);
     tablet_release(job->tablet);
     table_release(job->table);
     pthread_mutex_lock(&care->lock);
+    DCHECK(care->job_count > 0);
     size_t at = 0;
     while (care->jobs[at] != job)
         at++;
@@ -104,6 +109,7 @@ static struct row_care care_of_row(struct table *table, struct tablet *tablet, u
 /* With the row's lock held. */
 static status run_care(const struct row_care *care)
 {
+    DCHECK(row_lock_is_held(care->locks, care->row_hash));
     struct cluster *cluster = care->table->cluster;
     struct row_care_report report;
     status s = row_care_run(care, &report);
@@ -129,6 +135,7 @@ static void run_job(struct task *task)
 static void start_job(struct row_lock_waiter *waiter)
 {
     struct job *job = LIST_ENTRY(&waiter->link, struct job, waiter.link);
+    DCHECK(row_lock_is_held(job->care->shard->locks, job->row_hash));
     job->task.run = run_job;
     if (!pool_submit(care_pool(job->care), &job->task))
         end_job(job);
@@ -142,6 +149,7 @@ static void request(struct care *care, struct table *table, uint64_t row_hash, b
     table_retain(table);
     job->table = table;
     job->tablet = table_route(table, row_key);
+    DCHECK(job->tablet->shard == care->shard);
     job->waiter.granted = start_job;
     if (row_lock_acquire(care->shard->locks, row_hash, &job->waiter))
         start_job(&job->waiter);
@@ -270,6 +278,7 @@ void care_destroy(struct care *care)
 {
     if (care == NULL)
         return;
+    DCHECK(care->job_count == 0);
     hot_rows_destroy(care->hot);
     pthread_cond_destroy(&care->idle);
     pthread_mutex_destroy(&care->lock);

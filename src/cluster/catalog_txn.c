@@ -1,6 +1,7 @@
 /* See catalog_txn.h. */
 #include "cluster/catalog_txn.h"
 
+#include "base/check.h"
 #include "row/row_key.h"
 #include "store/store.h"
 
@@ -38,11 +39,13 @@ void catalog_txn_destroy(struct catalog_txn *txn)
 
 void catalog_txn_put(struct catalog_txn *txn, bytes key, bytes value)
 {
+    DCHECK(key.size > 0);
     store_batch_put(txn->batch, txn->catalog, key, value);
 }
 
 void catalog_txn_delete(struct catalog_txn *txn, bytes key)
 {
+    DCHECK(key.size > 0);
     store_batch_delete(txn->batch, txn->catalog, key);
 }
 
@@ -87,6 +90,7 @@ static status visit_range(struct keyspace *catalog, bytes lower, bytes upper,
                                           struct arena *arena),
                           void *context)
 {
+    DCHECK(bytes_compare(lower, upper) < 0);
     struct store_cursor_options options = {.reach = STORE_ANYWHERE, .lower = lower, .upper = upper};
     struct store_cursor *cursor;
     TRY(store_cursor_create(catalog, &options, &cursor));
@@ -101,6 +105,7 @@ status catalog_visit(struct keyspace *catalog, bytes prefix,
                      status (*visit)(void *context, bytes key, bytes value, struct arena *arena),
                      void *context)
 {
+    DCHECK(prefix.size > 0);
     struct buffer end = {0};
     key_after_prefix(&end, prefix); /* there is one: the first byte is a letter */
     status s = end.failed ? status_out_of_memory()

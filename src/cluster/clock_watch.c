@@ -1,6 +1,7 @@
 /* See clock_watch.h. */
 #include "cluster/clock_watch.h"
 
+#include "base/check.h"
 #include "cluster/cluster_private.h"
 
 #define SECOND_US INT64_C(1000000)
@@ -19,6 +20,7 @@ static void tell_if_set(const struct clock_watch *watch, const struct log *log,
 void clock_watch_look(struct clock_watch *watch, const struct log *log,
                       const struct clock_look *look)
 {
+    DCHECK(!watch->has_looked || look->steady_us >= watch->steady_us);
     if (watch->has_looked)
         tell_if_set(watch, log, look);
     watch->has_looked = true;

@@ -11,6 +11,7 @@
 #include "cluster/index.h"
 #include "cluster/lost_records.h"
 #include "cluster/salvage.h"
+#include "cluster/shard_directories.h"
 
 #include <stdlib.h>
 
@@ -54,6 +55,7 @@ static bool continues(const struct table *table, bytes start)
 /* NULL: there is none. */
 static struct shard *shard_numbered(const struct cluster *cluster, unsigned number)
 {
+    DCHECK(number >= cluster->shard_count || cluster->shards[number]->number == number);
     return number < cluster->shard_count ? cluster->shards[number] : NULL;
 }
 
@@ -124,6 +126,7 @@ static int compare_names(const void *a, const void *b)
 
 static status check_tables_are_whole(const struct cluster *cluster)
 {
+    DCHECK(cluster->table_count <= cluster->table_capacity);
     for (size_t i = 0; i < cluster->table_count; i++) {
         const struct table *table = cluster->tables[i];
         if (table->tablet_count == 0 || table->tablets[table->tablet_count - 1]->end.size > 0)
@@ -230,6 +233,7 @@ static uint64_t *ids_in_use(const struct shard *shard, size_t *count)
 /* The index moves on only past keyspaces that stay. */
 static status drop_unnamed(struct shard *shard, const uint64_t *ids, size_t count)
 {
+    DCHECK(count > 0);
     struct cluster *cluster = shard->cluster;
     struct keyspace *keyspace;
     for (size_t i = 0; (keyspace = store_keyspace_at(shard->store, i)) != NULL;) {
@@ -282,7 +286,9 @@ static status check_options(const struct cluster_options *options)
 /* The home first, whose store makes the data directory. */
 static status open_shards(struct cluster *cluster)
 {
+    DCHECK(cluster->shard_count == 0);
     unsigned count = cluster->options.shards > 1 ? cluster->options.shards : 1;
+    TRY(shard_directories_prepare(cluster->options.data_directory, count));
     cluster->shards = calloc(count, sizeof(*cluster->shards));
     if (cluster->shards == NULL)
         return status_out_of_memory();
@@ -315,6 +321,7 @@ static status load_damages(struct cluster *cluster)
 
 static status start_shards(struct cluster *cluster)
 {
+    DCHECK(cluster->rows == NULL);
     enum { THREADS = 2, QUEUE_LIMIT = 4096 /* updates that wait for a thread */ };
     TRY(pool_create(THREADS, QUEUE_LIMIT, "rows", &cluster->rows));
     for (size_t i = 0; i < cluster->shard_count; i++)
@@ -523,6 +530,7 @@ int64_t cluster_version_us(struct cluster *cluster)
 
 status cluster_raise_version(struct cluster *cluster, uint64_t version)
 {
+    DCHECK(version != 0);
     for (size_t i = 0; i < cluster->shard_count; i++)
         TRY(commit_raise_version(cluster->shards[i]->commits, version));
     return status_ok();
@@ -547,6 +555,7 @@ double cluster_write_load(struct cluster *cluster)
 
 void cluster_measure(struct cluster *cluster)
 {
+    DCHECK(cluster->magic == CLUSTER_MAGIC);
     shards_measure(cluster);
     metrics_set(cluster->options.metrics, METRIC_hot_tablets, (int64_t)heat_hot_count(cluster));
     traffic_measure(cluster);

@@ -51,7 +51,8 @@ struct cluster_options {
     int64_t undelete_window_us; /* how long a deleted table is kept; 0: not at all */
     bool maintenance_by_hand;   /* none by itself: a test says when (maintenance_run_once) */
     unsigned shards;            /* stores that tables may lie in; 0: one. See cluster/shard.h */
-    int64_t scrub_period_us;    /* between two looks at each table file; 0: none is taken */
+    bool spreads_tablets;    /* of new tables over the shards, in turn, where no shard is given */
+    int64_t scrub_period_us; /* between two looks at each table file; 0: none is taken */
     void (*on_large_work)(void *context, enum store_large_work what); /* as in store_options, */
     uint64_t large_value_bytes;                                       /* and this */
     void *large_work_context;
@@ -170,7 +171,8 @@ struct table_spec {
     bytes extra;
     const bytes *split_keys; /* rising, none empty */
     size_t split_count;
-    const unsigned *shards;   /* the number of each tablet's shard; NULL: all are in the home */
+    /* The number of each tablet's shard; NULL: all are in the home, or the options spread them. */
+    const unsigned *shards;
     struct catalog_txn *also; /* see above */
 };
 

@@ -50,7 +50,8 @@ struct cluster {
     size_t kept_capacity;
     int64_t kept_cut_us;   /* when some last went since space was short; 0: never */
     int64_t kept_sized_us; /* when they were last measured; 0: not since the list changed */
-    uint64_t next_id;      /* guarded by admin */
+    uint64_t next_id;      /* guarded by admin, as the next */
+    unsigned next_shard;   /* whose turn it is to have a new table's first tablet */
 
     pthread_mutex_t doomed_lock;
     struct list doomed; /* doomed tables that nobody holds any more */

@@ -27,6 +27,7 @@ void damage_free(struct damage *damage)
 
 struct damage *damage_create(const struct damage_record *record)
 {
+    DCHECK(record->keyspace_id != 0);
     struct damage *damage = calloc(1, sizeof *damage);
     if (damage == NULL)
         return NULL;
@@ -52,6 +53,7 @@ bool damage_is_same(const struct damage_record *a, const struct damage_record *b
 struct damage *damages_add(struct damages *damages, const struct damage_record *record,
                            bool *is_new)
 {
+    DCHECK(check_is_held(&damages->lock));
     struct damage **at = &damages->first;
     while (*at != NULL && !damage_is_same(&(*at)->record, record))
         at = &(*at)->next;
@@ -127,6 +129,7 @@ static const char *text_of(const struct buffer *words)
 
 void damages_show(const struct damages *damages)
 {
+    DCHECK((damages->first == NULL) == (damages->count == 0));
     struct condition *condition = damages->shard->condition;
     metrics_set(damages->cluster->options.metrics, METRIC_damaged_ranges, (int64_t)damages->count);
     if (damages->first == NULL) {
@@ -148,6 +151,7 @@ void damages_show(const struct damages *damages)
 status damage_write_record(const struct damages *damages, const struct damage_record *record,
                            bool is_there)
 {
+    DCHECK(record->keyspace_id != CATALOG_KEYSPACE_ID);
     struct shard *shard = damages->shard;
     struct store_batch *batch = store_batch_create();
     if (batch == NULL)
@@ -184,6 +188,7 @@ uint64_t damage_offset(const struct damage_record *record)
 status damage_close_as(const struct damage *damage, struct keyspace *keyspace, const char *words)
 {
     const struct damage_record *record = &damage->record;
+    DCHECK(keyspace_id(keyspace) == record->keyspace_id);
     const struct store_damage closed = {.keyspace_id = record->keyspace_id,
                                         .file = record->file,
                                         .offset = damage_offset(record),
@@ -229,6 +234,7 @@ static bool may_be_stored(const struct damage *damage)
 /* False: its keyspace is gone. */
 static bool settle(const struct damages *damages, struct damage *damage)
 {
+    DCHECK(check_is_held(&damages->lock));
     struct keyspace *keyspace =
         store_keyspace_find(damages->shard->store, damage->record.keyspace_id);
     if (keyspace == NULL)
@@ -243,6 +249,7 @@ static bool settle(const struct damages *damages, struct damage *damage)
 
 static bool see(struct damages *damages, const struct damage_record *record)
 {
+    DCHECK(check_is_held(&damages->lock));
     bool is_new;
     struct damage *damage = damages_add(damages, record, &is_new);
     if (damage == NULL)
@@ -273,6 +280,7 @@ bool damages_see(void *context, const struct store_damage *seen)
 status damages_remember(struct damages *damages, const struct damage_record *record)
 {
     pthread_mutex_lock(&damages->lock);
+    DCHECK(!damages->is_loaded);
     bool is_new;
     struct damage *damage = damages_add(damages, record, &is_new);
     if (damage != NULL)
@@ -283,6 +291,7 @@ status damages_remember(struct damages *damages, const struct damage_record *rec
 
 void damage_forget(struct damages *damages, struct damage **at)
 {
+    DCHECK(check_is_held(&damages->lock) && damages->count > 0);
     struct damage *gone = *at;
     *at = gone->next;
     damages->count--;
@@ -306,6 +315,7 @@ void damages_close(struct damages *damages)
 status damages_load(struct damages *damages)
 {
     pthread_mutex_lock(&damages->lock);
+    DCHECK(!damages->is_loaded);
     damages->is_loaded = true;
     for (struct damage **at = &damages->first; *at != NULL;) {
         if (settle(damages, *at))

@@ -2,9 +2,12 @@
  * comes with the ranges of these, out of service. */
 #include "cluster/damage_private.h"
 
+#include "base/check.h"
+
 static status adopt(struct damages *damages, struct keyspace *keyspace,
                     const struct damage_record *record)
 {
+    DCHECK(check_is_held(&damages->lock) && record->keyspace_id == keyspace_id(keyspace));
     bool is_new;
     struct damage *damage = damages_add(damages, record, &is_new);
     if (damage == NULL)

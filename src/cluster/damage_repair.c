@@ -22,6 +22,7 @@ static bool is_within(struct damage_part part, const struct key_bounds *bounds)
 /* The keyspace's oldest (0: of all), after so many that are skipped. */
 static const struct damage *find_next(const struct damages *damages, uint64_t keyspace, size_t skip)
 {
+    DCHECK(check_is_held(&damages->lock));
     const struct damage *at = damages->first;
     for (; at != NULL; at = at->next)
         if ((keyspace == 0 || at->record.keyspace_id == keyspace) && skip-- == 0)
@@ -43,6 +44,7 @@ static status copy_next(struct damages *damages, uint64_t keyspace, size_t skip,
 /* What lies in `outer`, of the same keyspace: wholly, itself included. */
 static bool lies_in(const struct damage_record *inner, const struct damage_record *outer)
 {
+    DCHECK(inner->keyspace_id != 0 && outer->keyspace_id != 0);
     bool ends_within =
         outer->to.size == 0 || (inner->to.size > 0 && bytes_compare(inner->to, outer->to) <= 0);
     return inner->keyspace_id == outer->keyspace_id &&
@@ -61,6 +63,7 @@ static bool goes_with(const struct damage *damage, const struct damage_record *r
 static status delete_stored(const struct damages *damages, const struct damage_record *record,
                             bool takes_all)
 {
+    DCHECK(check_is_held(&damages->lock));
     struct shard *shard = damages->shard;
     struct store_batch *batch = store_batch_create();
     bool is_archived = false;
@@ -109,6 +112,7 @@ static void forget_those(struct damages *damages, const struct damage_record *re
 static status end_one(struct damages *damages, struct keyspace *keyspace,
                       const struct damage_record *record)
 {
+    DCHECK(check_is_held(&damages->repairing));
     TRY(keyspace_heal(keyspace, record->from, record->to));
     TRY(delete_records(damages, record, true));
     keyspace_open_range(keyspace, 0, record->from, record->to);
@@ -137,6 +141,7 @@ static void end_or_log(struct damages *damages, struct keyspace *keyspace,
 static void end_deleted(struct damages *damages, struct keyspace *keyspace,
                         const struct key_bounds *records, const struct key_bounds *spilled)
 {
+    DCHECK(check_is_held(&damages->repairing));
     struct damage *damage;
     size_t skip = 0;
     status s;
@@ -157,6 +162,7 @@ static void end_deleted(struct damages *damages, struct keyspace *keyspace,
 static const struct damage *find_around(const struct damages *damages, uint64_t keyspace,
                                         bytes from, struct buffer *to)
 {
+    DCHECK(check_is_held(&damages->lock));
     for (const struct damage *at = damages->first; at != NULL; at = at->next) {
         struct damage_part part = damage_part(&at->record, ROW_SPACE);
         if (at->record.keyspace_id != keyspace || bytes_compare(part.to, from) <= 0)
@@ -380,6 +386,7 @@ static bool has_given_up(const struct giving_up *giving, const struct damage_rec
 /* With the lock held. */
 static status mark(struct damages *damages, struct damage *damage, struct keyspace *keyspace)
 {
+    DCHECK(check_is_held(&damages->lock));
     struct damage_record record = damage->record;
     struct buffer words = {0};
     buffer_append_format(&words, "%s%s%c", GIVEN_UP, damage->what, 0);
@@ -436,6 +443,7 @@ static status copy_bounds(struct giving_up *giving, const struct lost_rows *lost
 static status note_range(void *context, const struct lost_rows *lost)
 {
     struct giving_up *giving = context;
+    DCHECK((giving->ranges == NULL) == (giving->count == 0));
     struct given_up *ranges = realloc(giving->ranges, (giving->count + 1) * sizeof *giving->ranges);
     if (ranges == NULL)
         return status_out_of_memory();
@@ -446,6 +454,7 @@ static status note_range(void *context, const struct lost_rows *lost)
 static status give_up(struct giving_up *giving, const struct damage_record *record)
 {
     struct damages *damages = giving->damages;
+    DCHECK(check_is_held(&damages->repairing));
     const struct table_repair_options *options = giving->options;
     TRY(tell_lost(damages, record, options->lost, options->context));
     TRY(tell_lost(damages, record, note_range, giving));
@@ -457,6 +466,7 @@ static status give_up(struct giving_up *giving, const struct damage_record *reco
 
 static void keep(struct giving_up *giving, struct damage *damage)
 {
+    DCHECK(damage->next == NULL);
     struct damage **at = &giving->first;
     while (*at != NULL)
         at = &(*at)->next;
@@ -486,6 +496,7 @@ static status give_up_more(struct giving_up *giving, bool *has_more)
  */
 static status heal_all(const struct giving_up *giving)
 {
+    DCHECK(check_is_held(&giving->damages->repairing));
     for (const struct damage *at = giving->first; at != NULL; at = at->next) {
         TRY(keyspace_heal(giving->keyspace, at->record.from, at->record.to));
         keyspace_note_healed(giving->keyspace, at->record.from, at->record.to);
@@ -495,6 +506,7 @@ static status heal_all(const struct giving_up *giving)
 
 static status mend_healed(const struct giving_up *giving)
 {
+    DCHECK(giving->options->mend != NULL);
     const struct table_repair_options *options = giving->options;
     TRY(heal_all(giving));
     bool former = store_read_healed(true);
@@ -537,6 +549,7 @@ static status give_up_and_mend(struct giving_up *giving)
 /* These and no others: what has been found damaged there since stays closed. */
 static status end_all(const struct giving_up *giving)
 {
+    DCHECK(check_is_held(&giving->damages->repairing));
     for (const struct damage *at = giving->first; at != NULL; at = at->next) {
         TRY(open_one(giving->damages, giving->keyspace, &at->record));
         log_info(giving->damages->cluster->options.log, "rows are in service again",

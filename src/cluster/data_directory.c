@@ -4,6 +4,7 @@
  * one that is gone for good is known as that at the second look, and makes it anew. */
 #include "cluster/data_directory.h"
 
+#include "base/check.h"
 #include "os/thread.h"
 
 #include <stdio.h>
@@ -156,6 +157,7 @@ status data_directory_admit(struct data_directory *directory)
 /* What fails is tried again, and told once. Under `restoring`. */
 static void tell(struct data_directory *directory, const char *names, status s)
 {
+    DCHECK(check_is_held(&directory->restoring));
     bool has_failed = directory->has_failed;
     directory->has_failed = !status_is_ok(s);
     if (status_is_ok(s))

@@ -13,6 +13,7 @@
 
 static status make_room(struct cluster *cluster, size_t more)
 {
+    DCHECK(check_is_locked(&cluster->admin) || cluster->maintenance == NULL);
     size_t wanted = cluster->kept_count + more;
     if (wanted <= cluster->kept_capacity)
         return status_ok();
@@ -25,6 +26,15 @@ static status make_room(struct cluster *cluster, size_t more)
     return status_ok();
 }
 
+/* The oldest come first; for DCHECKs. */
+static bool ages_fall(const struct cluster *cluster)
+{
+    for (size_t i = 1; i < cluster->kept_count; i++)
+        if (cluster->kept[i - 1]->deleted_us > cluster->kept[i]->deleted_us)
+            return false;
+    return true;
+}
+
 static void note_change(struct cluster *cluster)
 {
     cluster->kept_sized_us = 0;
@@ -33,6 +43,7 @@ static void note_change(struct cluster *cluster)
 
 static void add_kept(struct cluster *cluster, struct table *table)
 {
+    DCHECK(cluster->kept_count < cluster->kept_capacity && table->is_deleted);
     cluster->kept[cluster->kept_count++] = table;
     note_change(cluster);
 }
@@ -40,6 +51,7 @@ static void add_kept(struct cluster *cluster, struct table *table)
 /* The reference goes to the caller. */
 static void remove_kept(struct cluster *cluster, const struct table *table)
 {
+    DCHECK(check_is_held(&cluster->admin) && table->is_deleted);
     size_t at = 0;
     while (at < cluster->kept_count && cluster->kept[at] != table)
         at++;
@@ -73,6 +85,7 @@ status deletions_load(struct cluster *cluster)
     }
     if (cluster->kept_count > 0)
         qsort(cluster->kept, cluster->kept_count, sizeof(*cluster->kept), compare_ages);
+    DCHECK(ages_fall(cluster));
     return status_ok();
 }
 
@@ -89,6 +102,7 @@ static status check_protection(const struct table *table)
 /* The index's reference goes to the caller. */
 static void leave_index(struct cluster *cluster, struct table *table)
 {
+    DCHECK(check_is_held(&cluster->admin) && !table->is_deleted);
     table->is_deleted = true;
     metrics_add(cluster->options.metrics, METRIC_tablets, -(int64_t)table_tablet_count(table));
     log_info(cluster->options.log, "table deleted", LOG_STR("table", table->name));
@@ -133,6 +147,7 @@ static bool is_any_in(const struct catalog_change *change, const struct shard *s
 static status commit_admission(struct cluster *cluster, enum commit_kind kind, bool may_write,
                                struct table *const *tables, size_t count, struct store_batch *batch)
 {
+    DCHECK(check_is_held(&cluster->admin));
     struct admission admission = {
         .change = {.apply = admit, .tables = tables, .table_count = count},
         .shard = cluster->home,
@@ -148,6 +163,7 @@ static status commit_admission(struct cluster *cluster, enum commit_kind kind, b
 
 static void doom(struct cluster *cluster, struct table *table)
 {
+    DCHECK(check_is_held(&cluster->admin) && !table->is_doomed);
     if (table->is_deleted)
         remove_kept(cluster, table);
     else
@@ -196,6 +212,7 @@ static status find_kept_too(struct cluster *cluster, bytes prefix, struct table 
 static status delete_all(struct cluster *cluster, bytes prefix, struct catalog_txn *also,
                          struct table ***tables, size_t *count)
 {
+    DCHECK(check_is_held(&cluster->admin));
     TRY(index_find_all(cluster, prefix, tables, count));
     for (size_t i = 0; i < *count; i++)
         TRY(check_protection((*tables)[i]));
@@ -221,6 +238,7 @@ status cluster_delete_tables(struct cluster *cluster, bytes prefix, struct catal
 /* The present, but later than all other deletions: they are told apart by it. */
 static int64_t deletion_time(struct cluster *cluster)
 {
+    DCHECK(check_is_held(&cluster->admin));
     int64_t now = cluster_wall_us(cluster);
     size_t count = cluster->kept_count;
     int64_t last = count == 0 ? 0 : cluster->kept[count - 1]->deleted_us;
@@ -245,12 +263,14 @@ static status record_deletion(struct table *table, int64_t deleted_us, struct ca
 /* With admin held. */
 static status keep(struct cluster *cluster, struct table *table, struct catalog_txn *also)
 {
+    DCHECK(check_is_held(&cluster->admin));
     int64_t deleted_us = deletion_time(cluster);
     TRY(make_room(cluster, 1));
     TRY(record_deletion(table, deleted_us, also));
     leave_index(cluster, table);
     table->deleted_us = deleted_us;
     add_kept(cluster, table);
+    DCHECK(ages_fall(cluster));
     maintenance_wake(cluster->maintenance); /* space may be short, or too many kept */
     return status_ok();
 }
@@ -279,6 +299,7 @@ status cluster_delete_table(struct cluster *cluster, bytes name, struct catalog_
 /* With admin held; the newest comes last. */
 static struct table *find_kept(struct cluster *cluster, bytes name)
 {
+    DCHECK(check_is_held(&cluster->admin));
     for (size_t i = cluster->kept_count; i > 0; i--)
         if (bytes_equal(bytes_of(cluster->kept[i - 1]->name), name))
             return cluster->kept[i - 1];
@@ -331,6 +352,7 @@ static status record_return(struct table *table, struct catalog_txn *also)
 /* With admin held. */
 static status undelete(struct cluster *cluster, struct table *table, struct catalog_txn *also)
 {
+    DCHECK(check_is_held(&cluster->admin));
     if (table->is_doomed)
         return cluster_not_found(bytes_of(table->name));
     TRY(cluster_check_is_new(cluster, table->name));
@@ -419,6 +441,7 @@ static void tell(struct cluster *cluster, const struct table *table, bool is_ear
 static status doom_first(struct cluster *cluster, size_t due, size_t early)
 {
     size_t count = due + early;
+    DCHECK(check_is_held(&cluster->admin) && count <= cluster->kept_count);
     struct table **oldest = malloc(count * sizeof(*oldest));
     if (oldest == NULL)
         return status_out_of_memory();
@@ -451,6 +474,7 @@ static status doom_oldest(struct cluster *cluster)
 /* A thousand tables take some milliseconds: not each second. With admin held. */
 static void measure(struct cluster *cluster)
 {
+    DCHECK(check_is_held(&cluster->admin));
     const int64_t every_us = INT64_C(60) * 1000000;
     int64_t now_us = clock_steady_us(cluster->options.clock);
     uint64_t bytes = 0;
@@ -491,6 +515,7 @@ void cluster_bury_table(struct cluster *cluster, struct table *table)
 /* False if one stays. */
 static bool drop_keyspaces(struct cluster *cluster, struct table *table)
 {
+    DCHECK(table->is_doomed && atomic_load(&table->references) == 0);
     bool all = true;
     for (size_t i = 0; i < table->space_count; i++) {
         struct shard *shard = table->spaces[i].shard;

@@ -1,12 +1,14 @@
 /* See disk_reserve.h. */
 #include "cluster/disk_reserve.h"
 
+#include "base/check.h"
 #include "os/file.h"
 
 enum { ASK_EVERY_US = 100 * 1000 };
 
 static uint64_t wanted_bytes(const struct disk_reserve *reserve)
 {
+    DCHECK(reserve->directory != NULL);
     uint64_t quarter = reserve->reserve_bytes / 4;
     bool is_too_much = reserve->reserve_bytes > UINT64_MAX - quarter;
     return is_too_much ? UINT64_MAX : reserve->reserve_bytes + quarter;

@@ -28,6 +28,7 @@ status event_log_look(struct shard *shard)
 /* Before there is a queue: all sequences that were given are below the ceiling. */
 static status record_new_log(struct shard *shard, const struct change_log_state *state)
 {
+    DCHECK(shard->commits == NULL);
     struct store_batch *batch = store_batch_create();
     if (batch == NULL)
         return status_out_of_memory();
@@ -94,6 +95,7 @@ static status renew_log(struct shard *shard, struct change_log_state *state, boo
 
 status event_log_open(struct shard *shard)
 {
+    DCHECK(shard->commits == NULL && shard->log == NULL);
     struct change_log_state state;
     bool exists;
     if (shard->cluster->options.archive.place == NULL)
@@ -150,6 +152,7 @@ status event_log_keep_files(struct shard *shard, uint64_t keyspace, const char *
 
 status event_log_start(struct shard *shard)
 {
+    DCHECK(shard->archiver == NULL);
     const struct cluster_options *options = &shard->cluster->options;
     if (shard->log == NULL)
         return status_ok();

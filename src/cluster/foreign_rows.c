@@ -2,12 +2,14 @@
  * an update (rows.h). */
 #include "cluster/foreign_rows.h"
 
+#include "base/check.h"
 #include "cluster/cluster_private.h"
 #include "tablet/foreign_change.h"
 
 /* What was submitted under the lock before, and is not applied yet, could not be read. */
 static status wait_for_earlier(struct shard *shard, uint64_t row_hash)
 {
+    DCHECK(row_lock_is_held(shard->locks, row_hash));
     if (row_lock_sequence(shard->locks, row_hash) <= commit_applied(shard->commits))
         return status_ok();
     struct commit barrier = {.kind = COMMIT_BARRIER};
@@ -17,6 +19,7 @@ static status wait_for_earlier(struct shard *shard, uint64_t row_hash)
 /* With the lock held. */
 static status write_locked(struct shard *shard, struct commit *commit)
 {
+    DCHECK(row_lock_is_held(shard->locks, commit->row_hash));
     const struct row_rules *rules = &table_description(commit->table)->rules;
     struct foreign_change foreign;
     TRY(wait_for_earlier(shard, commit->row_hash));

@@ -224,12 +224,12 @@ static struct seen_row read_row(struct cluster_fixture *f, uint32_t row)
 {
     struct seen_row seen = {0};
     struct arena *arena = arena_create(1 << 20);
-    struct row_read_options options = {.store = f->cluster->home->store,
-                                       .commits = f->cluster->home->commits,
+    struct tablet *tablet = table_route(f->table, bytes_of(row_name(row)));
+    struct row_read_options options = {.store = tablet->shard->store,
+                                       .commits = tablet->shard->commits,
                                        .schema = table_schema(f->table),
                                        .now_us = clock_wall_us(clock_system()),
                                        .size_limit = UINT64_MAX};
-    struct tablet *tablet = table_route(f->table, bytes_of(row_name(row)));
     struct row found = {.cells.arena = arena};
     enum row_outcome outcome;
     assert_ok(row_read(tablet->keyspace, &options, bytes_of(row_name(row)), STORE_ANYWHERE, &found,
@@ -244,7 +244,7 @@ static struct seen_row read_row(struct cluster_fixture *f, uint32_t row)
                 (uint32_t)strtoul((const char *)cell->value.data, NULL, 10);
     }
     if (found.wants_mending)
-        mender_take(f->cluster->home->mender, f->table, tablet->keyspace, &found);
+        mender_take(tablet->shard->mender, f->table, tablet->keyspace, &found);
     row_clear(&found);
     tablet_release(tablet);
     arena_destroy(arena);
@@ -411,25 +411,37 @@ static void run_history(struct history *h, size_t count)
 
 static struct test_run run = {.rounds = 3, .changes = 240, .seed = 1};
 
-static struct history new_history(unsigned number, bool assumes_rising)
+/* Of two shards the second has the rows from "b" on. */
+static void put_into_two(struct cluster_fixture *f)
 {
-    struct history h = {.f = cluster_fixture_create(NULL),
+    const bytes split = bytes_of("b");
+    table_release(f->table);
+    assert_ok(cluster_delete_table(f->cluster, bytes_of(TEST_TABLE), NULL));
+    f->table = create_split_test_table(f->cluster, NULL, &split, 1);
+    assert_int_equal(f->table->space_count, 2);
+}
+
+static struct history new_history(unsigned number, bool assumes_rising, unsigned shards)
+{
+    struct history h = {.f = cluster_fixture_create_in(NULL, shards),
                         .random = run.seed * 1000 + number,
                         .assumes_rising = assumes_rising};
     table_release(h.f->table);
     close_test_cluster(h.f);
     h.f->options.tombstones_from = 1; /* older changes may always come */
+    h.f->options.spreads_tablets = true;
     open_test_cluster(h.f);
     assert_ok(cluster_table(h.f->cluster, bytes_of(TEST_TABLE), &h.f->table));
+    if (shards > 1)
+        put_into_two(h.f);
     return h;
 }
 
-static void late_and_doubled_changes_come_to_what_their_versions_say(void **state)
+static void run_histories(unsigned rounds, unsigned shards)
 {
     size_t evaluations = 0;
-    (void)state;
-    for (unsigned i = 0; i < run.rounds; i++) {
-        struct history h = new_history(i, false);
+    for (unsigned i = 0; i < rounds; i++) {
+        struct history h = new_history(i, false, shards);
         run_history(&h, run.changes / CLUSTERS);
         evaluations += h.evaluations;
         reopen_test_cluster(h.f);
@@ -437,15 +449,27 @@ static void late_and_doubled_changes_come_to_what_their_versions_say(void **stat
             compare(&h, row);
         cluster_fixture_destroy(h.f);
     }
-    print_message("# %u histories, %zu evaluations, seed %llu\n", run.rounds, evaluations,
-                  (unsigned long long)run.seed);
+    print_message("# %u histories, %u shards, %zu evaluations, seed %llu\n", rounds, shards,
+                  evaluations, (unsigned long long)run.seed);
+}
+
+static void late_and_doubled_changes_come_to_what_their_versions_say(void **state)
+{
+    (void)state;
+    run_histories(run.rounds, 1);
+}
+
+static void they_do_in_two_shards(void **state)
+{
+    (void)state;
+    run_histories((run.rounds + 1) / 2, 2);
 }
 
 static void assuming_that_versions_rise_comes_out_wrong(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 2; i++) {
-        struct history h = new_history(i, true);
+        struct history h = new_history(i, true, 1);
         run_history(&h, run.changes / CLUSTERS);
         assert_true(h.wrong > 0);
         cluster_fixture_destroy(h.f);
@@ -456,6 +480,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(late_and_doubled_changes_come_to_what_their_versions_say),
+        cmocka_unit_test(they_do_in_two_shards),
         cmocka_unit_test(assuming_that_versions_rise_comes_out_wrong),
     };
     take_test_run(&run, argc, argv);

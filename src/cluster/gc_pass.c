@@ -19,6 +19,7 @@
  * disk an interval, and a second for each PIECE_BYTES of the table, later, if the disk keeps up. */
 #include "cluster/gc_pass.h"
 
+#include "base/check.h"
 #include "cluster/care.h"
 #include "cluster/cluster_private.h"
 #include "cluster/midpoint.h"
@@ -80,6 +81,7 @@ static status look_for_spilled_cells(const struct table *table, bool *has)
 
 static status collect_current(struct table *table, const struct store_cursor *cursor)
 {
+    DCHECK(table->gc.records);
     bytes record = store_cursor_value(cursor);
     bool is_due = fragment_has_spilled(record);
     if (!is_due)
@@ -152,6 +154,7 @@ static status compact_bounds(struct keyspace *keyspace, const struct key_bounds 
 
 static status compact_rows(struct keyspace *keyspace, bytes from, bytes to)
 {
+    DCHECK(to.size == 0 || bytes_compare(from, to) < 0);
     struct key_bounds records;
     struct key_bounds spilled;
     bool is_bounded = record_bounds(from, to, &records);
@@ -166,6 +169,7 @@ static status compact_rows(struct keyspace *keyspace, bytes from, bytes to)
 
 static status collect_rows(struct table *table, struct keyspace *keyspace, bytes from, bytes to)
 {
+    DCHECK(to.size == 0 || bytes_compare(from, to) < 0);
     if (table->gc.tends_rows)
         TRY(tend_rows(table, keyspace, from, to));
     return table->gc.compacts ? compact_rows(keyspace, from, to) : status_ok();
@@ -174,6 +178,7 @@ static status collect_rows(struct table *table, struct keyspace *keyspace, bytes
 static void end_pass(struct table *table, int64_t now_us, bool is_whole)
 {
     struct table_gc *gc = &table->gc;
+    DCHECK(gc->is_under_way);
     gc->is_under_way = false;
     buffer_clear(&gc->next);
     gc->due_us = now_us + table->cluster->options.gc_interval_us;
@@ -188,6 +193,7 @@ static void end_pass(struct table *table, int64_t now_us, bool is_whole)
 static status collect_piece(struct table *table, int64_t now_us)
 {
     struct table_gc *gc = &table->gc;
+    DCHECK(gc->is_under_way && (gc->compacts || gc->tends_rows));
     struct buffer end = {0};
     struct table_space space;
     status s = table_find_part(table, buffer_bytes(&gc->next), &space, &end);
@@ -212,6 +218,7 @@ static status collect_piece(struct table *table, int64_t now_us)
 static status plan_pass(struct table *table)
 {
     struct table_gc *gc = &table->gc;
+    DCHECK(!gc->is_under_way && gc->next.size == 0);
     const struct description *description =
         atomic_load_explicit(&table->description, memory_order_acquire);
     const struct schema *schema = description->schema;

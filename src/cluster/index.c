@@ -55,6 +55,7 @@ static void count(struct cluster *cluster, const struct table *table, int64_t am
 /* Names rise, and each is there once: for DCHECKs, of the entry there. */
 static bool is_in_place(const struct cluster *cluster, size_t at)
 {
+    DCHECK(at < cluster->table_count);
     struct table *const *tables = cluster->tables;
     return (at == 0 || strcmp(tables[at - 1]->name, tables[at]->name) < 0) &&
            (at + 1 == cluster->table_count || strcmp(tables[at]->name, tables[at + 1]->name) < 0);
@@ -62,6 +63,7 @@ static bool is_in_place(const struct cluster *cluster, size_t at)
 
 void index_add(struct cluster *cluster, struct table *table)
 {
+    DCHECK(!table->is_deleted && !table->is_doomed);
     CHECK(cluster->table_count < cluster->table_capacity);
     pthread_rwlock_wrlock(&cluster->index_lock);
     size_t at = place_of(cluster, bytes_of(table->name));
@@ -88,6 +90,7 @@ void index_remove(struct cluster *cluster, struct table *table)
 
 struct table *cluster_table_from(struct cluster *cluster, bytes name)
 {
+    DCHECK(cluster->magic == CLUSTER_MAGIC);
     struct table *table = NULL;
     pthread_rwlock_rdlock(&cluster->index_lock);
     size_t at = place_of(cluster, name);
@@ -101,6 +104,7 @@ struct table *cluster_table_from(struct cluster *cluster, bytes name)
 
 struct table *index_find(struct cluster *cluster, bytes name)
 {
+    DCHECK(cluster->magic == CLUSTER_MAGIC);
     struct table *table = NULL;
     pthread_rwlock_rdlock(&cluster->index_lock);
     size_t at = place_of(cluster, name);

@@ -125,6 +125,7 @@ static struct timespec next_turn(void)
 /* Until the time comes, if it does: 0 when somebody has woken the thread. With the lock held. */
 static int wait_until(struct maintenance *maintenance, const struct timespec *until)
 {
+    DCHECK(check_is_held(&maintenance->lock));
     if (maintenance->cluster->options.maintenance_by_hand)
         return pthread_cond_wait(&maintenance->wake, &maintenance->lock);
     return pthread_cond_timedwait(&maintenance->wake, &maintenance->lock, until);
@@ -152,6 +153,7 @@ static bool wait_for_turn(struct maintenance *maintenance, bool *begins_round)
 static void end_round(struct maintenance *maintenance)
 {
     pthread_mutex_lock(&maintenance->lock);
+    DCHECK(maintenance->rounds_begun > maintenance->rounds_over);
     maintenance->rounds_over = maintenance->rounds_begun;
     pthread_cond_broadcast(&maintenance->round_over);
     pthread_mutex_unlock(&maintenance->lock);
@@ -185,6 +187,7 @@ static void *run(void *argument)
 
 static void free_maintenance(struct maintenance *maintenance)
 {
+    DCHECK(list_is_empty(&maintenance->reclaims));
     pthread_cond_destroy(&maintenance->round_over);
     pthread_cond_destroy(&maintenance->wake);
     pthread_mutex_destroy(&maintenance->lock);
@@ -240,6 +243,7 @@ void maintenance_wake(struct maintenance *maintenance)
 
 void maintenance_run_once(struct maintenance *maintenance)
 {
+    DCHECK(!pthread_equal(pthread_self(), maintenance->thread));
     pthread_mutex_lock(&maintenance->lock);
     uint64_t round = maintenance->rounds_begun + 1; /* one that begins after this call */
     maintenance->is_awake = true;

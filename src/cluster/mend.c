@@ -1,6 +1,7 @@
 /* See mend.h. `lock` guards what is under way. */
 #include "cluster/mend.h"
 
+#include "base/check.h"
 #include "cluster/cluster_private.h"
 
 #include <stdlib.h>
@@ -48,6 +49,7 @@ static bool begin(struct mender *mender, uint64_t row_hash)
 static void end(struct mender *mender, uint64_t row_hash)
 {
     pthread_mutex_lock(&mender->lock);
+    DCHECK(mender->count > 0 && *place_of(mender, row_hash));
     *place_of(mender, row_hash) = false;
     if (--mender->count == 0)
         pthread_cond_signal(&mender->idle);

@@ -1,7 +1,7 @@
 /* The model test: 64 writers on one table, spilling at 256 bytes, tablets splitting and merging,
  * the server killed again and again, and after each start every row compared with what it must be.
  *
- *     model_test [CYCLES] [SEED]      default 6 cycles
+ *     model_test [CYCLES] [SEED]      default 6 cycles, and half as many with two shards
  *
  * The server's part runs in a child process, which is killed with SIGKILL; what was acknowledged is
  * kept outside, in memory shared with the parent. A writer has rows of its own and does one thing
@@ -479,6 +479,17 @@ static void set_clock(struct ahead_clock *clock, uint64_t random)
                  hours[random % (sizeof hours / sizeof *hours)] * 3600 * INT64_C(1000000));
 }
 
+/* Whether the tablet before it has the same keyspace, so that they may merge. */
+static bool is_behind_its_like(struct cluster_fixture *f, const struct tablet *tablet)
+{
+    if (tablet->start.size == 0)
+        return false;
+    struct tablet *before = table_route_before(f->table, tablet->start);
+    bool is_alike = before->keyspace == tablet->keyspace;
+    tablet_release(before);
+    return is_alike;
+}
+
 /* Splits and merges at random keys, makes and deletes a table, flushes and compacts, and sets the
  * clock, until the end. */
 static void disturb(struct cluster_fixture *f, struct ahead_clock *clock, uint64_t random)
@@ -488,9 +499,9 @@ static void disturb(struct cluster_fixture *f, struct ahead_clock *clock, uint64
         row_key_text(key, sizeof key, next_random(&random) % WRITERS, next_random(&random) % ROWS);
         struct tablet *tablet = table_route(f->table, bytes_of(key));
         struct keyspace *keyspace = tablet->keyspace;
-        bool is_first = tablet->start.size == 0;
+        bool stands_alone = !is_behind_its_like(f, tablet);
         tablet_release(tablet);
-        if (is_first || table_tablet_count(f->table) < 10)
+        if (stands_alone || table_tablet_count(f->table) < 10)
             split_at(f, key);
         else
             merge_at(f, key);
@@ -528,8 +539,22 @@ static void start_writers(struct cluster_fixture *f, struct model *model, int ac
     }
 }
 
+/* With three tablets of each shard, if there are several. */
+static struct table *create_table_in(struct cluster *cluster, unsigned shards)
+{
+    enum { TABLETS = 6 };
+    char texts[TABLETS - 1][16];
+    bytes keys[TABLETS - 1];
+    for (unsigned i = 0; i < TABLETS - 1; i++) {
+        row_key_text(texts[i], sizeof texts[i], (i + 1) * WRITERS / TABLETS, 0);
+        keys[i] = bytes_of(texts[i]);
+    }
+    return create_split_test_table(cluster, NULL, keys, shards > 1 ? TABLETS - 1 : 0);
+}
+
 /* Opens what the one before left, checks it, and writes until it is killed. */
-static void run_child(const char *directory, struct model *model, unsigned cycle, int acks)
+static void run_child(const char *directory, struct model *model, unsigned cycle, int acks,
+                      unsigned shards)
 {
     struct ahead_clock clock = {.clock = AHEAD_CLOCK,
                                 .wall_ahead_us = cycle % 2 * INT64_C(-86400) * 1000000};
@@ -539,11 +564,13 @@ static void run_child(const char *directory, struct model *model, unsigned cycle
     f.options.log = &log;
     f.options.pool = f.pool;
     f.options.clock = &clock.clock;
+    f.options.shards = shards;
+    f.options.spreads_tablets = true;
     f.arena = arena_create(1 << 20);
     assert_non_null(f.arena);
     open_test_cluster(&f);
     if (cycle == 0)
-        f.table = create_test_table(f.cluster, NULL);
+        f.table = create_table_in(f.cluster, shards);
     else
         assert_ok(cluster_table(f.cluster, bytes_of(TEST_TABLE), &f.table));
     check_all(&f, model);
@@ -579,7 +606,7 @@ static uint64_t count_acks(int acks, uint64_t limit)
 
 /* What a failed assertion does in a child: cmocka would jump into the parent's copy. */
 static uint64_t run_cycle(const char *directory, struct model *model, unsigned cycle,
-                          uint64_t acks_wanted)
+                          uint64_t acks_wanted, unsigned shards)
 {
     int acks[2];
     assert_int_equal(pipe(acks), 0);
@@ -588,7 +615,7 @@ static uint64_t run_cycle(const char *directory, struct model *model, unsigned c
     assert_true(child >= 0);
     if (child == 0) {
         close(acks[0]);
-        run_child(directory, model, cycle, acks[1]);
+        run_child(directory, model, cycle, acks[1], shards);
         _exit(1);
     }
     close(acks[1]);
@@ -602,9 +629,8 @@ static uint64_t run_cycle(const char *directory, struct model *model, unsigned c
     return acknowledged;
 }
 
-static void what_was_acknowledged_is_there_after_every_kill(void **state)
+static void run_in(unsigned shards, unsigned cycles)
 {
-    (void)state;
     char directory[] = "/tmp/trestle-model-XXXXXX";
     assert_non_null(mkdtemp(directory));
     struct model *model =
@@ -613,20 +639,34 @@ static void what_was_acknowledged_is_there_after_every_kill(void **state)
     uint64_t random = run.seed, acknowledged = 0;
     for (unsigned i = 0; i < WRITERS; i++)
         model->writers[i].random = run.seed * WRITERS + i;
-    for (unsigned cycle = 0; cycle < run.cycles; cycle++)
+    for (unsigned cycle = 0; cycle < cycles; cycle++)
         acknowledged +=
-            run_cycle(directory, model, cycle, 100 + next_random(&random) % ACKS_A_CYCLE);
-    acknowledged += run_cycle(directory, model, run.cycles, 1); /* the last check */
-    print_message("# %u kills, %llu writes acknowledged, seed %llu\n", run.cycles + 1,
-                  (unsigned long long)acknowledged, (unsigned long long)run.seed);
+            run_cycle(directory, model, cycle, 100 + next_random(&random) % ACKS_A_CYCLE, shards);
+    acknowledged += run_cycle(directory, model, cycles, 1, shards); /* the last check */
+    print_message("# %u kills, %u shards, %llu writes acknowledged, seed %llu\n", cycles + 1,
+                  shards, (unsigned long long)acknowledged, (unsigned long long)run.seed);
     munmap(model, sizeof *model);
     remove_test_directory(directory);
+}
+
+static void what_was_acknowledged_is_there_after_every_kill(void **state)
+{
+    (void)state;
+    run_in(1, run.cycles);
+}
+
+/* A table that lies in both. */
+static void what_two_shards_acknowledged_is_there_after_every_kill(void **state)
+{
+    (void)state;
+    run_in(2, (run.cycles + 1) / 2);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_acknowledged_is_there_after_every_kill),
+        cmocka_unit_test(what_two_shards_acknowledged_is_there_after_every_kill),
     };
     if (argc > 1)
         run.cycles = (unsigned)strtoul(argv[1], NULL, 10);

@@ -2,6 +2,7 @@
  * of administrative changes. */
 #include "cluster/mutes.h"
 
+#include "base/check.h"
 #include "base/utf8.h"
 #include "cluster/cluster_private.h"
 #include "cluster/table.h"
@@ -140,6 +141,7 @@ static status write_record(struct table *table, const Catalog__Mutes *record)
 static status change_record(struct table *table, Catalog__Mute *mute, const char *rule,
                             struct arena *arena)
 {
+    DCHECK(check_is_held(&table->cluster->admin));
     Catalog__Mutes *record;
     if (table->is_deleted)
         return status_make(STATUS_NOT_FOUND, "Not found: %s", table->name);

@@ -160,8 +160,8 @@ static const struct planted faults[] = {
             "bytes_compare(tablet->start, at) < 0 && tablet_contains(tablet, at)", true),
     PLANTED(tablets_merge_that_are_no_neighbours,
             "bytes_equal(left->end, right->start) && left->keyspace == right->keyspace", true),
-    PLANTED(a_spare_is_taken_without_admin, "check_is_locked(&shard->cluster->admin)", false),
-    PLANTED(a_name_is_looked_for_without_admin, "check_is_locked(&cluster->admin)", false),
+    PLANTED(a_spare_is_taken_without_admin, "check_is_held(&shard->cluster->admin)", false),
+    PLANTED(a_name_is_looked_for_without_admin, "check_is_held(&cluster->admin)", false),
     PLANTED(a_drop_is_noted_without_the_locks, "row_locks_are_all_held(shard->locks)", false),
 };
 

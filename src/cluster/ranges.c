@@ -1,6 +1,7 @@
 /* Requests on ranges of a table's rows: DropRowRange, SampleRowKeys. */
 #include "cluster/ranges.h"
 
+#include "base/check.h"
 #include "cluster/cluster_private.h"
 #include "row/row_key.h"
 #include "tablet/key_bounds.h"
@@ -41,6 +42,7 @@ static bool are_in(const struct drop_parts *parts, const struct shard *shard)
 static void delete_bounds(struct store_batch *batch, struct keyspace *keyspace,
                           const struct key_bounds *bounds)
 {
+    DCHECK(bytes_compare(buffer_bytes(&bounds->lower), buffer_bytes(&bounds->upper)) <= 0);
     store_batch_delete_range(batch, keyspace, buffer_bytes(&bounds->lower),
                              buffer_bytes(&bounds->upper));
 }
@@ -48,6 +50,7 @@ static void delete_bounds(struct store_batch *batch, struct keyspace *keyspace,
 static void add_to_batch(struct commit *commit, struct store_batch *batch)
 {
     struct drop *drop = LIST_ENTRY(&commit->link, struct drop, commit.link);
+    DCHECK(row_locks_are_all_held(drop->shard->locks));
     for (size_t i = 0; i < drop->parts->count; i++) {
         const struct drop_part *part = &drop->parts->items[i];
         if (part->shard != drop->shard)
@@ -67,6 +70,7 @@ static void note_drop(const struct drop_part *part)
 
 static status delete_in(struct shard *shard, struct table *table, const struct drop_parts *parts)
 {
+    DCHECK(row_locks_are_all_held(shard->locks) && are_in(parts, shard));
     struct drop drop = {.commit = {.kind = COMMIT_DROP,
                                    .table = table,
                                    .extend = add_to_batch,
@@ -121,6 +125,7 @@ status shard_delete_keys(struct shard *shard, struct table *table, struct keyspa
 
 static status add_part(void *context, const struct table_part *part)
 {
+    DCHECK(part->space.shard != NULL && part->space.keyspace != NULL);
     struct drop_parts *parts = context;
     struct drop_part *items = realloc(parts->items, (parts->count + 1) * sizeof *items);
     if (items == NULL)

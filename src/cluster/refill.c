@@ -295,6 +295,7 @@ static void append_batch(struct commit *commit, struct store_batch *batch)
 static void unlock(void *context)
 {
     struct refill *refill = context;
+    DCHECK(refill->is_locked);
     row_locks_release_all(refill->shard->locks, refill->commit.sequence);
     refill->is_locked = false;
 }
@@ -302,6 +303,7 @@ static void unlock(void *context)
 /* Writers wait until it has its place in the queue, and not for the disk. */
 static status commit_if_not_dropped(struct refill *refill)
 {
+    DCHECK(!refill->is_locked);
     struct shard *shard = refill->shard;
     row_locks_acquire_all(shard->locks);
     refill->is_locked = true;
@@ -316,6 +318,7 @@ static status commit_if_not_dropped(struct refill *refill)
 
 static status commit_batch(struct refill *refill)
 {
+    DCHECK(!refill->is_locked);
     if (store_batch_failed(refill->batch))
         return status_out_of_memory();
     refill->commit =
@@ -350,6 +353,7 @@ static status put_between(struct refill *refill, const struct key_bounds *bounds
 
 static void append_deletion(struct refill *refill, bytes from, bytes to)
 {
+    DCHECK(bytes_compare(from, to) < 0);
     store_batch_delete_range(refill->batch, refill->keyspace, from, to);
 }
 
@@ -403,6 +407,7 @@ static bool is_untouched(const struct entry *then, const struct entry *now)
 
 static status refill_row_from(struct refill *refill, bytes row_key, bytes record, bytes former)
 {
+    DCHECK(row_key.size > 0);
     const struct lost_spill lost = {row_key, refill->cells.part.from, refill->cells.part.to};
     const struct entry now = mark_of(record), then = mark_of(former);
     if (is_untouched(&then, &now))
@@ -457,6 +462,7 @@ static status refill_all(struct refill *refill)
 
 static void watch_drops(struct shard *shard, const struct damage_record *record)
 {
+    DCHECK(record == NULL || shard->refilling.record == NULL);
     row_locks_acquire_all(shard->locks);
     shard->refilling.record = record;
     shard->refilling.is_dropped = false;

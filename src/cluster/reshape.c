@@ -8,6 +8,7 @@
 /* Whether the tablets are still in the map: only who holds admin takes them out. */
 static status check_stands(struct table *table, struct tablet *const *tablets, size_t count)
 {
+    DCHECK(check_is_held(&table->cluster->admin));
     bool stands = !table->is_deleted;
     for (size_t i = 0; stands && i < count; i++) {
         struct tablet *found = table_route(table, tablets[i]->start);
@@ -20,6 +21,7 @@ static status check_stands(struct table *table, struct tablet *const *tablets, s
 static status record_swap(const struct table *table, const struct catalog_change *change,
                           struct store_batch *batch)
 {
+    DCHECK(change->former_count + change->fresh_count == 3);
     struct cluster *cluster = table->cluster;
     for (size_t i = 0; i < change->former_count; i++)
         TRY(catalog_delete_tablet(batch, cluster->catalog, table->id, change->former[i]->start));
@@ -32,6 +34,7 @@ static status record_swap(const struct table *table, const struct catalog_change
 
 static void swap(const struct catalog_change *change)
 {
+    DCHECK(change->table_count == 1 && check_is_locked(&change->tables[0]->cluster->admin));
     table_swap_tablets(change->tables[0], change->former, change->former_count, change->fresh,
                        change->fresh_count);
 }
@@ -41,6 +44,7 @@ static status commit_in_shard(struct cluster *cluster, enum commit_kind kind,
                               struct store_batch *batch, const struct catalog_change *change)
 {
     struct shard *shard = change->former[0]->shard;
+    DCHECK(change->fresh[0]->shard == shard);
     if (shard == cluster->home)
         return cluster_write_change(cluster, kind, batch, change);
     TRY(cluster_write_change(cluster, COMMIT_CATALOG, batch, NULL));
@@ -52,7 +56,7 @@ static status commit_in_shard(struct cluster *cluster, enum commit_kind kind,
 static status commit_swap(struct table *table, enum commit_kind kind,
                           const struct catalog_change *change)
 {
-    DCHECK(check_is_locked(&table->cluster->admin));
+    DCHECK(check_is_held(&table->cluster->admin));
     TRY(table_make_room(table));
     struct store_batch *batch = store_batch_create();
     if (batch == NULL)

@@ -1,6 +1,7 @@
 /* See row_group.h. */
 #include "cluster/row_group.h"
 
+#include "base/check.h"
 #include "cluster/cluster_private.h"
 
 #include <pthread.h>
@@ -61,6 +62,7 @@ static void count_write(struct tablet *tablet, const struct grouped_row *row)
 
 static void route(struct row_group *group)
 {
+    DCHECK(group->count > 0);
     group->heat = heat_begin(group->table);
     for (size_t i = 0; i < group->count; i++) {
         struct grouped_row *row = &group->rows[i];
@@ -100,6 +102,7 @@ static status submit(struct row_group *group)
     first->done.run = committed;
     atomic_init(&group->holders, 2);
     row_locks_acquire_many(shard->locks, group->hashes, &held);
+    DCHECK(held > 0);
     status s = commit_submit(shard->commits, first);
     row_locks_release_many(shard->locks, group->hashes, held,
                            status_is_ok(s) ? first->sequence : 0);
@@ -153,6 +156,7 @@ static void wake(struct row_group *group, status result)
 {
     struct row_group_waiting *waiting = group->waiting;
     pthread_mutex_lock(&waiting->lock);
+    DCHECK(!waiting->is_done);
     waiting->is_done = true;
     waiting->result = result;
     pthread_cond_signal(&waiting->done);

@@ -29,6 +29,7 @@
  */
 #include "cluster/rows.h"
 
+#include "base/check.h"
 #include "base/limits.h"
 #include "cluster/care.h"
 #include "cluster/cluster_private.h"
@@ -41,6 +42,7 @@ size_t rows_big_value(const struct table *table)
 /* Of the row: a tablet that is routed anew is in the same. */
 static struct shard *shard_of(const struct commit *commit)
 {
+    DCHECK(commit->tablet != NULL && commit->tablet->keyspace == commit->keyspace);
     return commit->tablet->shard;
 }
 
@@ -88,6 +90,7 @@ static void write_done(struct task *task)
 /* With the lock held. */
 static status claim_token(struct row_write *write)
 {
+    DCHECK(row_lock_is_held(shard_of(&write->commit)->locks, write->commit.row_hash));
     struct commit *commit = &write->commit;
     struct tokens *tokens = shard_of(commit)->tokens;
     commit->token = token_fingerprint(write->table->id, write->row_key, write->token);
@@ -116,6 +119,7 @@ static status claim_and_submit(struct row_write *write)
 static void submit_write(struct row_write *write)
 {
     struct row_locks *locks = shard_of(&write->commit)->locks;
+    DCHECK(row_lock_is_held(locks, write->commit.row_hash));
     if (write->locked != NULL)
         write->locked(write);
     write->commit.done.run = write_done;

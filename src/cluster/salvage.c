@@ -2,6 +2,7 @@
  * that the loss is accepted, a start that ends finds the same loss again. */
 #include "cluster/salvage.h"
 
+#include "base/check.h"
 #include "cluster/catalog.h"
 #include "cluster/heat/heat_keyspace.h"
 #include "cluster/lost_records.h"
@@ -102,6 +103,7 @@ static status find_table(void *context, const struct table_record *record)
 static struct salvaged_table *table_of(const struct salvage *salvage, struct salvaged_table **at,
                                        uint64_t id)
 {
+    DCHECK(*at == NULL || salvage->tables != NULL);
     if (*at == NULL)
         *at = salvage->tables;
     while (*at != NULL && (*at)->id < id && (*at)->next != NULL)
@@ -229,12 +231,14 @@ static void remove_table(struct salvage *salvage, const struct salvaged_table *t
 /* Of old data: none of its tables is there, or none was ever written. */
 static status serve_empty(struct salvage *salvage, const struct salvaged_table *table)
 {
+    DCHECK(!is_there(salvage, table->keyspace_id));
     tell_of(salvage, "no file has rows of a table: it is empty now", table);
     return store_keyspaces_create(salvage->cluster->home->store, table->keyspace_id, 1);
 }
 
 static status join_tablets(struct salvage *salvage, const struct salvaged_table *table)
 {
+    DCHECK(table->tablet_id != 0 && table->keyspace_id != 0);
     struct keyspace *catalog = salvage->cluster->catalog;
     const struct tablet_record whole = {
         .table_id = table->id, .id = table->tablet_id, .keyspace_id = table->keyspace_id};

@@ -127,6 +127,7 @@ static void count_passed(struct scan *scan)
 {
     if (scan->passed.rows == 0)
         return;
+    DCHECK(scan->reader != NULL && scan->tablet != NULL);
     atomic_fetch_add_explicit(&scan->tablet->bytes_read, scan->passed.bytes, memory_order_relaxed);
     heat_note_passed(scan->table, row_range_reader_last_scanned(scan->reader), &scan->passed);
     scan->passed = (struct heat_passed){0};
@@ -136,6 +137,7 @@ static void drop_reader(struct scan *scan)
 {
     if (scan->reader == NULL)
         return;
+    DCHECK(scan->tablet != NULL);
     count_passed(scan);
     row_range_reader_destroy(scan->reader);
     tablet_release(scan->tablet);
@@ -149,6 +151,7 @@ void scan_destroy(struct scan *scan)
         return;
     metrics_add(scan->table->cluster->options.metrics, METRIC_rows_read_total,
                 scan->counts.rows_seen);
+    DCHECK(scan->reader == NULL || scan->tablet != NULL);
     row_clear(&scan->row);
     drop_reader(scan);
     buffer_free(&scan->edge);
@@ -168,11 +171,13 @@ void scan_pause(struct scan *scan)
 
 static const struct key_range *current_range(const struct scan *scan)
 {
+    DCHECK(scan->at < scan->range_count);
     return &scan->ranges[scan->reversed ? scan->range_count - 1 - scan->at : scan->at];
 }
 
 static void next_range(struct scan *scan)
 {
+    DCHECK(scan->reader == NULL);
     scan->at++;
     scan->has_edge = false;
 }
@@ -188,6 +193,7 @@ static const struct row_read_options *options_for(struct scan *scan, const struc
 /* Opens a reader on what is left of the range in the tablet where reading goes on. */
 static status open_reader(struct scan *scan)
 {
+    DCHECK(scan->reader == NULL && scan->tablet == NULL);
     const struct key_range *range = current_range(scan);
     bytes from = range->from;
     bytes to = range->to;
@@ -201,6 +207,7 @@ static status open_reader(struct scan *scan)
         from = scan->tablet->start;
     if (key_ends_before(scan->tablet->end, to))
         to = scan->tablet->end;
+    DCHECK(to.size == 0 || bytes_compare(from, to) <= 0);
     status s = row_range_reader_create(scan->tablet->keyspace, options_for(scan, scan->tablet),
                                        from, to, scan->reversed, &scan->reader);
     if (!status_is_ok(s)) {
@@ -230,6 +237,7 @@ static bytes scanned_by_reader(const struct scan *scan)
 /* The tablet has nothing more for the range: on to the next tablet, or the next range. */
 static status leave_tablet(struct scan *scan)
 {
+    DCHECK(scan->tablet != NULL && scan->reader != NULL);
     bytes last = scanned_by_reader(scan);
     if (last.size > 0)
         TRY(note_scanned(scan, last));
@@ -315,6 +323,7 @@ static void begin_point(struct scan *scan)
 
 static void end_point(struct scan *scan, bytes key)
 {
+    DCHECK(scan->has_heat_mark);
     if (scan->heat.weight > 0)
         heat_end_read(scan->table, scan->heat, key, bytes_of_row(&scan->row));
     scan->has_heat_mark = false;
@@ -351,6 +360,7 @@ static void count_point(const struct scan *scan, struct tablet *tablet, enum row
 /* A range of one key: no reader, and no tablet but for the counting. */
 static status read_point(struct scan *scan, enum store_reach reach, enum row_outcome *outcome)
 {
+    DCHECK(scan->reader == NULL);
     bytes key = current_range(scan)->from;
     *outcome = ROW_ABSENT;
     if (!filter_rejects_key(scan->filter, key)) {

@@ -1,6 +1,7 @@
 /* See settle.h. */
 #include "cluster/settle.h"
 
+#include "base/check.h"
 #include "cluster/cluster_private.h"
 #include "row/row_key.h"
 
@@ -67,6 +68,7 @@ static status look_at_row(struct keyspace *keyspace, bytes record_key, struct ce
 
 static status look_at_tablet(struct tablet *tablet, struct census *census)
 {
+    DCHECK(census->in_pieces <= census->rows);
     struct buffer row_key = {0}, record_key = {0};
     status s = status_ok();
     for (unsigned i = 0; status_is_ok(s) && census->rows < ROWS_LOOKED_AT &&
@@ -141,6 +143,7 @@ static bool is_anything_new_in(struct shard *shard)
 {
     struct shard_settling *settling = &shard->settling;
     uint64_t applied = commit_applied(shard->commits);
+    DCHECK(applied >= settling->applied_version);
     settling->quiet_looks = applied != settling->applied_version ? 0 : settling->quiet_looks + 1;
     settling->applied_version = applied;
     return settling->quiet_looks <= QUIET_LOOKS;

@@ -6,6 +6,7 @@
 #include "cluster/care.h"
 #include "cluster/cluster_private.h"
 #include "cluster/mend.h"
+#include "cluster/shard_directories.h"
 
 #include <stdlib.h>
 
@@ -24,6 +25,7 @@ static void note_lack(struct condition *condition, enum reason reason, bool is_s
 static void note_store(struct condition *condition, bool lacks_memory, status s)
 {
     bool is_lack = s.code == STATUS_RESOURCE_EXHAUSTED;
+    DCHECK(condition != NULL);
     if (s.code == STATUS_FAILED_PRECONDITION)
         condition_enter(condition, REASON_old_data, "%s", status_message(s));
     if (s.code == STATUS_UNAVAILABLE)
@@ -79,11 +81,7 @@ void shard_look(struct shard *shard)
 
 static status make_path(struct shard *shard)
 {
-    const char *directory = shard->cluster->options.data_directory;
-    if (shard->number == 0)
-        buffer_append_format(&shard->path, "%s%c", directory, 0);
-    else
-        buffer_append_format(&shard->path, "%s/shard-%u%c", directory, shard->number, 0);
+    shard_directory_append(&shard->path, shard->cluster->options.data_directory, shard->number);
     return shard->path.failed ? status_out_of_memory() : status_ok();
 }
 
@@ -189,6 +187,7 @@ static status admit_writes(void *context)
 /* The log first: it is asked for memory before others count on the commit. */
 static status gather_observers(struct shard *shard)
 {
+    DCHECK(shard->observers == NULL);
     const struct cluster_options *options = &shard->cluster->options;
     enum { OUR_OWN = 2 };
     struct commit_observer *observers = shard->observers =
@@ -207,6 +206,7 @@ static status gather_observers(struct shard *shard)
 
 static status start_commits(struct shard *shard)
 {
+    DCHECK(shard->commits == NULL && shard->locks == NULL);
     uint64_t queue_bytes = shard->cluster->options.commit_queue_bytes;
     TRY(gather_observers(shard));
     struct commit_options options = {
@@ -248,6 +248,7 @@ status shard_start(struct shard *shard)
 
 status shard_start_scrub(struct shard *shard)
 {
+    DCHECK(shard->scrub == NULL);
     return scrub_start(shard, &shard->scrub);
 }
 
@@ -258,6 +259,7 @@ static void add_nothing(struct commit *commit, struct store_batch *batch)
 
 void shard_apply(struct shard *shard, enum commit_kind kind, const struct catalog_change *change)
 {
+    DCHECK(commit_is_structural(kind) && check_is_held(&shard->cluster->admin));
     struct commit commit = {
         .kind = kind, .extend = add_nothing, .catalog = change, .frees_space = true};
     uint64_t applied;
@@ -283,6 +285,7 @@ void shard_rest(struct shard *shard)
 
 void shard_stop(struct shard *shard)
 {
+    DCHECK(shard->magic == SHARD_MAGIC);
     archiver_destroy(shard->archiver);
     if (shard->commits != NULL)
         commit_queue_destroy(shard->commits);
@@ -297,6 +300,7 @@ void shard_stop(struct shard *shard)
 
 void shard_close_store(struct shard *shard)
 {
+    DCHECK(shard->commits == NULL);
     if (shard->locks != NULL)
         row_locks_destroy(shard->locks);
     data_directory_stop(&shard->place); /* nobody asks to write any more */
@@ -310,6 +314,7 @@ void shard_destroy(struct shard *shard)
     if (shard == NULL)
         return;
     CHECK_MAGIC(shard, SHARD_MAGIC);
+    DCHECK(shard->store == NULL);
     damages_destroy(shard->damages);
     condition_destroy(shard->condition);
     free(shard->spares);

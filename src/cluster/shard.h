@@ -20,7 +20,8 @@
  *     and go on alike.
  *
  * What needs one store is refused in words if there are several: archives, checkpoints and with
- * them whole backups, --salvage. Rows that change together lie in one (row_group.h).
+ * them whole backups, --salvage; and a directory that has another number of shards
+ * (shard_directories.h). Rows that change together lie in one (row_group.h).
  *
  * The parts begin in the order of the functions below, and end in the opposite one; a shard that
  * has begun only some of them may be ended all the same. */

@@ -5,6 +5,7 @@
 #include "cluster/care.h"
 #include "cluster/checkpoint.h"
 #include "cluster/row_group.h"
+#include "cluster/shard_directories.h"
 #include "cluster/testing/parts_testing.h"
 
 static const char BACKUP[] = "projects/p/instances/i/clusters/c/backups/b";
@@ -57,11 +58,8 @@ static void reopen(struct cluster_fixture *f)
 /* A cluster of two shards; `f->table` is the one that lies in both. */
 static struct cluster_fixture *create(const struct gc_rule *gc)
 {
-    struct cluster_fixture *f = cluster_fixture_create(NULL);
+    struct cluster_fixture *f = cluster_fixture_create_in(NULL, 2);
     table_release(f->table);
-    close_test_cluster(f);
-    f->options.shards = 2;
-    open_test_cluster(f);
     f->table = create_in_two(f, gc);
     return f;
 }
@@ -388,6 +386,17 @@ static void a_shard_that_takes_no_writes_leaves_the_other_alone(void **state)
     assert_scan(f, "", "", false, "a=a b=b g=g h=h i=i");
 }
 
+/* Who starts with a disk that is short of space can read, and delete. */
+static void shards_start_on_a_disk_that_is_short(void **state)
+{
+    struct cluster_fixture *f = *state;
+    set_cells(f, "ag");
+    f->options.disk_reserve_bytes = UINT64_C(1) << 60;
+    reopen(f);
+    assert_scan(f, "", "", false, "a=a g=g");
+    assert_status(try_write(f, "b", setting(f, FAMILY_F, "q", 1, "x")), STATUS_RESOURCE_EXHAUSTED);
+}
+
 /* --- what needs one store --- */
 
 static void what_needs_one_store_is_refused(void **state)
@@ -403,20 +412,97 @@ static void what_needs_one_store_is_refused(void **state)
     assert_status(cluster_open(&options, &cluster), STATUS_FAILED_PRECONDITION);
 }
 
-/* Nobody may take tables' rows for lost because a shard is not opened. */
-static void a_table_without_its_shard_is_not_opened(void **state)
+/* --- which shards a directory has --- */
+
+static void assert_refused(struct cluster_fixture *f, unsigned shards, enum status_code code,
+                           const char *words)
+{
+    struct cluster *cluster;
+    struct cluster_options options = f->options;
+    options.shards = shards;
+    status s = cluster_open(&options, &cluster);
+    assert_int_equal(s.code, code);
+    assert_non_null(strstr(status_message(s), words));
+    status_free(s);
+}
+
+static void a_directory_is_opened_with_the_shards_that_it_has(void **state)
 {
     struct cluster_fixture *f = *state;
-    struct cluster *cluster;
     set_cells(f, "ag");
     table_release(f->table);
     close_test_cluster(f);
-    f->options.shards = 1;
-    assert_status(cluster_open(&f->options, &cluster), STATUS_DATA_LOSS);
-    f->options.shards = 2;
+    assert_refused(f, 1, STATUS_FAILED_PRECONDITION, "has 2 shards, not 1");
+    assert_refused(f, 3, STATUS_FAILED_PRECONDITION, "has 2 shards, not 3");
     open_test_cluster(f);
     assert_ok(cluster_table(f->cluster, bytes_of(IN_TWO), &f->table));
     assert_scan(f, "", "", false, "a=a g=g");
+}
+
+/* Nobody may take tables' rows for lost because a shard is not there. */
+static void a_table_without_its_shard_is_not_opened(void **state)
+{
+    struct cluster_fixture *f = *state;
+    char place[96], apart[96];
+    snprintf(place, sizeof place, "%s/shard-1", f->directory);
+    snprintf(apart, sizeof apart, "%s/apart", f->directory);
+    set_cells(f, "ag");
+    table_release(f->table);
+    close_test_cluster(f);
+    assert_int_equal(rename(place, apart), 0);
+    assert_refused(f, 1, STATUS_DATA_LOSS, "has no shard");
+    assert_refused(f, 2, STATUS_FAILED_PRECONDITION, "has 1 shards, not 2");
+    assert_int_equal(rename(apart, place), 0);
+    open_test_cluster(f);
+    assert_ok(cluster_table(f->cluster, bytes_of(IN_TWO), &f->table));
+    assert_scan(f, "", "", false, "a=a g=g");
+}
+
+/* A start that makes the stores may be killed before each of them. */
+static void a_first_start_that_was_cut_short_is_taken_up(void **state)
+{
+    char directory[] = "/tmp/trestle-cluster-XXXXXX", path[64];
+    (void)state;
+    assert_non_null(mkdtemp(directory));
+    assert_int_equal(shard_directories_count(directory), 1);
+    assert_ok(shard_directories_prepare(directory, 3));
+    assert_int_equal(shard_directories_count(directory), 3);
+    snprintf(path, sizeof path, "%s/shard-2", directory);
+    assert_int_equal(rmdir(path), 0);
+    assert_ok(shard_directories_prepare(directory, 3));
+    assert_int_equal(shard_directories_count(directory), 3);
+    assert_status(shard_directories_prepare(directory, 2), STATUS_FAILED_PRECONDITION);
+    remove_test_directory(directory);
+}
+
+/* --- where new tables lie --- */
+
+static void assert_lies(struct cluster_fixture *f, const char *name, const char *const *split_keys,
+                        size_t tablets, const char *shards)
+{
+    struct table *table;
+    assert_ok(try_create(f, name, NULL, split_keys, NULL, tablets, &table));
+    assert_int_equal(table_tablet_count(table), strlen(shards));
+    for (size_t i = 0; i < tablets; i++)
+        assert_int_equal(table->tablets[i]->shard->number, shards[i] - '0');
+    table_release(table);
+}
+
+static void new_tables_are_spread_in_turn(void **state)
+{
+    static const char *const split_keys[] = {"g", "p"};
+    struct cluster_fixture *f = *state;
+    assert_lies(f, "projects/p/instances/i/tables/home", split_keys, 3, "000");
+    f->options.spreads_tablets = true;
+    reopen(f);
+    assert_lies(f, "projects/p/instances/i/tables/first", split_keys, 3, "010");
+    assert_lies(f, "projects/p/instances/i/tables/next", split_keys, 3, "101");
+    assert_lies(f, "projects/p/instances/i/tables/third", NULL, 1, "0");
+    assert_lies(f, "projects/p/instances/i/tables/fourth", NULL, 1, "1");
+    table_release(f->table);
+    assert_ok(cluster_delete_table(f->cluster, bytes_of(IN_TWO), NULL));
+    f->table = create_in_two(f, NULL); /* which says where */
+    assert_ptr_equal(f->table->tablets[1]->shard, second(f));
 }
 
 int main(void)
@@ -437,8 +523,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_clocks_of_all_shards_go_alike, setup, teardown),
         cmocka_unit_test_setup_teardown(a_shard_that_takes_no_writes_leaves_the_other_alone, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(shards_start_on_a_disk_that_is_short, setup, teardown),
         cmocka_unit_test_setup_teardown(what_needs_one_store_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_directory_is_opened_with_the_shards_that_it_has, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_table_without_its_shard_is_not_opened, setup, teardown),
+        cmocka_unit_test(a_first_start_that_was_cut_short_is_taken_up),
+        cmocka_unit_test_setup_teardown(new_tables_are_spread_in_turn, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

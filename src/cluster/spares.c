@@ -45,6 +45,7 @@ static status put_next_id(struct shard *shard, struct store_batch *batch, uint64
 
 static status record_spares(struct shard *shard, uint64_t first_id, size_t count)
 {
+    DCHECK(check_is_held(&shard->cluster->admin));
     const struct made made = {
         .change = {.describe = describe_made}, .first_id = first_id, .count = count};
     struct store_batch *batch = store_batch_create();
@@ -64,6 +65,7 @@ static status record_spares(struct shard *shard, uint64_t first_id, size_t count
 /* If the record fails, the keyspaces stay behind without a name until the next start drops them. */
 status shard_add_spares(struct shard *shard, size_t count)
 {
+    DCHECK(check_is_held(&shard->cluster->admin) && count > 0);
     if (!has_room(shard, count))
         return status_out_of_memory();
     uint64_t first_id = shard->cluster->next_id;
@@ -77,6 +79,7 @@ status shard_add_spares(struct shard *shard, size_t count)
 
 status shard_remember_spare(struct shard *shard, uint64_t id)
 {
+    DCHECK(store_keyspace_find(shard->store, id) != NULL);
     if (!has_room(shard, 1))
         return status_out_of_memory();
     shard->spares[shard->spare_count++] = id;
@@ -86,6 +89,7 @@ status shard_remember_spare(struct shard *shard, uint64_t id)
 /* A tenth of what there is, so that n tables cost about ten writes of options for n = 1,000. */
 static size_t spares_to_add(struct shard *shard)
 {
+    DCHECK(check_is_held(&shard->cluster->admin));
     enum { FEWEST = 4, MOST = 64 };
     size_t tenth = shard->cluster->table_count / 10;
     if (tenth < FEWEST)
@@ -106,19 +110,35 @@ static bool is_fit(struct shard *shard, struct keyspace *keyspace)
     return is_empty;
 }
 
+/* Neither a table's nor among the spares any more; for DCHECKs. */
+static bool is_nobodys(const struct shard *shard, const struct keyspace *keyspace)
+{
+    const struct cluster *cluster = shard->cluster;
+    for (size_t i = 0; i < shard->spare_count; i++)
+        if (shard->spares[i] == keyspace_id(keyspace))
+            return false;
+    for (size_t i = 0; i < cluster->table_count; i++)
+        for (size_t j = 0; j < cluster->tables[i]->space_count; j++)
+            if (cluster->tables[i]->spaces[j].keyspace == keyspace)
+                return false;
+    return true;
+}
+
 status shard_take_spare(struct shard *shard, struct keyspace **out)
 {
-    DCHECK(check_is_locked(&shard->cluster->admin));
+    DCHECK(check_is_held(&shard->cluster->admin));
     do {
         if (shard->spare_count == 0)
             TRY(shard_add_spares(shard, spares_to_add(shard)));
         *out = store_keyspace_find(shard->store, shard->spares[--shard->spare_count]);
     } while (!is_fit(shard, *out));
+    DCHECK(is_nobodys(shard, *out));
     return status_ok();
 }
 
 status shard_forget_spare(struct shard *shard, struct keyspace *keyspace)
 {
+    DCHECK(shard != shard->cluster->home);
     struct store_batch *batch = store_batch_create();
     if (batch == NULL)
         return status_out_of_memory();

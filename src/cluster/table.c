@@ -72,6 +72,7 @@ const struct description *table_description(const struct table *table)
 
 void table_publish(struct table *table, struct description *description)
 {
+    DCHECK(table->magic == TABLE_MAGIC);
     DCHECK(description->generation > newest(table)->generation);
     description->older = newest(table);
     atomic_store_explicit(&table->description, description, memory_order_release);
@@ -155,6 +156,7 @@ status table_create(struct cluster *cluster, const struct table_record *record, 
 
 void table_destroy(struct table *table)
 {
+    DCHECK(atomic_load(&table->references) <= 1);
     CHECK_MAGIC(table, TABLE_MAGIC);
     for (size_t i = 0; i < table->tablet_count; i++)
         tablet_release(table->tablets[i]);
@@ -176,7 +178,8 @@ void table_destroy(struct table *table)
 void table_retain(struct table *table)
 {
     CHECK_MAGIC(table, TABLE_MAGIC);
-    atomic_fetch_add_explicit(&table->references, 1, memory_order_relaxed);
+    unsigned before = atomic_fetch_add_explicit(&table->references, 1, memory_order_relaxed);
+    DCHECK(before > 0);
 }
 
 void table_release(struct table *table)
@@ -235,6 +238,7 @@ status table_describe(struct table *table, struct arena *arena, struct table_inf
 
 status table_make_room(struct table *table)
 {
+    DCHECK(table->tablet_count <= table->tablet_capacity);
     if (table->tablet_count < table->tablet_capacity)
         return status_ok();
     size_t capacity = table->tablet_capacity == 0 ? 1 : 2 * table->tablet_capacity;
@@ -258,6 +262,7 @@ static bool has_keyspace(const struct table *table, const struct keyspace *keysp
 
 static status add_space(struct table *table, const struct tablet *tablet)
 {
+    DCHECK(!has_keyspace(table, tablet->keyspace));
     size_t size = (table->space_count + 1) * sizeof *table->spaces;
     struct table_space *spaces = realloc(table->spaces, size);
     if (spaces == NULL)
@@ -272,6 +277,7 @@ static status add_space(struct table *table, const struct tablet *tablet)
 
 status table_append_tablet(struct table *table, struct tablet *tablet)
 {
+    DCHECK(tablet->start.size == 0 ? table->tablet_count == 0 : table->tablet_count > 0);
     TRY(table_make_room(table));
     if (!has_keyspace(table, tablet->keyspace))
         TRY(add_space(table, tablet));
@@ -292,6 +298,7 @@ static size_t starts_up_to(const struct table *table, bytes key)
         else
             high = middle;
     }
+    DCHECK(low > 0);
     return low;
 }
 
@@ -305,12 +312,14 @@ struct tablet *table_route(struct table *table, bytes row_key)
 {
     pthread_mutex_lock(&table->map_lock);
     struct tablet *tablet = retained(table->tablets[starts_up_to(table, row_key) - 1]);
+    DCHECK(tablet_contains(tablet, row_key));
     pthread_mutex_unlock(&table->map_lock);
     return tablet;
 }
 
 static bool takes_no_writes(const struct table *table, const struct tablet *tablet)
 {
+    DCHECK(has_keyspace(table, tablet->keyspace));
     size_t at = 0;
     while (table->spaces[at].keyspace != tablet->keyspace)
         at++;
@@ -343,6 +352,7 @@ struct tablet *table_route_before(struct table *table, bytes end)
 /* Where the tablet and those behind it that share its keyspace end. With map_lock held. */
 static bytes end_of_part(const struct table *table, size_t at)
 {
+    DCHECK(check_is_held(&table->map_lock));
     struct tablet *const *tablet =
         &table->tablets[table->space_count == 1 ? table->tablet_count - 1 : at];
     struct tablet *const *last = &table->tablets[table->tablet_count - 1];
@@ -355,6 +365,7 @@ status table_find_part(struct table *table, bytes from, struct table_space *out,
 {
     pthread_mutex_lock(&table->map_lock);
     size_t at = starts_up_to(table, from) - 1;
+    DCHECK(at < table->tablet_count);
     out->shard = table->tablets[at]->shard;
     out->keyspace = table->tablets[at]->keyspace;
     buffer_clear(end);
@@ -463,5 +474,6 @@ status table_claim_repair(struct table *table)
 
 void table_end_repair(struct table *table)
 {
+    DCHECK(atomic_load(&table->is_being_repaired));
     atomic_store(&table->is_being_repaired, false);
 }

@@ -128,6 +128,7 @@ static void release(struct tables *tables)
 static void leave_out_own(struct tables *tables, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
+        DCHECK(tables->count <= i);
         if (index_is_users(tables->items[i]))
             tables->items[tables->count++] = tables->items[i];
         else
@@ -141,6 +142,7 @@ static status hold(struct cluster *cluster, struct tables *tables)
     *tables = (struct tables){0};
     TRY(index_find_all(cluster, bytes_make(NULL, 0), &tables->items, &count));
     leave_out_own(tables, count);
+    DCHECK(tables->count <= count);
     tables->traffic = malloc((tables->count + 1) * sizeof(struct table_traffic *));
     if (tables->traffic == NULL) {
         release(tables);
@@ -154,6 +156,7 @@ static status hold(struct cluster *cluster, struct tables *tables)
 /* With the lock held. */
 static void look_at_all(struct cluster *cluster, const struct tables *tables)
 {
+    DCHECK(check_is_held(&cluster->traffic.lock));
     for (size_t i = 0; i < tables->count; i++)
         look(cluster, tables->items[i]);
 }
@@ -177,6 +180,7 @@ static uint64_t size_of(const struct table *table)
 
 static void measure_one(struct cluster *cluster, struct table *table, int64_t passed_us)
 {
+    DCHECK(passed_us >= 0);
     struct cluster_traffic *traffic = &cluster->traffic;
     uint64_t bytes = size_of(table); /* without the lock */
     pthread_mutex_lock(&traffic->lock);

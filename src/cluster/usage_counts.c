@@ -2,6 +2,7 @@
  * size. */
 #include "cluster/usage_counts.h"
 
+#include "base/check.h"
 #include "base/varint.h"
 #include "cluster/cluster_private.h"
 
@@ -99,6 +100,7 @@ uint32_t usage_weight(struct table *table, int64_t began_us)
 /* With the lock held. */
 static void count_one(struct usage_counts *counts, int64_t began_us)
 {
+    DCHECK(check_is_held(&counts->lock));
     int64_t span = began_us >> SPAN_SHIFT;
     if (atomic_load_explicit(&counts->span, memory_order_relaxed) != span) {
         counts->counted = 0;
@@ -137,6 +139,7 @@ static void add_state(struct usage_state *to, const struct buffer *encoded)
 /* With the lock held. The state of today. */
 static struct usage_state whole_day(const struct usage_counts *counts)
 {
+    DCHECK(check_is_held(&counts->lock));
     struct usage_state day = counts->now;
     add_state(&day, &counts->today);
     return day;
@@ -145,6 +148,7 @@ static struct usage_state whole_day(const struct usage_counts *counts)
 /* With the lock held. */
 static void turn_piece(struct usage_counts *counts)
 {
+    DCHECK(check_is_held(&counts->lock) && counts->now.from_us > 0);
     const struct usage_state day = whole_day(counts);
     put_state(&counts->pieces[counts->next_piece++ % USAGE_PIECES], &counts->now);
     put_state(&counts->today, &day);
@@ -154,6 +158,7 @@ static void turn_piece(struct usage_counts *counts)
 /* With the lock held, when a piece has ended. */
 static void turn_day(struct usage_counts *counts)
 {
+    DCHECK(check_is_held(&counts->lock) && counts->now.from_us == 0);
     struct buffer before = counts->before;
     counts->before = counts->today;
     counts->today = before;
@@ -164,6 +169,7 @@ static void turn_day(struct usage_counts *counts)
 /* With the lock held. */
 static void turn(struct usage_counts *counts, int64_t now_us)
 {
+    DCHECK(check_is_held(&counts->lock));
     bool is_day_over = counts->day_us > 0 && now_us - counts->day_us >= DAY_US;
     bool is_over = counts->now.from_us > 0 && now_us - counts->now.from_us >= USAGE_PIECE_US;
     if (is_over || (is_day_over && counts->now.from_us > 0))
@@ -190,6 +196,7 @@ static struct usage_state *begin(struct table *table, struct usage_counts **out)
 
 static void end(struct usage_counts *counts)
 {
+    DCHECK(check_is_held(&counts->lock));
     pthread_mutex_unlock(&counts->lock);
 }
 
@@ -213,6 +220,7 @@ static void set_example(struct usage_state *state, enum usage_example example, b
 /* The caller's place, or that of one who has been silent longest. */
 static struct caller *caller_of(struct usage_counts *counts, uint64_t id)
 {
+    DCHECK(check_is_held(&counts->lock));
     struct caller *oldest = &counts->callers[0];
     for (size_t i = 0; i < CALLERS; i++) {
         struct caller *caller = &counts->callers[i];
@@ -289,6 +297,7 @@ static bool are_scattered(const bytes *keys, size_t count)
 
 static void note_several(struct usage_state *state, const struct usage_read *read)
 {
+    DCHECK(read->key_count > 1);
     state->numbers[USAGE_SEVERAL_READS] += read->request.weight;
     if (!are_scattered(read->keys, read->key_count))
         return;
@@ -387,6 +396,7 @@ static bytes take_state(bytes *from)
 /* Puts what was kept before the start to what has been counted since. With the lock held. */
 static void add_kept(struct usage_counts *counts, bytes kept, int64_t now_us)
 {
+    DCHECK(check_is_held(&counts->lock) && !counts->is_loaded);
     struct usage_state kept_day, today = {0};
     bytes first = take_state(&kept), second = take_state(&kept);
     counts->is_loaded = true;
@@ -440,6 +450,7 @@ static bool began_within(const struct buffer *encoded, int64_t from_us, int64_t 
 static void add_pieces(const struct usage_counts *counts, int64_t from_us, int64_t until_us,
                        struct usage_state *out)
 {
+    DCHECK(check_is_held(&counts->lock) && from_us <= until_us);
     for (size_t i = 1; i <= USAGE_PIECES; i++) {
         size_t at = (counts->next_piece + USAGE_PIECES - i) % USAGE_PIECES;
         if (began_within(&counts->pieces[at], from_us, until_us))

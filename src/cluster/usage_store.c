@@ -2,6 +2,7 @@
  * the bytes. In memory an entry has the bytes as long as they wait to be written alone. */
 #include "cluster/usage_store.h"
 
+#include "base/check.h"
 #include "base/varint.h"
 #include "cluster/cluster_private.h"
 #include "cluster/index.h"
@@ -60,6 +61,7 @@ static bool decode(bytes stored, struct usage_record *out)
 
 static struct usage_entry *find(const struct table_usage *usage, uint8_t kind)
 {
+    DCHECK(check_is_held(&usage->lock));
     for (size_t i = 0; i < usage->count; i++)
         if (usage->entries[i].kind == kind)
             return &usage->entries[i];
@@ -69,6 +71,7 @@ static struct usage_entry *find(const struct table_usage *usage, uint8_t kind)
 /* By kind. NULL without memory. */
 static struct usage_entry *add(struct table_usage *usage, uint8_t kind)
 {
+    DCHECK(check_is_held(&usage->lock));
     size_t at = 0;
     struct usage_entry *larger =
         realloc(usage->entries, (usage->count + 1) * sizeof *usage->entries);
@@ -77,6 +80,7 @@ static struct usage_entry *add(struct table_usage *usage, uint8_t kind)
     usage->entries = larger;
     while (at < usage->count && larger[at].kind < kind)
         at++;
+    DCHECK(at == usage->count || larger[at].kind > kind);
     memmove(larger + at + 1, larger + at, (usage->count - at) * sizeof *larger);
     larger[at] = (struct usage_entry){.kind = kind};
     usage->count++;
@@ -85,6 +89,7 @@ static struct usage_entry *add(struct table_usage *usage, uint8_t kind)
 
 static size_t size_of_all(const struct table_usage *usage)
 {
+    DCHECK(check_is_held(&usage->lock));
     size_t size = 0;
     for (size_t i = 0; i < usage->count; i++)
         size += usage->entries[i].size;
@@ -119,6 +124,7 @@ static bool load_entry(void *context, uint64_t table_id, uint8_t kind, bytes sto
 static status load(struct table *table)
 {
     struct table_usage *usage = &table->usage;
+    DCHECK(check_is_held(&usage->lock));
     struct loading loading = {.usage = usage};
     if (usage->is_loaded)
         return status_ok();
@@ -156,6 +162,7 @@ static bool fetch(void *context, uint64_t table_id, uint8_t kind, bytes stored)
 static status get_entry(struct table *table, const struct usage_entry *entry, struct arena *arena,
                         struct usage_record *out)
 {
+    DCHECK(check_is_held(&table->usage.lock));
     struct fetching fetching = {.arena = arena, .kind = entry->kind, .out = out};
     *out = (struct usage_record){.kind = entry->kind};
     if (!entry->waits) {
@@ -228,6 +235,7 @@ static status check_room(const struct table *table, const struct usage_entry *en
 
 static void replace(struct usage_entry *entry, uint8_t *copy, size_t size, int64_t now_us)
 {
+    DCHECK((size == 0) || copy != NULL);
     free(entry->waiting);
     entry->waiting = copy;
     entry->size = size;
@@ -293,6 +301,7 @@ bool usage_store_waits(struct table *const *tables, size_t count)
 static status batch_entry(const struct table *table, struct usage_entry *entry,
                           struct heat_batch *batch, size_t *written)
 {
+    DCHECK(check_is_held(&table->usage.lock));
     struct buffer stored = {0};
     if (!entry->waits)
         return status_ok();

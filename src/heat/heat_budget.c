@@ -1,6 +1,8 @@
 /* See heat_budget.h. */
 #include "heat/heat_budget.h"
 
+#include "base/check.h"
+
 #include <stdbool.h>
 
 /* What is left, and by whose traffic it is shared out. */
@@ -24,6 +26,7 @@ static struct rest rest_of(const struct heat_claim *claims, size_t count, size_t
 /* Those whose part is more than they may use are given that, and leave the rest to the others. */
 static bool fill_up(struct heat_claim *claims, size_t count, const struct rest *rest, size_t most)
 {
+    DCHECK(rest->traffic > 0);
     bool is_any_full = false;
     for (size_t i = 0; i < count; i++) {
         double part = (double)rest->ranges * (double)claims[i].traffic / rest->traffic;
@@ -37,6 +40,7 @@ static bool fill_up(struct heat_claim *claims, size_t count, const struct rest *
 
 void heat_budget_share(struct heat_claim *claims, size_t count, size_t all, size_t most)
 {
+    DCHECK(most > 0);
     for (size_t i = 0; i < count; i++)
         claims[i].share = 1;
     struct rest rest = rest_of(claims, count, all, most);

@@ -67,8 +67,10 @@ void heat_counts_destroy(struct heat_counts *counts)
 {
     if (counts == NULL)
         return;
-    for (unsigned i = 0; i <= counts->mask; i++)
+    for (unsigned i = 0; i <= counts->mask; i++) {
+        DCHECK(!atomic_load(&counts->slots[i].is_taken));
         free(counts->slots[i].cells);
+    }
     heat_ranges_destroy(counts->ranges);
     free(counts);
 }
@@ -88,6 +90,7 @@ static bool try_take(struct heat_slot *slot)
 
 static void give_back(struct heat_slot *slot)
 {
+    DCHECK(atomic_load(&slot->is_taken));
     atomic_store_explicit(&slot->is_taken, false, memory_order_release);
 }
 
@@ -182,6 +185,7 @@ static void note_front(struct heat_slot *slot, size_t range)
 static void note_order(struct heat_slot *slot, size_t range, bytes key, uint32_t weight)
 {
     struct heat_cell *cell = &slot->cells[range];
+    DCHECK(slot->written >= cell->written_from);
     uint32_t seen = ++cell->writes_seen;
     if (seen == 1)
         cell->written_from = slot->written;
@@ -212,11 +216,13 @@ static void count_rows(struct heat_cell *cell, const struct heat_event *event)
 
 static void count_in(struct heat_slot *slot, const struct heat_event *event)
 {
+    DCHECK(atomic_load(&slot->is_taken) && event->weight > 0);
     if (slot->cells == NULL)
         slot->cells = calloc(slot->ranges->count, sizeof *slot->cells);
     if (slot->cells == NULL)
         return;
     size_t range = heat_ranges_find(slot->ranges, event->key);
+    DCHECK(range < slot->ranges->count);
     struct heat_cell *cell = &slot->cells[range];
     count_rows(cell, event);
     if (event->us > 0)
@@ -284,17 +290,20 @@ static bool has_one_front(const struct heat_slot *slot)
         rising += of_front;
         fell += cell->fell ? of_front : 0;
     }
+    DCHECK(fell <= rising);
     return 10 * fell <= rising;
 }
 
 static void add_cells(struct heat_slot *slot, struct heat_cell *sums, bool empties)
 {
+    DCHECK(atomic_load(&slot->is_taken));
     bool has_front = has_one_front(slot);
     for (size_t i = 0; i < slot->ranges->count; i++) {
         struct heat_cell *cell = &slot->cells[i];
         if (is_untouched(cell))
             continue;
         heat_cell_add(&sums[i], cell);
+        DCHECK(sums[i].numbers[HEAT_RISING] >= cell->numbers[HEAT_RISING]);
         if (!has_front || !is_front(cell))
             sums[i].numbers[HEAT_RISING] -= cell->numbers[HEAT_RISING];
         if (empties)

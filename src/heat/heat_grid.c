@@ -2,6 +2,8 @@
  * are to be, so that what is joined in between has little traffic for certain. */
 #include "heat/heat_grid.h"
 
+#include "base/check.h"
+
 #include <stdlib.h>
 
 enum { ROOM = 4 };
@@ -26,6 +28,7 @@ void heat_grid_free(struct heat_grid *grid)
 
 size_t heat_grid_find(const struct heat_grid *grid, bytes key)
 {
+    DCHECK(grid->count > 0 && grid->starts[0].size == 0);
     size_t low = 0, high = grid->count; /* the first start is at or before every key */
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
@@ -39,6 +42,7 @@ size_t heat_grid_find(const struct heat_grid *grid, bytes key)
 
 bytes heat_grid_end(const struct heat_grid *grid, size_t range)
 {
+    DCHECK(range < grid->count);
     return range + 1 < grid->count ? grid->starts[range + 1] : bytes_make(NULL, 0);
 }
 
@@ -52,6 +56,7 @@ static size_t ranges_of(const struct heat_grid *grid, const struct heat_entry *e
         if (*last > first && bytes_equal(grid->starts[*last], entry->end))
             (*last)--;
     }
+    DCHECK(*last >= first);
     return first;
 }
 
@@ -108,6 +113,7 @@ static status add_borders(struct heat_grid *grid, const struct borders *borders)
         return status_out_of_memory();
     }
     merge(grid, borders, &next);
+    DCHECK(next.count <= room);
     heat_grid_free(grid);
     *grid = next;
     return status_ok();
@@ -127,6 +133,7 @@ static size_t join(struct heat_grid *grid, double limit, bool changes)
         count += opens;
         if (changes && opens)
             grid->starts[count - 1] = grid->starts[i];
+        DCHECK(count <= grid->count);
         if (changes)
             grid->traffic[count - 1] = open;
     }
@@ -145,6 +152,7 @@ void heat_grid_finish(struct heat_grid *grid, size_t most)
     while (join(grid, limit, false) > most)
         limit *= 2;
     join(grid, limit, true);
+    DCHECK(grid->count <= most);
 }
 
 status heat_grid_fit(struct heat_grid *grid, const struct heat_record *record, size_t most)
@@ -178,6 +186,7 @@ static struct heat_sum *sum_at(struct heat_sum **sums, size_t range, struct aren
 /* One of `parts` equal parts; what is left over goes to some of them, at even distances. */
 static struct heat_sum part_of(const struct heat_sum *sum, size_t parts, size_t part_index)
 {
+    DCHECK(part_index < parts);
     struct heat_sum part = {.votes = 0};
     for (unsigned i = 0; i < HEAT_NUMBERS; i++) {
         uint64_t left = sum->numbers[i] % parts;
@@ -234,6 +243,7 @@ status heat_grid_spread(const struct heat_grid *grid, const struct heat_record *
 static status record_of(const struct heat_grid *grid, struct heat_sum *const *sums,
                         struct arena *arena, struct heat_record *out)
 {
+    DCHECK(out->count == 0);
     out->entries = arena_alloc(arena, grid->count * sizeof *out->entries);
     if (out->entries == NULL)
         return status_out_of_memory();

@@ -25,6 +25,7 @@ static uint64_t head_of(bytes key)
 
 static size_t shared_size(const bytes *borders, size_t count)
 {
+    DCHECK(count < 2 || bytes_compare(borders[0], borders[count - 1]) < 0);
     if (count == 0)
         return 0;
     bytes first = borders[0], last = borders[count - 1]; /* all others lie between them */
@@ -114,6 +115,7 @@ static size_t first_after(const struct heat_ranges *ranges, size_t low, bytes ke
 
 size_t heat_ranges_find(const struct heat_ranges *ranges, bytes key)
 {
+    DCHECK(ranges->count > 0);
     size_t borders = ranges->count - 1;
     bytes shared = ranges->shared;
     if (!bytes_start_with(key, shared))
@@ -125,10 +127,12 @@ size_t heat_ranges_find(const struct heat_ranges *ranges, bytes key)
 
 bytes heat_range_start(const struct heat_ranges *ranges, size_t range)
 {
+    DCHECK(range < ranges->count);
     return range == 0 ? bytes_make(NULL, 0) : ranges->borders[range - 1];
 }
 
 bytes heat_range_end(const struct heat_ranges *ranges, size_t range)
 {
+    DCHECK(range < ranges->count);
     return range == ranges->count - 1 ? bytes_make(NULL, 0) : ranges->borders[range];
 }

@@ -1,10 +1,13 @@
 /* Lists of cells: see cell.h. */
 #include "row/cell.h"
 
+#include "base/check.h"
+
 enum { FIRST_CAPACITY = 16 };
 
 static bool grow(struct cell_list *list)
 {
+    DCHECK(list->count == list->capacity);
     size_t capacity = list->capacity == 0 ? FIRST_CAPACITY : list->capacity * 2;
     struct cell *items = arena_alloc(list->arena, capacity * sizeof *items);
     if (items == NULL)
@@ -18,6 +21,7 @@ static bool grow(struct cell_list *list)
 
 bool cell_list_add(struct cell_list *list, const struct cell *cell)
 {
+    DCHECK(list->count <= list->capacity);
     if (list->count == list->capacity && !grow(list))
         return false;
     list->items[list->count++] = *cell;

@@ -3,6 +3,7 @@
  * Mutations are kept as entries whose version is their place in the request. Sorted and combined,
  * they come to what the request as a whole does: a deletion acts on what came before it in the
  * request, and an addition after it stays. Then all get the request's one version. */
+#include "base/check.h"
 #include "row/combine.h"
 #include "row/fragment.h"
 
@@ -19,6 +20,7 @@ struct row_change {
     size_t largest_value; /* of plain cells */
     bool is_sorted;       /* each entry lies after the one before */
     bool failed;          /* memory ran out */
+    bool is_packed;       /* nothing is added any more */
 };
 
 struct row_change *row_change_create(struct arena *arena)
@@ -31,6 +33,7 @@ struct row_change *row_change_create(struct arena *arena)
 
 static bool grow(struct row_change *change, size_t capacity)
 {
+    DCHECK(capacity > change->count);
     struct entry *entries = arena_alloc(change->arena, capacity * sizeof *entries);
     if (entries == NULL) {
         change->failed = true;
@@ -58,6 +61,8 @@ static bool make_room(struct row_change *change)
 
 static void add(struct row_change *change, const struct entry *entry)
 {
+    DCHECK(!change->is_packed);
+    DCHECK(entry->kind == ENTRY_ROW_TOMBSTONE || entry->family != 0);
     if (change->failed || !make_room(change))
         return;
     if (change->count > 0 && change->is_sorted)
@@ -84,6 +89,7 @@ void row_change_set(struct row_change *change, uint32_t family, bytes qualifier,
 void row_change_add(struct row_change *change, enum entry_kind kind, uint32_t family,
                     bytes qualifier, int64_t timestamp_us, bytes state)
 {
+    DCHECK(entry_is_add(kind));
     struct entry entry = {.kind = kind,
                           .family = family,
                           .qualifier = qualifier,
@@ -131,6 +137,7 @@ static bool pack_entry(void *context, const struct entry *entry)
 {
     struct packer *packer = context;
     if (entry->kind == ENTRY_CELL && entry->value.size >= packer->big_value) {
+        DCHECK(packer->out->big != NULL);
         packer->out->big[packer->out->big_count++] =
             (struct big_cell){.family = entry->family,
                               .qualifier = entry->qualifier,
@@ -160,6 +167,7 @@ static bool expect_big_cells(struct row_change *change, struct packer *packer)
 /* One mutation by itself is what it comes to. */
 static bool combine(struct row_change *change, struct packer *packer)
 {
+    DCHECK(!change->failed);
     struct combiner combiner;
     if (change->count == 1)
         return pack_entry(packer, &change->entries[0]);
@@ -174,6 +182,8 @@ static bool combine(struct row_change *change, struct packer *packer)
 
 status row_change_pack(struct row_change *change, size_t big_value, struct packed_change *out)
 {
+    DCHECK(!change->is_packed);
+    change->is_packed = true;
     *out = (struct packed_change){0};
     struct packer packer = {.out = out, .big_value = big_value};
     bool has_big = change->largest_value >= big_value && change->largest_value > 0;
@@ -185,8 +195,10 @@ status row_change_pack(struct row_change *change, size_t big_value, struct packe
     bool ok = !change->failed && (!has_big || expect_big_cells(change, &packer)) &&
               combine(change, &packer);
     fragment_writer_finish(&packer.writer);
-    if (ok && !out->fragment.failed)
+    if (ok && !out->fragment.failed) {
+        DCHECK(fragment_is_sound(buffer_bytes(&out->fragment)));
         return status_ok();
+    }
     buffer_free(&out->fragment);
     return status_out_of_memory();
 }

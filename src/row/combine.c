@@ -1,12 +1,15 @@
 /* Adding up entries: see combine.h. */
 #include "row/combine.h"
 
+#include "base/check.h"
+
 #include <endian.h>
 #include <stdlib.h>
 
 void combiner_start(struct combiner *combiner,
                     bool (*emit)(void *context, const struct entry *entry), void *context)
 {
+    DCHECK(emit != NULL);
     *combiner = (struct combiner){.emit = emit, .context = context};
 }
 
@@ -32,6 +35,7 @@ static bool out_of_memory(struct combiner *combiner)
 /* The tombstones of the column gathered so far, made disjoint and sent on their way. */
 static bool emit_cover(struct combiner *combiner)
 {
+    DCHECK(combiner->is_gathering);
     combiner->is_gathering = false;
     if (!cover_build(&combiner->cover))
         return out_of_memory(combiner);
@@ -52,6 +56,7 @@ static bool emit_cover(struct combiner *combiner)
 /* The pending sketch in its written form. */
 static bool write_sketch(struct combiner *combiner)
 {
+    DCHECK(combiner->is_sketching && combiner->pending.kind == ENTRY_HLL);
     combiner->is_sketching = false;
     buffer_clear(&combiner->state);
     if (!hll_sketch_write(&combiner->sketch, &combiner->state))
@@ -62,6 +67,7 @@ static bool write_sketch(struct combiner *combiner)
 
 static bool emit_compound(struct combiner *combiner)
 {
+    DCHECK(combiner->is_compound);
     size_t count = combiner->apart_count;
     bool lacks_older = combiner->lacks_older;
     combiner->is_compound = combiner->lacks_older = false; /* for the next place */
@@ -79,6 +85,7 @@ static bool emit_compound(struct combiner *combiner)
 /* Emits what belongs to places before that of the entry to come. */
 static inline bool settle(struct combiner *combiner)
 {
+    DCHECK(!combiner->has_pending || !combiner->is_gathering);
     if (combiner->has_pending) {
         combiner->has_pending = false;
         if (combiner->is_compound)
@@ -96,6 +103,7 @@ static inline bool is_in_covered_column(const struct combiner *combiner, const s
 /* Leaves behind what the tombstones of former families and columns cover. */
 static inline void move_to(struct combiner *combiner, const struct entry *entry)
 {
+    DCHECK(!combiner->has_pending && !combiner->is_gathering);
     if (combiner->cover.given_count > 0 && !is_in_covered_column(combiner, entry))
         cover_clear(&combiner->cover);
     if (entry->family != combiner->family) {
@@ -140,6 +148,7 @@ static inline void note(struct combiner *combiner, const struct entry *entry)
 
 static int64_t load_number(bytes value)
 {
+    DCHECK(value.size == sizeof(int64_t));
     uint64_t word;
     memcpy(&word, value.data, sizeof word);
     return (int64_t)be64toh(word);
@@ -147,6 +156,7 @@ static int64_t load_number(bytes value)
 
 static int64_t aggregate(enum entry_kind kind, int64_t a, int64_t b)
 {
+    DCHECK(kind == ENTRY_SUM || kind == ENTRY_MIN || kind == ENTRY_MAX);
     if (kind == ENTRY_SUM)
         return (int64_t)((uint64_t)a + (uint64_t)b);
     return (a < b) == (kind == ENTRY_MIN) ? a : b;
@@ -168,6 +178,7 @@ static bool unite_numbers(struct combiner *combiner, const struct entry *entry)
 
 static bool merge_state(struct combiner *combiner, bytes value)
 {
+    DCHECK(combiner->is_sketching);
     struct hll_state state;
     status parsed = hll_state_parse(value, &state);
     bool fits =
@@ -192,6 +203,7 @@ static bool unite_sketches(struct combiner *combiner, const struct entry *entry)
 
 static void unite_marks(struct entry *pending, const struct entry *entry)
 {
+    DCHECK(pending->kind == ENTRY_SPILL_MARK && entry->kind == ENTRY_SPILL_MARK);
     if (entry->version == pending->version)
         pending->has_spilled |= entry->has_spilled;
     else if (entry->version > pending->version)
@@ -223,6 +235,7 @@ static bool grow_apart(struct combiner *combiner)
  * twice. */
 static bool insert_apart(struct combiner *combiner, const struct entry *entry)
 {
+    DCHECK(entry_is_add(entry->kind));
     size_t at = combiner->apart_count;
     if (at == combiner->apart_capacity && !grow_apart(combiner))
         return false;
@@ -250,6 +263,7 @@ static bool keep_apart(struct combiner *combiner, const struct entry *entry, boo
 /* The place has adds that are apart, and now an older one, which others may join. */
 static bool begin_older(struct combiner *combiner, const struct entry *entry)
 {
+    DCHECK(combiner->apart_count > 0);
     combiner->pending = *entry;
     combiner->lacks_older = false;
     return true;
@@ -258,6 +272,7 @@ static bool begin_older(struct combiner *combiner, const struct entry *entry)
 /* Two entries at one place become one. */
 static bool unite(struct combiner *combiner, const struct entry *entry)
 {
+    DCHECK(combiner->has_pending && entry_compare(&combiner->pending, entry) == 0);
     struct entry *pending = &combiner->pending;
     if (entry->kind == ENTRY_SPILL_MARK)
         unite_marks(pending, entry);
@@ -274,6 +289,7 @@ static bool unite(struct combiner *combiner, const struct entry *entry)
 
 static bool gather(struct combiner *combiner, const struct entry *entry)
 {
+    DCHECK(entry->kind == ENTRY_COLUMN_TOMBSTONE);
     if (!combiner->is_gathering || !is_in_covered_column(combiner, entry)) {
         if (!settle(combiner))
             return false;

@@ -1,6 +1,7 @@
 /* Covers: see cover.h. */
 #include "row/cover.h"
 
+#include "base/check.h"
 #include "base/heap.h"
 
 #include <stdlib.h>
@@ -38,6 +39,7 @@ static bool grow(struct cover *cover)
 
 bool cover_add(struct cover *cover, const struct span *span)
 {
+    DCHECK(span->start_us < span->end_us);
     if (cover->given_count == cover->capacity && !grow(cover))
         return false;
     cover->given[cover->given_count++] = *span;
@@ -46,7 +48,10 @@ bool cover_add(struct cover *cover, const struct span *span)
 
 static void add_part(struct cover *cover, int64_t start_us, int64_t end_us, uint64_t version)
 {
+    DCHECK(start_us < end_us);
     struct span *last = cover->part_count > 0 ? &cover->parts[cover->part_count - 1] : NULL;
+    DCHECK(last == NULL || last->end_us <= start_us);
+    DCHECK(cover->part_count < 2 * cover->capacity);
     if (last != NULL && last->end_us == start_us && last->version == version)
         last->end_us = end_us;
     else
@@ -86,6 +91,7 @@ static void sweep(struct cover *cover, void **active)
 
 bool cover_build(struct cover *cover)
 {
+    DCHECK(cover->given_count <= cover->capacity);
     cover->part_count = 0;
     if (cover->given_count == 1) {
         cover->parts[cover->part_count++] = cover->given[0];
@@ -102,6 +108,7 @@ bool cover_build(struct cover *cover)
 
 uint64_t cover_version(struct cover *cover, int64_t timestamp_us)
 {
+    DCHECK(cover->at <= cover->part_count);
     while (cover->at > 0 && cover->parts[cover->at - 1].start_us > timestamp_us)
         cover->at--;
     if (cover->at == 0)

@@ -9,6 +9,8 @@
  * schema's array by name, so their addresses order them. */
 #include "row/filter_private.h"
 
+#include "base/check.h"
+
 #include <math.h>
 
 /* Interleaves in a chain double their cells each; a few hundred bytes of filter could ask for more
@@ -32,6 +34,7 @@ static status run(struct application *application, const struct filter *filter,
 static status copy_list(struct application *application, const struct cell_list *from,
                         struct cell_list *to)
 {
+    DCHECK(from->count <= from->capacity);
     *to = (struct cell_list){.arena = application->arena};
     if (from->count == 0)
         return status_ok();
@@ -230,6 +233,7 @@ static bool same_column(const struct cell *a, const struct cell *b)
 
 static void limit_columns(struct cell_list *list, size_t most)
 {
+    DCHECK(list->count <= list->capacity);
     size_t kept = 0;
     size_t in_column = 0;
     const struct cell *items = list->items;
@@ -244,6 +248,7 @@ static void limit_columns(struct cell_list *list, size_t most)
 
 static void skip_cells(struct cell_list *list, size_t count)
 {
+    DCHECK(list->count <= list->capacity);
     if (count > list->count)
         count = list->count;
     list->items += count;
@@ -253,6 +258,7 @@ static void skip_cells(struct cell_list *list, size_t count)
 
 static void limit_row(struct cell_list *list, size_t most)
 {
+    DCHECK(list->count <= list->capacity);
     if (list->count > most)
         list->count = most;
 }

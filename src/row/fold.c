@@ -33,6 +33,7 @@ static bool is_first(const void *a, const void *b)
 static inline bool merge_by(void **heap, size_t count, struct combiner *combiner,
                             uint64_t apart_from)
 {
+    DCHECK(count == 0 || heap[0] != NULL);
     while (count > 0) {
         struct head *head = heap[0];
         if (!(apart_from == 0 ? combiner_add(combiner, &head->entry)
@@ -122,6 +123,7 @@ struct collector {
 
 static void enter_family(struct collector *collector, uint32_t family)
 {
+    DCHECK(collector->schema != NULL);
     const struct family *found = schema_family(collector->schema, family);
     collector->family = family;
     collector->gc = found == NULL ? NULL : found->gc;
@@ -132,6 +134,7 @@ static void enter_family(struct collector *collector, uint32_t family)
 /* Whether the rules condemn the cell. Cells must come in order. */
 static bool collects(struct collector *collector, const struct entry *cell)
 {
+    DCHECK(entry_is_cell(cell->kind));
     if (collector->schema == NULL)
         return false;
     uint32_t family = collector->is_spilled_cell ? collector->key_family : cell->family;
@@ -180,6 +183,7 @@ static bool is_at(const struct place *place, const struct entry *cell)
 /* The adds of one place, which are kept apart, go together, and count as one cell. */
 static bool keeps_add(struct collector *collector, const struct entry *cell)
 {
+    DCHECK(entry_is_add(cell->kind));
     if (!collector->has_last || !is_at(&collector->last, cell))
         collector->kept_last = !collects(collector, cell);
     collector->has_last = true;
@@ -251,6 +255,7 @@ static size_t input_count(const struct store_history *history)
 
 static bytes input_at(const struct store_history *history, size_t index)
 {
+    DCHECK(index < input_count(history));
     if (history->has_base && index == 0)
         return history->base;
     return history->operands[index - history->has_base];
@@ -258,6 +263,7 @@ static bytes input_at(const struct store_history *history, size_t index)
 
 static void take_some(struct inputs *inputs)
 {
+    DCHECK(inputs->count < FAN_IN);
     while (inputs->count < FAN_IN && inputs->taken < input_count(inputs->history))
         inputs->some[inputs->count++] = input_at(inputs->history, inputs->taken++);
 }

@@ -1,6 +1,7 @@
 /* Reading and writing fragments: see fragment.h; byte format in docs/internals/format.md. */
 #include "row/fragment.h"
 
+#include "base/check.h"
 #include "base/varint.h"
 #include "row/fragment_private.h"
 
@@ -290,6 +291,14 @@ status fragment_check(bytes fragment)
     return status_ok();
 }
 
+bool fragment_is_sound(bytes fragment)
+{
+    status s = fragment_check(fragment);
+    bool is_sound = status_is_ok(s);
+    status_free(s);
+    return is_sound;
+}
+
 /* --- writing --- */
 
 /* An entry without its qualifier and value: at the longest, tag and five numbers. */
@@ -334,6 +343,7 @@ static uint8_t *write_bytes(uint8_t *at, bytes b)
 
 static uint8_t *write_mark(struct fragment_writer *writer, uint8_t *at, const struct entry *entry)
 {
+    DCHECK(writer->family == 0 && (writer->flags & ~HAS_MARK) == 0);
     writer->flags |= HAS_MARK;
     writer->version = entry->version;
     *at++ = entry->has_spilled ? MARK_HAS_SPILLED : 0;
@@ -405,6 +415,8 @@ static inline uint8_t *write_entry(struct fragment_writer *writer, uint8_t *tag,
 
 void fragment_writer_add(struct fragment_writer *writer, const struct entry *entry)
 {
+    DCHECK(entry->kind <= ENTRY_SPILL_MARK);
+    DCHECK(entry->kind == ENTRY_SPILL_MARK || entry->family >= writer->family);
     struct buffer *out = writer->out;
     uint8_t *at = buffer_reserve(out, ENTRY_MOST + entry->qualifier.size + entry->value.size);
     if (at == NULL)
@@ -416,12 +428,14 @@ void fragment_writer_add(struct fragment_writer *writer, const struct entry *ent
 
 void fragment_writer_finish(struct fragment_writer *writer)
 {
+    DCHECK(writer->out->failed || writer->out->size >= writer->start + HEAD_SIZE);
     if (!writer->out->failed)
         writer->out->data[writer->start] = FRAGMENT_FORMAT | writer->flags;
 }
 
 void fragment_set_version(uint8_t *fragment, uint64_t version)
 {
+    DCHECK(fragment != NULL);
     store_big_endian(fragment + BASE_VERSION_AT, version);
 }
 

@@ -115,6 +115,8 @@ bool fragment_is_simple(bytes fragment);
 /* OK if the whole fragment parses and its entries are in order, each place taken once; else
  * DATA_LOSS that says where. For checks of stored data. */
 status fragment_check(bytes fragment);
+/* The same, for DCHECKs of what we have written ourselves. */
+bool fragment_is_sound(bytes fragment);
 
 /* --- writing --- */
 

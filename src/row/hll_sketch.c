@@ -3,6 +3,7 @@
  * A sparse one keeps its list as it is written, so that the first state merged costs a copy, and
  * collects what is added beside it; both are merged when they are wanted, or when what was added
  * becomes much. Anything that is merged comes down to the lesser precisions, point by point. */
+#include "base/check.h"
 #include "base/varint.h"
 #include "row/hll_private.h"
 
@@ -54,7 +55,9 @@ static bool make_registers(struct hll_sketch *sketch)
 /* The point is at `from`, which is not less than the sketch's precision. */
 static void raise_register(struct hll_sketch *sketch, struct hll_point point, unsigned from)
 {
+    DCHECK(from >= sketch->precision && sketch->registers.size > 0);
     point = hll_point_lower(point, from, sketch->precision);
+    DCHECK(point.index < sketch->registers.size);
     uint8_t *at = &sketch->registers.data[point.index];
     if (point.rho > *at)
         *at = point.rho;
@@ -70,6 +73,7 @@ static void raise_listed(struct hll_sketch *sketch, bytes list, struct hll_preci
 /* A sparse sketch becomes a normal one, for good. */
 static bool make_normal(struct hll_sketch *sketch)
 {
+    DCHECK(sketch->added_count <= sketch->added_capacity);
     struct hll_precisions at = precisions_of(sketch);
     bool is_empty = sketch->sparse_size == 0 && sketch->added_count == 0;
     if (!sketch->is_sparse)
@@ -201,6 +205,7 @@ static bool grow_added(struct hll_sketch *sketch)
 /* The point is at `from`, which is not less than the sketch's sparse precision. */
 static bool add_point(struct hll_sketch *sketch, struct hll_point point, unsigned from)
 {
+    DCHECK(!sketch->is_sparse || from >= sketch->sparse_precision);
     if (sketch->is_sparse && sketch->added_count == MOST_ADDED && !flush(sketch))
         return false;
     if (!sketch->is_sparse) {
@@ -229,6 +234,7 @@ static bool add_listed(struct hll_sketch *sketch, bytes list, struct hll_precisi
  * read before. */
 static void lower_registers(struct hll_sketch *sketch, unsigned to)
 {
+    DCHECK(to <= sketch->precision);
     unsigned from = sketch->precision;
     uint8_t *registers = sketch->registers.data;
     for (uint32_t i = 0; i < sketch->registers.size; i++) {
@@ -265,6 +271,7 @@ static bool lower_list(struct hll_sketch *sketch, unsigned precision, unsigned s
 /* Goes down to these precisions. Only a normal sketch goes down to a sparse precision of 0. */
 static bool lower(struct hll_sketch *sketch, unsigned precision, unsigned sparse_precision)
 {
+    DCHECK(precision <= sketch->precision && sparse_precision <= sketch->sparse_precision);
     bool is_there = sketch->precision == precision && sketch->sparse_precision == sparse_precision;
     if (is_there)
         return true;
@@ -333,6 +340,7 @@ bool hll_sketch_state(struct hll_sketch *sketch, struct hll_state *out)
 {
     if (!flush(sketch))
         return false;
+    DCHECK(sketch->added_count == 0);
     *out = (struct hll_state){.num_values = sketch->num_values,
                               .value_type = sketch->value_type,
                               .precision = sketch->precision,

@@ -1,6 +1,8 @@
 /* Texts inside keys: see key_text.h. */
 #include "row/key_text.h"
 
+#include "base/check.h"
+
 void key_text_append_open(struct buffer *out, bytes text)
 {
     while (text.size > 0) {
@@ -39,6 +41,7 @@ size_t key_text_size(bytes key, uint8_t flip)
 
 bytes key_text_read(bytes text, uint8_t flip, uint8_t *to)
 {
+    DCHECK(text.size > 0);
     uint8_t *start = to;
     for (size_t at = 0; at < text.size - 2; at++) {
         uint8_t byte = text.data[at] ^ flip;

@@ -68,6 +68,7 @@ static bool is_in_range(const struct family_scope *scope, bytes qualifier)
 
 static void enter_column(struct resolver *resolver, bytes qualifier)
 {
+    DCHECK(resolver->family != NULL);
     resolver->qualifier = qualifier;
     resolver->in_range = is_in_range(resolver->scope, qualifier);
     resolver->newer = 0;
@@ -96,6 +97,7 @@ static bool stop(struct resolver *resolver, enum stop why)
  * same order. */
 static bool has_enough(const struct resolver *resolver)
 {
+    DCHECK(resolver->out->count >= resolver->first);
     const struct read_scope *scope = resolver->request->scope;
     size_t count = resolver->out->count - resolver->first;
     return resolver->wants_any || (scope != NULL && resolver->schema->names_follow_ids &&
@@ -104,6 +106,7 @@ static bool has_enough(const struct resolver *resolver)
 
 static bool add_cell(struct resolver *resolver, const struct entry *entry)
 {
+    DCHECK(resolver->family != NULL && entry->family == resolver->family_id);
     const struct resolve_request *request = resolver->request;
     struct cell cell = {.family = resolver->family,
                         .qualifier = entry->qualifier,
@@ -120,6 +123,7 @@ static bool add_cell(struct resolver *resolver, const struct entry *entry)
 /* Takes the next cell of the row, in fragment order; false when there is no need for more. */
 static bool take_cell(struct resolver *resolver, const struct entry *entry)
 {
+    DCHECK(entry_is_cell(entry->kind));
     bool is_new_family = entry->family != resolver->family_id;
     if (is_new_family)
         enter_family(resolver, entry->family);

@@ -1,6 +1,7 @@
 /* Keys inside a keyspace: see row_key.h. */
 #include "row/row_key.h"
 
+#include "base/check.h"
 #include "row/key_text.h"
 
 #include <endian.h>
@@ -9,6 +10,7 @@ enum { FAMILY_SIZE = 4, TIMESTAMP_SIZE = 8 };
 
 void row_record_key(struct buffer *out, bytes row_key)
 {
+    DCHECK(out->size == 0);
     buffer_append_byte(out, ROW_SPACE);
     buffer_append_bytes(out, row_key);
 }
@@ -35,6 +37,7 @@ void spill_column_prefix(struct buffer *out, bytes row_key, uint32_t family, byt
 void spill_cell_key(struct buffer *out, bytes row_key, uint32_t family, bytes qualifier,
                     int64_t timestamp_us)
 {
+    DCHECK(out->size == 0);
     uint64_t inverted = htobe64((uint64_t)timestamp_us ^ INT64_MAX);
     spill_column_prefix(out, row_key, family, qualifier);
     buffer_append(out, &inverted, sizeof inverted);
@@ -48,6 +51,7 @@ void spill_range_start(struct buffer *out, bytes from)
 
 void spill_range_end(struct buffer *out, bytes to)
 {
+    DCHECK(out->size == 0);
     if (to.size == 0)
         buffer_append_byte(out, SPILL_SPACE + 1);
     else
@@ -69,6 +73,7 @@ bool key_after_prefix(struct buffer *out, bytes prefix)
         return false;
     buffer_append(out, prefix.data, prefix.size - 1);
     buffer_append_byte(out, (uint8_t)(prefix.data[prefix.size - 1] + 1));
+    DCHECK(bytes_compare(prefix, buffer_bytes(out)) < 0 || out->failed);
     return true;
 }
 

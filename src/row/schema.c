@@ -1,6 +1,8 @@
 /* Schemas: see schema.h. Everything lies in one arena, whose handle the schema keeps. */
 #include "row/schema.h"
 
+#include "base/check.h"
+
 #include "base/arena.h"
 
 #include <stdlib.h>
@@ -56,6 +58,7 @@ static bool rule_has(const struct gc_rule *rule, enum gc_kind kind)
 /* Insertion: tables have few families, and catalogs mostly list them in order of their ids. */
 static void order_by_id(const struct family *families, size_t count, uint32_t *by_id)
 {
+    DCHECK(count <= UINT32_MAX);
     for (size_t i = 0; i < count; i++) {
         size_t at = i;
         for (; at > 0 && families[by_id[at - 1]].id > families[i].id; at--)
@@ -75,6 +78,17 @@ static void describe(struct schema *schema)
         schema->has_count_rules |= gc != NULL && rule_has(gc, GC_MAX_VERSIONS);
         schema->has_aggregates |= schema->families[i].aggregate != AGGREGATE_NONE;
     }
+}
+
+/* By name and by id; for DCHECKs. (That each is there once catalog.c sees to.) */
+static bool is_indexed(const struct schema *schema)
+{
+    const struct family *families = schema->families;
+    for (size_t i = 1; i < schema->family_count; i++)
+        if (bytes_compare(families[i - 1].name, families[i].name) > 0 ||
+            families[schema->by_id[i - 1]].id > families[schema->by_id[i]].id)
+            return false;
+    return true;
 }
 
 static struct schema *build(struct arena *arena, enum granularity granularity,
@@ -99,6 +113,7 @@ static struct schema *build(struct arena *arena, enum granularity granularity,
                                               .next_family_id = next_family_id},
                                    .arena = arena};
     describe(&owned->schema);
+    DCHECK(is_indexed(&owned->schema));
     return &owned->schema;
 }
 
@@ -130,6 +145,7 @@ status schema_without_rules(const struct schema *schema, struct schema **out)
     status s = schema_create(schema->granularity, families, schema->family_count,
                              schema->next_family_id, out);
     free(families);
+    DCHECK(*out == NULL || (!(*out)->has_age_rules && !(*out)->has_count_rules));
     return s;
 }
 
@@ -194,6 +210,7 @@ int32_t gc_most_versions(const struct gc_rule *rule)
 
 bool gc_condemns(const struct gc_rule *rule, int64_t timestamp_us, int32_t newer, int64_t now_us)
 {
+    DCHECK(newer >= 0);
     if (rule == NULL)
         return false;
     if (rule->kind == GC_MAX_VERSIONS)

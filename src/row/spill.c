@@ -1,10 +1,12 @@
 /* Spilling: see resolve.h. */
+#include "base/check.h"
 #include "row/combine.h"
 #include "row/resolve.h"
 
 void spilled_cell_write(struct buffer *out, enum entry_kind kind, uint64_t version, uint64_t after,
                         bytes value)
 {
+    DCHECK(entry_is_cell(kind) && (after == 0 || after <= version));
     struct entry tombstone = {.kind = ENTRY_ROW_TOMBSTONE, .version = after};
     struct entry cell = {.kind = kind, .version = version, .value = value};
     struct fragment_writer writer;
@@ -54,6 +56,7 @@ static bool spill_entry(void *context, const struct entry *entry)
         spiller->result = status_out_of_memory();
         return false;
     }
+    DCHECK(fragment_is_sound(buffer_bytes(&spiller->operand)));
     if (entry->version > spiller->newest)
         spiller->newest = entry->version;
     spiller->result = spiller->visit(spiller->context, entry, buffer_bytes(&spiller->operand));
@@ -69,6 +72,7 @@ static status bad_record(void)
  * `result`. */
 static bool spill_all(struct spiller *spiller, struct fragment_reader *reader)
 {
+    DCHECK(spiller->newest == 0);
     struct entry entry;
     while (fragment_reader_next(reader, &entry))
         if (!combiner_add_apart(&spiller->combiner, &entry, 0))
@@ -103,6 +107,7 @@ status row_spill_cells(bytes record,
 static bool condemns_older(const struct gc_rule *gc, const struct entry *cell, int32_t newer,
                            int64_t now_us)
 {
+    DCHECK(newer > 0);
     return cell->timestamp_us > 0 && gc_condemns(gc, cell->timestamp_us - 1, newer, now_us) &&
            !gc_condemns(gc, cell->timestamp_us - 1, 0, now_us);
 }
@@ -117,6 +122,7 @@ struct place {
 /* Whether the cell is the first of another column, which the walk is in then. */
 static bool enter_column(struct place *at, const struct schema *schema, const struct entry *cell)
 {
+    DCHECK(entry_is_cell(cell->kind));
     if (cell->family == at->column.family && bytes_equal(cell->qualifier, at->column.qualifier))
         return false;
     *at = (struct place){.family = schema_family(schema, cell->family), .column = *cell};
@@ -168,6 +174,7 @@ status row_find_condemned(bytes record, const struct schema *schema, int64_t now
 void row_spill_mark(struct buffer *out, uint64_t version, uint64_t moved, uint64_t purged,
                     bool has_spilled)
 {
+    DCHECK(moved <= version && purged <= version);
     struct entry mark = {.kind = ENTRY_SPILL_MARK,
                          .version = version,
                          .moved = moved,

@@ -1,6 +1,7 @@
 /* See string_set.h. */
 #include "row/string_set.h"
 
+#include "base/check.h"
 #include "row/row_key.h"
 #include "wire/proto.h"
 
@@ -39,6 +40,7 @@ static size_t join_neighbours(struct string_range *ranges, size_t count)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
+        DCHECK(i == 0 || compare_ranges(&ranges[i - 1], &ranges[i]) <= 0);
         struct string_range *last = kept > 0 ? &ranges[kept - 1] : NULL;
         const struct string_range *next = &ranges[i];
         if (last == NULL || (last->to.size > 0 && bytes_compare(last->to, next->from) < 0))
@@ -47,6 +49,16 @@ static size_t join_neighbours(struct string_range *ranges, size_t count)
             last->to = next->to;
     }
     return kept;
+}
+
+/* Rising, with something between each and the next. */
+static bool is_disjoint(const struct string_set *set)
+{
+    for (size_t i = 1; i < set->count; i++)
+        if (set->ranges[i - 1].to.size == 0 ||
+            bytes_compare(set->ranges[i - 1].to, set->ranges[i].from) >= 0)
+            return false;
+    return true;
 }
 
 status string_set_make(const ProtobufCBinaryData *strings, size_t string_count,
@@ -65,6 +77,7 @@ status string_set_make(const ProtobufCBinaryData *strings, size_t string_count,
     if (count > 0)
         qsort(ranges, count, sizeof *ranges, compare_ranges);
     out->count = join_neighbours(ranges, count);
+    DCHECK(is_disjoint(out));
     return status_ok();
 }
 

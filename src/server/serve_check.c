@@ -5,6 +5,7 @@
 #include "base/sizing.h"
 #include "cluster/catalog.h"
 #include "cluster/lost_records.h"
+#include "cluster/shard_directories.h"
 #include "os/file.h"
 #include "place/key.h"
 #include "server/offline_cluster.h"
@@ -186,6 +187,15 @@ static status check_data(const struct settings *settings, struct notes *notes)
     if (notes != NULL)
         notes->has_store = !is_new;
     return status_ok();
+}
+
+static status check_shards(const struct settings *settings, struct notes *notes)
+{
+    (void)notes;
+    if (settings->debug_shards > 1 && (settings->archive != NULL || settings->salvage))
+        return status_make(STATUS_FAILED_PRECONDITION,
+                           "several shards have no archive, and cannot be salvaged");
+    return shard_directories_check(settings->data_dir, (unsigned)settings->debug_shards);
 }
 
 static status check_catalog(const struct settings *settings, struct store *store,
@@ -497,16 +507,27 @@ static const struct check {
     const char *member; /* the setting to blame; NULL: the words say which */
     status (*run)(const struct settings *settings, struct notes *notes);
 } checks[] = {
-    {NULL, check_exposure},           {"inject", check_faults},
-    {"allowed_hosts", check_hosts},   {"tls_cert", check_certificate},
-    {"otlp_headers", check_headers},  {"otlp_endpoint", check_collector},
-    {"auth_tokens", check_tokens},    {"auth_jwks", check_keys},
-    {"auth_policy", check_policy},    {"audit_log", check_audit_log},
-    {"data_dir", check_data},         {NULL, check_store},
-    {"backup_dir", check_backups},    {"backup_places", check_places},
-    {"backup_scopes", check_scopes},  {"archive", check_archive},
-    {"backup_key", check_backup_key}, {"export_directory", check_exports},
-    {"ready_fd", check_ready},        {"listen", check_listen},
+    {NULL, check_exposure},
+    {"inject", check_faults},
+    {"allowed_hosts", check_hosts},
+    {"tls_cert", check_certificate},
+    {"otlp_headers", check_headers},
+    {"otlp_endpoint", check_collector},
+    {"auth_tokens", check_tokens},
+    {"auth_jwks", check_keys},
+    {"auth_policy", check_policy},
+    {"audit_log", check_audit_log},
+    {"data_dir", check_data},
+    {"debug_shards", check_shards},
+    {NULL, check_store},
+    {"backup_dir", check_backups},
+    {"backup_places", check_places},
+    {"backup_scopes", check_scopes},
+    {"archive", check_archive},
+    {"backup_key", check_backup_key},
+    {"export_directory", check_exports},
+    {"ready_fd", check_ready},
+    {"listen", check_listen},
 };
 
 enum { CHECKS = sizeof checks / sizeof *checks };

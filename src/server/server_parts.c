@@ -131,6 +131,8 @@ status server_open_cluster(struct server *server)
                     .retention_us = settings->archive_retention,
                     .look_for = whole_look_for},
         .scrub_period_us = settings->scrub_period,
+        .shards = (unsigned)settings->debug_shards,
+        .spreads_tablets = settings->debug_shards > 1,
         .on_large_work = settings->memory > 0 ? large_work_changes : NULL,
         .large_value_bytes = sizing_largest_cell(settings),
         .large_work_context = &server->rooms,

@@ -85,9 +85,17 @@ status change_log_exists(struct keyspace *catalog, bool *exists)
     return s;
 }
 
+/* What a start would not refuse. */
+static bool is_possible(const struct change_log_state *state)
+{
+    return state->keyspace != 0 && state->stream != 0 && state->taken >= state->began &&
+           (state->is_on || state->gap_from != 0);
+}
+
 void change_log_put(struct store_batch *batch, struct keyspace *catalog,
                     const struct change_log_state *state)
 {
+    DCHECK(is_possible(state));
     uint8_t chain[CHANGE_LOG_CHAIN_BYTES];
     memcpy(chain, state->chain, sizeof chain);
     Catalog__ChangeLog message = CATALOG__CHANGE_LOG__INIT;
@@ -265,6 +273,7 @@ bool change_log_is_on(const struct change_log *log)
 void change_log_append(struct change_log *log, struct store_batch *batch, uint64_t first_sequence,
                        bytes entry)
 {
+    DCHECK(log->state.is_on && entry.size > 0);
     struct sequence_key key = key_of(first_sequence);
     DCHECK(first_sequence > atomic_load(&log->newest));
     store_batch_put(batch, log->keyspace, key_bytes(&key), entry);
@@ -273,6 +282,7 @@ void change_log_append(struct change_log *log, struct store_batch *batch, uint64
 
 void change_log_end_batch(struct change_log *log, bool is_written, uint64_t last_sequence)
 {
+    DCHECK(!is_written || last_sequence == 0 || last_sequence >= atomic_load(&log->newest));
     if (!is_written) {
         set_state(log, &log->before);
         atomic_store(&log->waiting_bytes, log->waiting_before);
@@ -344,6 +354,7 @@ static void extend_by_edit(struct commit *commit, struct store_batch *batch)
     struct change_log_state state = log->state;
     uint64_t waiting = atomic_load(&log->waiting_bytes);
     write->edit(write->context, &state, commit->sequence);
+    DCHECK(state.taken >= log->state.taken);
     if (state.taken > log->state.taken)
         delete_up_to(log, batch, state.taken);
     atomic_store(&log->waiting_bytes,

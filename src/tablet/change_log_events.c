@@ -42,6 +42,7 @@ static void put_entry(struct change_log *log, struct store_batch *batch)
     struct pending_events *pending = &log->pending;
     if (pending->from == 0)
         return;
+    DCHECK(pending->from <= pending->writer.sequence);
     change_log_append(log, batch, pending->from, buffer_bytes(&pending->bytes));
     pending->from = 0;
     if (pending->bytes.capacity > KEEP_BYTES)
@@ -51,6 +52,7 @@ static void put_entry(struct change_log *log, struct store_batch *batch)
 
 static void begin_event(struct pending_events *pending, const struct commit *commit)
 {
+    DCHECK(pending->from == 0 || commit->sequence > pending->writer.sequence);
     pending->before.size = pending->bytes.size;
     pending->before.writer = pending->writer;
     pending->before.from = pending->from;
@@ -65,6 +67,7 @@ static void begin_event(struct pending_events *pending, const struct commit *com
 
 static void take_event_back(struct pending_events *pending)
 {
+    DCHECK(pending->before.size <= pending->bytes.size);
     pending->bytes.size = pending->before.size;
     pending->bytes.failed = false;
     pending->writer = pending->before.writer;
@@ -88,6 +91,7 @@ static void add_rows(struct event_writer *writer, const struct commit *commit)
 
 static status add_record(void *context, const struct store_change *change)
 {
+    DCHECK(change->kind <= STORE_DELETE_RANGE);
     static const enum event_change_kind kinds[] = {[STORE_PUT] = CHANGE_PUT,
                                                    [STORE_MERGE] = CHANGE_MERGE,
                                                    [STORE_DELETE] = CHANGE_DELETE,

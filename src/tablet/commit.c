@@ -89,13 +89,14 @@ int64_t commit_clock_lead_us(struct commit_queue *queue)
 /* With the lock held, as the next two. */
 static int64_t time_for(struct commit_queue *queue, int64_t least_us, int64_t steady_us)
 {
-    DCHECK(check_is_locked(&queue->lock));
+    DCHECK(check_is_held(&queue->lock));
     int64_t now_us = time_at(queue, steady_us);
     return now_us < least_us ? raise_time(queue, least_us, steady_us) : now_us;
 }
 
 static uint64_t next_version(struct commit_queue *queue, int64_t now_us)
 {
+    DCHECK(check_is_held(&queue->lock));
     uint64_t newest = atomic_load_explicit(&queue->newest, memory_order_relaxed);
     uint64_t next = version_after(newest, queue->options.cluster);
     if (version_at(now_us) > newest)
@@ -108,6 +109,8 @@ static uint64_t next_version(struct commit_queue *queue, int64_t now_us)
 /* What is given from now on is greater, also after a restart. */
 static uint64_t take_version(struct commit_queue *queue, uint64_t version, int64_t steady_us)
 {
+    DCHECK(check_is_held(&queue->lock));
+    DCHECK(version != 0);
     if (atomic_load_explicit(&queue->newest, memory_order_relaxed) < version)
         atomic_store_explicit(&queue->newest, version, memory_order_relaxed);
     raise_time(queue, version_time_us(version), steady_us);
@@ -116,8 +119,11 @@ static uint64_t take_version(struct commit_queue *queue, uint64_t version, int64
 
 static uint64_t next_sequence(struct commit_queue *queue, int64_t now_us)
 {
+    DCHECK(check_is_held(&queue->lock));
     uint64_t at = version_at(now_us), newest = queue->newest_sequence;
-    return queue->newest_sequence = at > newest ? at : newest + 1;
+    queue->newest_sequence = at > newest ? at : newest + 1;
+    DCHECK(queue->newest_sequence > newest);
+    return queue->newest_sequence;
 }
 
 uint64_t commit_applied(const struct commit_queue *queue)
@@ -234,6 +240,7 @@ static struct commit_ceilings put_records(struct commit_queue *queue)
         put_number(batch->store_batch, catalog, CLUSTERS_FROM, queue->ceilings.version);
     if (queue->ends_log)
         change_log_end(batch->store_batch, catalog);
+    DCHECK(ceilings.version > batch->newest_version && ceilings.sequence > batch->newest_sequence);
     return ceilings;
 }
 
@@ -275,6 +282,7 @@ enum queue_state { QUEUE_OPEN, QUEUE_FULL, QUEUE_STALLED };
 static enum queue_state state_of(const struct commit_queue *queue, size_t bytes, size_t limit_bytes,
                                  int64_t now_us)
 {
+    DCHECK(check_is_held(&queue->lock));
     if (queue->begun_us != 0 && now_us - queue->begun_us > queue->options.stall_limit_us)
         return QUEUE_STALLED;
     /* What is bigger than the queue goes in alone. */
@@ -286,7 +294,7 @@ static enum queue_state state_of(const struct commit_queue *queue, size_t bytes,
 static void append(struct commit_queue *queue, struct commit *commit, size_t bytes,
                    int64_t steady_us)
 {
-    DCHECK(check_is_locked(&queue->lock));
+    DCHECK(check_is_held(&queue->lock));
     commit->bytes = bytes;
     int64_t now_us = time_for(queue, commit->least_us, steady_us);
     commit->sequence = next_sequence(queue, now_us);
@@ -348,11 +356,23 @@ static bool is_well_formed(const struct commit *commit)
     }
 }
 
+/* Whether its rows are in this queue's store; for DCHECKs. */
+static bool is_of_store(const struct commit_queue *queue, const struct commit *commit)
+{
+    struct store *store = queue->options.store;
+    bool is_so = commit->keyspace == NULL ||
+                 store_keyspace_find(store, keyspace_id(commit->keyspace)) == commit->keyspace;
+    for (size_t i = 0; i < commit->other_count; i++)
+        is_so = is_so && is_of_store(queue, &commit->others[i]);
+    return is_so;
+}
+
 /* Appends it if the queue is open. */
 static enum queue_state enter(struct commit_queue *queue, struct commit *commit, size_t limit_bytes)
 {
     CHECK_MAGIC(queue, COMMIT_QUEUE_MAGIC);
     CHECK(is_well_formed(commit));
+    DCHECK(is_of_store(queue, commit));
     size_t bytes = commit_size(commit);
     int64_t now_us = clock_steady_us(queue->options.clock);
     pthread_mutex_lock(&queue->lock);
@@ -430,6 +450,7 @@ struct store *commit_queue_store(const struct commit_queue *queue)
  * batch goes alone. */
 static bool fits_batch(const struct commit_queue *queue, size_t bytes)
 {
+    DCHECK(check_is_held(&queue->lock));
     if (list_is_empty(&queue->waiting))
         return false;
     size_t next = LIST_ENTRY(queue->waiting.first, struct commit, link)->bytes;
@@ -472,6 +493,7 @@ static enum store_durability durability_of(const struct commit_queue *queue,
 static status write_batch(struct commit_queue *queue, int64_t *written_us)
 {
     struct commit_batch *batch = &queue->batch;
+    DCHECK(batch->head_count == 0);
     *written_us = 0;
     if (!batch->has_content)
         return status_ok();
@@ -523,6 +545,7 @@ static status route(const struct commit_queue *queue, struct commit *commit)
 /* Refuses, or puts into the batch, each commit. */
 static void fill_batch(struct commit_queue *queue, const struct list *commits)
 {
+    DCHECK(!list_is_empty(commits));
     status admitted = queue->options.admit == NULL
                           ? status_ok()
                           : queue->options.admit(queue->options.admit_context);
@@ -554,6 +577,7 @@ struct posts {
 
 static void post(struct posts *posts, struct loop *loop, struct task *task)
 {
+    DCHECK(loop != NULL);
     size_t i = 0;
     while (i < posts->count && posts->loops[i].loop != loop)
         i++;
@@ -584,6 +608,7 @@ static void acknowledge(struct commit_queue *queue, struct list *commits, status
             tokens_forget(commit->tokens, commit->token);
         if (status_is_ok(commit->result))
             commit_batch_tell_applied(&queue->batch, commit);
+        DCHECK(!status_is_ok(commit->result) || commit->sequence <= commit_applied(queue));
         if (commit->loop == NULL)
             commit->done.run(&commit->done);
         else
@@ -614,6 +639,7 @@ static void commit_batch_of(struct commit_queue *queue, struct list *commits)
         newest = commit->sequence;
         last = commit;
     }
+    DCHECK(newest > commit_applied(queue));
     fill_batch(queue, commits);
     struct write_times times;
     status written = write_batch(queue, &times.written_us);
@@ -622,6 +648,7 @@ static void commit_batch_of(struct commit_queue *queue, struct list *commits)
         apply(last);
     atomic_store_explicit(&queue->applied, newest, memory_order_release);
     pthread_mutex_lock(&queue->lock);
+    DCHECK(queue->bytes >= bytes);
     queue->bytes -= bytes;
     times.begun_us = queue->begun_us;
     queue->begun_us = 0;
@@ -692,6 +719,7 @@ void commit_release(struct commit_queue *queue)
 
 static void free_queue(struct commit_queue *queue)
 {
+    DCHECK(list_is_empty(&queue->waiting));
     commit_batch_free(&queue->batch);
     pthread_cond_destroy(&queue->idle);
     pthread_cond_destroy(&queue->wake);
@@ -760,8 +788,9 @@ static void extend_by_ceiling(struct commit *commit, struct store_batch *batch)
 
 static status write_ceilings(struct commit_queue *queue)
 {
-    struct ceiling_commit write = {.commit = {.kind = COMMIT_INTERNAL, .extend = extend_by_ceiling},
-                                   .queue = queue};
+    struct ceiling_commit write = {
+        .commit = {.kind = COMMIT_INTERNAL, .extend = extend_by_ceiling, .frees_space = true},
+        .queue = queue}; /* it takes next to none, and a start needs it */
     return commit_and_wait(queue, &write.commit);
 }
 

@@ -132,6 +132,7 @@ void commit_batch_tell_applied(const struct commit_batch *batch, const struct co
 
 void commit_batch_clear(struct commit_batch *batch)
 {
+    DCHECK(batch->head_count == 0);
     store_batch_clear(batch->store_batch);
     batch->newest_version = 0;
     batch->newest_sequence = 0;
@@ -211,6 +212,7 @@ static bool has_own_hash(const struct commit *commit)
 /* There is room for it. */
 static void gather(struct commit_batch *batch, struct commit *commit)
 {
+    DCHECK(commit->sequence != 0 && commit->version != 0);
     DCHECK(is_in_tablet(commit));
     DCHECK(has_own_hash(commit));
     commit->next_of_row = NULL;
@@ -218,12 +220,17 @@ static void gather(struct commit_batch *batch, struct commit *commit)
     commit->is_folded = commit->record.size > 0;
     struct commit **slot = slot_of(batch, commit);
     if (*slot != NULL) {
+        DCHECK((*slot)->last_of_row->sequence < commit->sequence);
+        DCHECK(commit->record.size == 0);
         commit->is_folded = true;
         (*slot)->last_of_row->next_of_row = commit;
         (*slot)->last_of_row = commit;
         return;
     }
-    *slot_of(batch, commit) = commit;
+    DCHECK(batch->head_count < batch->head_capacity);
+    DCHECK(2 * (batch->head_count + 1) <= batch->slot_count);
+    DCHECK(*slot == NULL);
+    *slot = commit;
     batch->heads[batch->head_count++] = commit;
 }
 
@@ -288,6 +295,7 @@ static bytes record_key(struct commit_batch *batch, const struct commit *commit)
 
 static void merge_record(struct commit_batch *batch, const struct commit *commit, bytes operand)
 {
+    DCHECK(fragment_is_sound(operand));
     store_batch_merge(batch->store_batch, commit->keyspace, record_key(batch, commit), operand);
 }
 
@@ -316,6 +324,7 @@ static bool collect_operands(struct commit_batch *batch, const struct commit *he
 /* One operand out of several; false if that fails, and then they go in one by one. */
 static bool merge_folded(struct commit_batch *batch, const struct commit *head)
 {
+    DCHECK(head->next_of_row != NULL);
     const struct row_rules rules = {.tombstones_from = batch->tombstones_from};
     struct store_history history = {0};
     if (!collect_operands(batch, head, &history.operand_count))
@@ -332,6 +341,7 @@ static bool merge_folded(struct commit_batch *batch, const struct commit *head)
 /* In place of all that there is of the row. */
 static void put_record(struct commit_batch *batch, const struct commit *commit, bytes record)
 {
+    DCHECK(fragment_is_sound(record));
     bytes key = record_key(batch, commit);
     if (fragment_is_empty(record))
         store_batch_delete(batch->store_batch, commit->keyspace, key);
@@ -360,6 +370,7 @@ static bool replace_record(struct commit_batch *batch, const struct commit *comm
 
 static void write_row(struct commit_batch *batch, struct commit *head)
 {
+    DCHECK(head->record.size == 0 || head->next_of_row == NULL);
     struct commit *at = head;
     do {
         add_big_cells(batch, at);
@@ -378,6 +389,7 @@ static void write_row(struct commit_batch *batch, struct commit *head)
 
 void commit_batch_finish(struct commit_batch *batch)
 {
+    DCHECK(2 * batch->head_count <= batch->slot_count);
     /* Last in, first out: a slot must not be freed while others were found by passing it. */
     for (size_t i = batch->head_count; i > 0; i--)
         *slot_of(batch, batch->heads[i - 1]) = NULL;
@@ -392,6 +404,7 @@ void commit_batch_finish(struct commit_batch *batch)
  * that. Its version is nowhere stored, so the ceiling need not cover it. */
 static void add_rewrite(struct commit_batch *batch, struct commit *commit)
 {
+    DCHECK(*slot_of(batch, commit) == NULL);
     buffer_clear(&batch->key);
     if (buffer_reserve(&batch->key, commit->row_key.size + 1) == NULL) {
         commit->result = status_out_of_memory();
@@ -412,6 +425,7 @@ static bool reserve_all(struct commit_batch *batch, const struct commit *commit)
 
 static void stamp(const struct commit *commit)
 {
+    DCHECK(commit->version != 0);
     fragment_set_version(commit->change->fragment.data, commit->version);
     for (size_t i = 0; i < commit->other_count; i++)
         fragment_set_version(commit->others[i].change->fragment.data, commit->version);
@@ -457,6 +471,7 @@ static bool add_rows(struct commit_batch *batch, struct commit *commit)
 /* What an observer does by itself no other one sees. */
 static bool add_internal(struct commit_batch *batch, struct commit *commit)
 {
+    DCHECK(commit->extend != NULL && commit->other_count == 0);
     commit_batch_finish(batch);
     tell_seen(batch, commit, NULL); /* what it has gathered is from before */
     commit->extend(commit, batch->store_batch);
@@ -465,6 +480,7 @@ static bool add_internal(struct commit_batch *batch, struct commit *commit)
 
 static bool add_records(struct commit_batch *batch, struct commit *commit)
 {
+    DCHECK(commit->extend != NULL || commit->catalog != NULL);
     commit_batch_finish(batch);
     if (batch->aside == NULL) {
         if (commit->extend != NULL)

@@ -2,6 +2,8 @@
  */
 #include "tablet/commit_private.h"
 
+#include "base/check.h"
+
 #include <pthread.h>
 
 struct waiter {
@@ -15,6 +17,7 @@ static void wake_waiter(struct task *task)
     struct commit *commit = LIST_ENTRY(&task->link, struct commit, done.link);
     struct waiter *waiter = commit->waiter;
     pthread_mutex_lock(&waiter->lock);
+    DCHECK(!waiter->is_done);
     waiter->is_done = true;
     pthread_cond_signal(&waiter->done);
     pthread_mutex_unlock(&waiter->lock);
@@ -50,6 +53,7 @@ status commit_and_wait(struct commit_queue *queue, struct commit *commit)
 status commit_and_wait_unlocked(struct commit_queue *queue, struct commit *commit,
                                 void (*submitted)(void *context), void *context)
 {
+    DCHECK(submitted != NULL);
     struct waiter waiter;
     let_wait(&waiter, commit);
     TRY(commit_submit(queue, commit));
@@ -74,6 +78,7 @@ static void extend_by_batch(struct commit *commit, struct store_batch *batch)
 status commit_write(struct commit_queue *queue, enum commit_kind kind, struct store_batch *batch,
                     const struct catalog_change *change)
 {
+    DCHECK(!commit_changes_rows(kind));
     bool is_of_table = change != NULL && change->table_count > 0;
     struct batch_commit write = {.commit = {.kind = kind,
                                             .table = is_of_table ? change->tables[0] : NULL,

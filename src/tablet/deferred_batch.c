@@ -8,6 +8,7 @@ enum change_kind { PUT, MERGE, DELETE, DELETE_RANGE };
 
 static void note(struct deferred_batch *batch, enum change_kind kind, bytes key, bytes value)
 {
+    DCHECK(key.size > 0);
     buffer_append_byte(&batch->changes, (uint8_t)kind);
     buffer_append_varint(&batch->changes, key.size);
     buffer_append_bytes(&batch->changes, key);
@@ -32,6 +33,7 @@ void deferred_delete(struct deferred_batch *batch, bytes key)
 
 void deferred_delete_range(struct deferred_batch *batch, bytes from, bytes to)
 {
+    DCHECK(bytes_compare(from, to) < 0);
     note(batch, DELETE_RANGE, from, to);
 }
 
@@ -62,6 +64,7 @@ void deferred_batch_replay(const struct deferred_batch *batch, struct keyspace *
         enum change_kind kind = *at++;
         bytes key = take_bytes(&at, end);
         bytes value = take_bytes(&at, end);
+        DCHECK(kind <= DELETE_RANGE);
         if (kind == PUT)
             store_batch_put(out, keyspace, key, value);
         else if (kind == MERGE)

@@ -36,6 +36,7 @@ void event_writer_start(struct event_writer *writer, struct buffer *out)
 void event_begin(struct event_writer *writer, enum event_kind kind, uint64_t sequence,
                  uint64_t version)
 {
+    CHECK(!writer->is_within);
     CHECK(writer->is_first || sequence > writer->sequence);
     buffer_append_byte(writer->out, (uint8_t)kind);
     if (writer->is_first) {
@@ -47,10 +48,13 @@ void event_begin(struct event_writer *writer, enum event_kind kind, uint64_t seq
     buffer_append_varint(writer->out, zigzag_encode((int64_t)(version - sequence)));
     writer->sequence = sequence;
     writer->is_first = false;
+    writer->is_within = true;
 }
 
 void event_end(struct event_writer *writer)
 {
+    DCHECK(writer->is_within);
+    writer->is_within = false;
     buffer_append_byte(writer->out, END_OF_EVENT);
 }
 
@@ -75,6 +79,7 @@ static void append_big_cells(struct buffer *out, const struct packed_change *cha
 void event_row(struct event_writer *writer, uint64_t keyspace, bytes row_key,
                const struct packed_change *change, const struct fingerprint *token)
 {
+    DCHECK(writer->is_within && row_key.size > 0 && keyspace != 0);
     struct buffer *out = writer->out;
     int flags = (token != NULL ? FLAG_TOKEN : 0) | (change->big_count > 0 ? FLAG_BIG : 0);
     buffer_append_byte(out, (uint8_t)(CHANGE_ROW | flags));
@@ -90,6 +95,7 @@ void event_row(struct event_writer *writer, uint64_t keyspace, bytes row_key,
 void event_record(struct event_writer *writer, enum event_change_kind kind, uint64_t keyspace,
                   bytes key, bytes value)
 {
+    DCHECK(writer->is_within && keyspace != 0);
     buffer_append_byte(writer->out, (uint8_t)kind);
     buffer_append_varint(writer->out, keyspace);
     append_slice(writer->out, key);
@@ -99,6 +105,7 @@ void event_record(struct event_writer *writer, enum event_change_kind kind, uint
 
 void event_keyspaces_made(struct event_writer *writer, uint64_t first, uint64_t count)
 {
+    DCHECK(writer->is_within && first != 0 && count > 0);
     buffer_append_byte(writer->out, CHANGE_KEYSPACES_MADE);
     buffer_append_varint(writer->out, first);
     buffer_append_varint(writer->out, count);
@@ -106,6 +113,7 @@ void event_keyspaces_made(struct event_writer *writer, uint64_t first, uint64_t 
 
 void event_keyspace_dropped(struct event_writer *writer, uint64_t keyspace)
 {
+    DCHECK(writer->is_within && keyspace != 0);
     buffer_append_byte(writer->out, CHANGE_KEYSPACE_DROPPED);
     buffer_append_varint(writer->out, keyspace);
 }
@@ -113,6 +121,7 @@ void event_keyspace_dropped(struct event_writer *writer, uint64_t keyspace)
 void event_files_taken_in(struct event_writer *writer, uint64_t keyspace,
                           const struct event_file *files, size_t count)
 {
+    DCHECK(writer->is_within && keyspace != 0);
     buffer_append_byte(writer->out, CHANGE_FILES_TAKEN_IN);
     buffer_append_varint(writer->out, keyspace);
     buffer_append_varint(writer->out, count);

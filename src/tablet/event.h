@@ -63,6 +63,7 @@ struct event_writer {
     struct buffer *out;
     uint64_t sequence; /* of the event before */
     bool is_first;
+    bool is_within; /* between event_begin and event_end */
 };
 
 /* Begins an entry at the end of `out`. */

@@ -1,6 +1,7 @@
 /* See foreign_change.h. */
 #include "tablet/foreign_change.h"
 
+#include "base/check.h"
 #include "row/resolve.h"
 #include "row/row_key.h"
 #include "tablet/spill.h"
@@ -14,6 +15,7 @@ void foreign_change_free(struct foreign_change *change)
 void foreign_change_write(const struct foreign_change *change, struct keyspace *keyspace,
                           bytes record_key, struct store_batch *batch)
 {
+    DCHECK(fragment_is_sound(buffer_bytes(&change->record)));
     bytes record = buffer_bytes(&change->record);
     deferred_batch_replay(&change->spills, keyspace, batch);
     if (fragment_is_empty(record))
@@ -226,6 +228,7 @@ status foreign_change_prepare(struct keyspace *keyspace, bytes row_key,
                               const struct packed_change *change, const struct row_rules *rules,
                               struct foreign_change *out)
 {
+    DCHECK(row_key.size > 0);
     struct buffer key = {0};
     struct store_value record = {0};
     enum store_presence presence = STORE_ABSENT;

@@ -1,6 +1,8 @@
 /* The sketch of hot rows: see hot_rows.h. */
 #include "tablet/hot_rows.h"
 
+#include "base/check.h"
+
 #include <stdlib.h>
 
 enum { SLOT_COUNT = 4096 };
@@ -19,6 +21,7 @@ struct hot_rows {
 
 status hot_rows_create(uint64_t byte_limit, struct hot_rows **out)
 {
+    DCHECK(byte_limit > 0);
     struct hot_rows *hot = *out = calloc(1, sizeof *hot);
     if (hot == NULL)
         return status_out_of_memory();

@@ -1,6 +1,7 @@
 /* Where rows lie in their keyspace: see key_bounds.h. */
 #include "tablet/key_bounds.h"
 
+#include "base/check.h"
 #include "row/row_key.h"
 
 bool record_bounds(bytes from, bytes to, struct key_bounds *out)
@@ -30,6 +31,7 @@ void key_bounds_free(struct key_bounds *bounds)
 
 static status check_bounds(struct keyspace *keyspace, const struct key_bounds *bounds)
 {
+    DCHECK(bytes_compare(buffer_bytes(&bounds->lower), buffer_bytes(&bounds->upper)) < 0);
     return keyspace_check_open(keyspace, buffer_bytes(&bounds->lower),
                                buffer_bytes(&bounds->upper));
 }
@@ -50,6 +52,7 @@ static bool bounds_of_row(bytes row_key, struct key_bounds *record, struct key_b
 
 status row_check_open(struct keyspace *keyspace, bytes row_key)
 {
+    DCHECK(row_key.size > 0);
     if (!keyspace_has_damage(keyspace))
         return status_ok();
     struct key_bounds record, spilled;

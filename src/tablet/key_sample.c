@@ -1,6 +1,8 @@
 /* See key_sample.h. */
 #include "tablet/key_sample.h"
 
+#include "base/check.h"
+
 #include <stdlib.h>
 
 void key_sample_init(struct key_sample *sample)
@@ -28,6 +30,7 @@ static bool is_chosen(uint32_t request)
 
 static void put(struct key_sample *sample, bytes key)
 {
+    DCHECK(check_is_held(&sample->lock));
     if (sample->keys == NULL)
         sample->keys = calloc(KEY_SAMPLE_SIZE, sizeof *sample->keys);
     if (sample->keys == NULL)
@@ -79,6 +82,7 @@ static int compare_keys(const void *a, const void *b)
 /* The median, or the first after the least if that is it: nothing must lie before the least. */
 static void find_middle(const struct key_sample *sample, struct buffer *middle, bool *found)
 {
+    DCHECK(check_is_held(&sample->lock));
     bytes sorted[KEY_SAMPLE_SIZE];
     size_t count = sample->noted < KEY_SAMPLE_SIZE ? sample->noted : KEY_SAMPLE_SIZE;
     for (size_t i = 0; i < count; i++)

@@ -148,6 +148,7 @@ static status make_commit(struct replayer *replayer, const struct log_event *eve
 static status apply_rows(struct replayer *replayer, const struct log_event *event,
                          struct event_reader *reader)
 {
+    DCHECK(event->sequence > replayer->counts.newest);
     size_t count = count_rows(replayer, *reader), at = 0;
     struct event_change change;
     if (count == 0)
@@ -212,6 +213,7 @@ static void raise(uint64_t *ceiling, uint64_t least)
 static status apply_late_row(struct replayer *replayer, const struct log_event *event,
                              const struct event_change *change)
 {
+    DCHECK(event->version <= replayer->counts.newest_version);
     struct foreign_change foreign;
     struct commit commit;
     TRY(replayer_flush(replayer));
@@ -270,6 +272,7 @@ status replayer_apply(struct replayer *replayer, bytes entry)
 
 static void clear(struct replayer *replayer)
 {
+    DCHECK(replayer->batch.head_count == 0);
     commit_batch_clear(&replayer->batch);
     arena_reset(replayer->arena);
     replayer->bytes = 0;

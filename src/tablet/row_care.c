@@ -1,6 +1,7 @@
 /* Looking after rows: see row_care.h. */
 #include "tablet/row_care.h"
 
+#include "base/check.h"
 #include "row/resolve.h"
 #include "tablet/deferred_batch.h"
 #include "tablet/spill.h"
@@ -23,6 +24,7 @@ enum { MARK_SPACE = 64 };
 static void add_to_batch(struct commit *commit, struct store_batch *batch)
 {
     struct care_commit *write = (struct care_commit *)(void *)commit;
+    DCHECK(write->record_key.size > 0);
     deferred_batch_replay(write->changes, commit->keyspace, batch);
     if (write->cuts != NULL) {
         fragment_set_version(write->cuts->data, commit->version);
@@ -65,6 +67,7 @@ static status write_changes(const struct row_care *care, bytes record_key,
 /* What was submitted under this lock before, and is not applied yet, could not be read. */
 static status wait_for_earlier(const struct row_care *care)
 {
+    DCHECK(row_lock_is_held(care->locks, care->row_hash));
     if (row_lock_sequence(care->locks, care->row_hash) <= commit_applied(care->commits))
         return status_ok();
     struct commit barrier = {
@@ -200,6 +203,7 @@ static status look_after(const struct row_care *care, bytes record_key, struct s
 
 status row_care_run(const struct row_care *care, struct row_care_report *report)
 {
+    DCHECK(row_lock_is_held(care->locks, care->row_hash));
     struct buffer record_key = {0};
     struct store_value value = {0};
     struct spill_place start = {0};
@@ -262,6 +266,7 @@ static status collect_recorded(const struct row_care *care, bytes record_key, bo
 
 status row_care_collect(const struct row_care *care, bool *collected)
 {
+    DCHECK(row_lock_is_held(care->locks, care->row_hash));
     struct buffer record_key = {0};
     *collected = false;
     care->place->is_over = true;
@@ -302,6 +307,7 @@ static status cut_lost(const struct row_care *care, bytes record_key, bytes from
 
 status row_care_cut_lost(const struct row_care *care, bytes from, bytes to)
 {
+    DCHECK(row_lock_is_held(care->locks, care->row_hash));
     struct buffer record_key = {0};
     row_record_key(&record_key, care->row_key);
     status s = record_key.failed ? status_out_of_memory() : wait_for_earlier(care);

@@ -45,6 +45,7 @@ void row_locks_destroy(struct row_locks *locks)
         return;
     for (size_t i = 0; i < STRIPE_COUNT; i++) {
         CHECK(!locks->stripes[i].is_held);
+        DCHECK(list_is_empty(&locks->stripes[i].waiters));
         pthread_mutex_destroy(&locks->stripes[i].lock);
     }
     pthread_mutex_destroy(&locks->all_lock);
@@ -109,6 +110,7 @@ static void release(struct stripe *stripe)
             break;
         stripe->is_released = false;
     }
+    DCHECK(next != NULL || list_is_empty(&stripe->waiters));
     if (next == NULL)
         stripe->is_held = false;
     pthread_mutex_unlock(&stripe->lock);
@@ -168,6 +170,7 @@ static void wake(struct row_lock_waiter *waiter)
 {
     struct blocked *blocked = LIST_ENTRY(waiter, struct blocked, waiter);
     pthread_mutex_lock(&blocked->lock);
+    DCHECK(!blocked->is_granted);
     blocked->is_granted = true;
     pthread_cond_signal(&blocked->granted);
     pthread_mutex_unlock(&blocked->lock);
@@ -205,6 +208,7 @@ static size_t sort_stripes(uint64_t *hashes, size_t count)
     for (size_t i = 0; i < STRIPE_COUNT / WORD_BITS; i++)
         for (uint64_t word = wanted[i]; word != 0; word &= word - 1)
             hashes[kept++] = i * WORD_BITS + (size_t)__builtin_ctzll(word);
+    DCHECK(kept <= count);
     return kept;
 }
 
@@ -226,6 +230,7 @@ void row_locks_release_many(struct row_locks *locks, const uint64_t *hashes, siz
 
 void row_locks_acquire_all(struct row_locks *locks)
 {
+    DCHECK(!check_is_held(&locks->all_lock));
     pthread_mutex_lock(&locks->all_lock);
     for (size_t i = 0; i < STRIPE_COUNT; i++)
         acquire_blocking(&locks->stripes[i]);
@@ -233,11 +238,17 @@ void row_locks_acquire_all(struct row_locks *locks)
 
 void row_locks_release_all(struct row_locks *locks, uint64_t sequence)
 {
+    DCHECK(check_is_held(&locks->all_lock));
     for (size_t i = 0; i < STRIPE_COUNT; i++) {
         note_sequence(&locks->stripes[i], sequence);
         release(&locks->stripes[i]);
     }
     pthread_mutex_unlock(&locks->all_lock);
+}
+
+bool row_lock_is_held(struct row_locks *locks, uint64_t hash)
+{
+    return is_held(stripe_of(locks, hash));
 }
 
 bool row_locks_are_all_held(struct row_locks *locks)

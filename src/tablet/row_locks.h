@@ -57,7 +57,8 @@ void row_locks_acquire_all(struct row_locks *locks);
 /* `sequence`: the newest that entered the queue meanwhile. */
 void row_locks_release_all(struct row_locks *locks, uint64_t sequence);
 
-/* Whether somebody does, or is about to: for DCHECKs. */
+/* Whether somebody holds the row's lock; all of them, or is about to: for DCHECKs. */
+bool row_lock_is_held(struct row_locks *locks, uint64_t hash);
 bool row_locks_are_all_held(struct row_locks *locks);
 
 #endif

@@ -1,6 +1,7 @@
 /* Spilling: see spill.h. */
 #include "tablet/spill.h"
 
+#include "base/check.h"
 #include "tablet/spill_private.h"
 
 /* --- moving cells out --- */
@@ -13,6 +14,8 @@ struct spilling {
 
 static status move_cell(void *context, const struct entry *cell, bytes operand)
 {
+    DCHECK(fragment_is_sound(operand));
+    DCHECK(entry_is_cell(cell->kind) && cell->family != 0);
     struct spilling *spilling = context;
     buffer_clear(&spilling->key);
     spill_cell_key(&spilling->key, spilling->row_key, cell->family, cell->qualifier,
@@ -110,6 +113,7 @@ static status keep_or_cut(struct purge *purge, uint64_t version)
 /* Deletes what is older than `version` in the range [lower, upper). */
 static status purge_range(struct purge *purge, uint64_t version)
 {
+    DCHECK(version > 0);
     const bytes here = bytes_make(NULL, 0);
     bytes upper = buffer_bytes(&purge->upper);
     if (purge->lower.failed || purge->upper.failed)
@@ -135,6 +139,7 @@ static status purge_range(struct purge *purge, uint64_t version)
 /* The range of spilled keys that a tombstone looks at. A column's keys come newest first. */
 static void bound_tombstone(struct purge *purge, const struct entry *tombstone)
 {
+    DCHECK(tombstone->kind <= ENTRY_COLUMN_TOMBSTONE);
     buffer_clear(&purge->lower);
     buffer_clear(&purge->upper);
     if (tombstone->kind == ENTRY_COLUMN_TOMBSTONE) {
@@ -194,6 +199,7 @@ static status purge_all_under(struct purge *purge, bytes tombstones)
     struct entry entry;
     fragment_reader_start(&reader, tombstones);
     while (fragment_reader_next(&reader, &entry)) {
+        DCHECK(entry.kind <= ENTRY_COLUMN_TOMBSTONE);
         bound_tombstone(purge, &entry);
         TRY(purge_range(purge, entry.version));
     }

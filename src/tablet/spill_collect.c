@@ -5,6 +5,7 @@
  *
  * Where deletions are recorded (spill_condemn) both sides go by the same tombstone, which a commit
  * makes known; without overflowed cells there is no cursor, and one side alone. */
+#include "base/check.h"
 #include "row/row_key.h"
 #include "tablet/spill.h"
 #include "tablet/spill_private.h"
@@ -132,6 +133,7 @@ static status enter_column(struct collection *c, const struct entry *cell)
 /* Notes that the next call begins with this cell's column. */
 static status stop_before(struct collection *c, const struct entry *cell)
 {
+    DCHECK(cell->family != 0);
     c->place->is_over = false;
     c->place->family = cell->family;
     buffer_clear(&c->place->qualifier);
@@ -142,6 +144,7 @@ static status stop_before(struct collection *c, const struct entry *cell)
 /* The record's cells from here on in the column go by a tombstone. */
 static void cut_hot(struct collection *c)
 {
+    DCHECK(c->has_hot && is_in_column(c, &c->hot));
     const struct entry cut = {.kind = ENTRY_COLUMN_TOMBSTONE,
                               .family = c->family,
                               .qualifier = c->hot.qualifier,
@@ -168,6 +171,7 @@ static status seek_behind_column(struct collection *c)
  * without a look at each. */
 static status cut_cold(struct collection *c)
 {
+    DCHECK(!c->is_recorded && c->has_cold);
     spill_run_extend(&c->run, store_cursor_key(c->cursor));
     if (!spill_run_is_long(&c->run))
         return next_cold(c);
@@ -180,6 +184,7 @@ static status cut_cold(struct collection *c)
  * qualifier once more. */
 static status cut_column(struct collection *c, int64_t newest_us)
 {
+    DCHECK(c->is_recorded && !c->is_cut);
     struct buffer *qualifier = &c->cut_qualifiers[c->cut_count++ % 2];
     buffer_clear(qualifier);
     buffer_append_bytes(qualifier, buffer_bytes(&c->qualifier));
@@ -212,6 +217,7 @@ static status record_place(struct collection *c, const struct entry *cell, bool 
 /* One place of the row: a cell of the record, a spilled one, or both, which count as one. */
 static status look_at_place(struct collection *c, bool is_hot, bool is_cold)
 {
+    DCHECK((is_hot && c->has_hot) || (is_cold && c->has_cold));
     const struct entry *cell = is_hot ? &c->hot : &c->cold;
     if (!is_in_column(c, cell))
         TRY(enter_column(c, cell));

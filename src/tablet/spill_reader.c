@@ -1,6 +1,7 @@
 /* Reading spilled cells: see spill_reader.h. */
 #include "tablet/spill_reader.h"
 
+#include "base/check.h"
 #include "row/fold.h"
 
 static status cursor_failure(struct spill_reader *reader)
@@ -13,6 +14,7 @@ static status cursor_failure(struct spill_reader *reader)
 
 static status seek(struct spill_source *source, uint32_t family, bytes qualifier)
 {
+    DCHECK(family != 0);
     struct spill_reader *reader = (struct spill_reader *)source;
     buffer_clear(&reader->key);
     spill_column_prefix(&reader->key, reader->row_key, family, qualifier);
@@ -60,6 +62,7 @@ static status read_cell(struct spill_reader *reader, struct entry *entry, bool *
 
 static status read_rest(struct spill_reader *reader, struct entry *entry, bool *found)
 {
+    DCHECK(reader->has_rest);
     *found = fragment_reader_next(&reader->rest, entry);
     if (reader->rest.is_bad || (*found && !entry_is_cell(entry->kind)))
         return bad_cell();

@@ -1,4 +1,5 @@
 /* Walking and deleting a row's spilled cells: see spill_private.h. */
+#include "base/check.h"
 #include "row/row_key.h"
 #include "tablet/spill_private.h"
 
@@ -26,6 +27,7 @@ status spill_cursor_create(struct keyspace *keyspace, bytes row_key, bool is_lon
 
 void spill_run_extend(struct spill_run *run, bytes key)
 {
+    DCHECK(run->count == 0 || run->last.failed || bytes_compare(buffer_bytes(&run->last), key) < 0);
     if (run->count == 0) {
         buffer_clear(&run->few.changes);
         buffer_clear(&run->first);
@@ -45,6 +47,8 @@ bool spill_run_is_long(const struct spill_run *run)
 
 status spill_run_end(struct spill_run *run, bytes end)
 {
+    DCHECK(end.size == 0 || run->count == 0 || run->last.failed ||
+           bytes_compare(buffer_bytes(&run->last), end) < 0);
     if (end.size == 0) { /* right after the last */
         buffer_append_byte(&run->last, 0);
         end = buffer_bytes(&run->last);

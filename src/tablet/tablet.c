@@ -11,6 +11,7 @@ enum { TABLET_MAGIC = 0x7461626c };
 status tablet_create(uint64_t id, struct shard *shard, struct keyspace *keyspace, bytes start,
                      bytes end, struct tablet **out)
 {
+    DCHECK(end.size == 0 || bytes_compare(start, end) < 0);
     *out = NULL;
     struct tablet *tablet = calloc(1, sizeof *tablet + start.size + end.size);
     if (tablet == NULL)
@@ -35,7 +36,8 @@ status tablet_create(uint64_t id, struct shard *shard, struct keyspace *keyspace
 void tablet_retain(struct tablet *tablet)
 {
     CHECK_MAGIC(tablet, TABLET_MAGIC);
-    atomic_fetch_add_explicit(&tablet->references, 1, memory_order_relaxed);
+    unsigned before = atomic_fetch_add_explicit(&tablet->references, 1, memory_order_relaxed);
+    DCHECK(before > 0);
 }
 
 void tablet_release(struct tablet *tablet)
@@ -52,11 +54,13 @@ void tablet_release(struct tablet *tablet)
 
 bool tablet_contains(const struct tablet *tablet, bytes row_key)
 {
+    DCHECK(tablet->magic == TABLET_MAGIC);
     return bytes_compare(row_key, tablet->start) >= 0 &&
            (tablet->end.size == 0 || bytes_compare(row_key, tablet->end) < 0);
 }
 
 uint64_t tablet_size(const struct tablet *tablet)
 {
+    DCHECK(tablet->magic == TABLET_MAGIC);
     return rows_size(tablet->keyspace, tablet->start, tablet->end);
 }

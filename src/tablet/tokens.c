@@ -54,6 +54,7 @@ static size_t home_of(const struct set *set, struct fingerprint fingerprint)
 /* The fingerprint's slot, or the free one where it belongs. The set has slots. */
 static size_t slot_of(const struct set *set, struct fingerprint fingerprint)
 {
+    DCHECK(set->used < set->slot_count);
     size_t at = home_of(set, fingerprint);
     while (!is_free(set->slots[at]) && !fingerprint_equal(set->slots[at], fingerprint))
         at = slot_after(set, at);
@@ -83,6 +84,7 @@ static bool grow(struct set *set)
 /* Of one that is not in the set. At least a quarter of the slots stays free. */
 static bool add(struct set *set, struct fingerprint fingerprint)
 {
+    DCHECK(!has(set, fingerprint) && !is_free(fingerprint));
     if (4 * (set->used + 1) > 3 * set->slot_count && !grow(set))
         return false;
     set->slots[slot_of(set, fingerprint)] = fingerprint;
@@ -94,6 +96,7 @@ static bool add(struct set *set, struct fingerprint fingerprint)
  * early: all that follows without a gap, but for what would then stand before its home. */
 static void take_out(struct set *set, struct fingerprint fingerprint)
 {
+    DCHECK(has(set, fingerprint));
     size_t mask = set->slot_count - 1;
     size_t hole = slot_of(set, fingerprint);
     for (size_t at = slot_after(set, hole); !is_free(set->slots[at]); at = slot_after(set, at)) {
@@ -105,6 +108,7 @@ static void take_out(struct set *set, struct fingerprint fingerprint)
     }
     set->slots[hole] = free_slot;
     set->used--;
+    DCHECK(!has(set, fingerprint));
 }
 
 static void clear(struct set *set)
@@ -167,6 +171,7 @@ static struct shard *lock_shard(struct tokens *tokens, struct fingerprint finger
 
 static struct set *set_with(struct shard *shard, struct fingerprint fingerprint)
 {
+    DCHECK(check_is_held(&shard->lock));
     for (int i = 0; i < GENERATIONS; i++)
         if (has(&shard->sets[i], fingerprint))
             return &shard->sets[i];
@@ -175,6 +180,7 @@ static struct set *set_with(struct shard *shard, struct fingerprint fingerprint)
 
 static bool is_full(const struct shard *shard)
 {
+    DCHECK(check_is_held(&shard->lock));
     size_t used = 0;
     for (int i = 0; i < GENERATIONS; i++)
         used += shard->sets[i].used;
@@ -192,6 +198,7 @@ static status too_many(void)
 /* With the shard's lock held. */
 static status add_new(struct tokens *tokens, struct shard *shard, struct fingerprint fingerprint)
 {
+    DCHECK(check_is_held(&shard->lock));
     if (!add(&shard->sets[shard->generation % GENERATIONS], fingerprint))
         return status_out_of_memory();
     count(tokens, 1);
@@ -278,10 +285,12 @@ static bytes key_of(const struct record *record)
 void tokens_put_record(struct tokens *tokens, struct store_batch *batch, uint64_t sequence,
                        struct fingerprint fingerprint)
 {
+    DCHECK(!is_free(fingerprint));
     struct record record = record_of(sequence, fingerprint);
     store_batch_put(batch, tokens->options.catalog, key_of(&record),
                     bytes_make(record.value, sizeof record.value));
-    atomic_store_explicit(&tokens->newest_record, sequence, memory_order_relaxed);
+    if (sequence > atomic_load_explicit(&tokens->newest_record, memory_order_relaxed))
+        atomic_store_explicit(&tokens->newest_record, sequence, memory_order_relaxed);
 }
 
 static status check_record(bytes key, bytes value)

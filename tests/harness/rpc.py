@@ -14,6 +14,7 @@ from google.cloud.bigtable_admin_v2.services.bigtable_table_admin import transpo
 from google.cloud.bigtable_v2 import types
 from google.cloud.bigtable_v2.services.bigtable import transports
 from harness.patience import PATIENCE_SECONDS
+from harness.server import SHARDS
 
 INSTANCE = "projects/p/instances/i"
 # Production refuses a DropRowRange with less than two minutes left.
@@ -24,6 +25,12 @@ CHANNEL_OPTIONS = [
     ("grpc.max_send_message_length", MAX_MESSAGE),
     ("grpc.enable_http_proxy", 0),
 ]
+
+# Of tables for which a test wants none, if they are to lie in several shards.
+SPREADING_SPLITS = [
+    b"1", b"5", b"a", b"b", b"c", b"g", b"k", b"k1", b"m", b"r", b"r1", b"r5", b"row", b"row5",
+    b"s", b"x",
+]  # fmt: skip
 
 Cell = collections.namedtuple("Cell", "family qualifier timestamp value labels", defaults=[()])
 
@@ -96,6 +103,8 @@ class Rpc:
 
     def create_table(self, table_id, families=("f",), splits=(), instance=INSTANCE, **fields):
         """`families`: names, or names and GcRules. Returns the table's name."""
+        if SHARDS > 1 and not splits:
+            splits = SPREADING_SPLITS
         rules = families if isinstance(families, dict) else dict.fromkeys(families)
         request = admin_types.CreateTableRequest(
             parent=instance,

@@ -20,10 +20,13 @@ from harness.patience import PATIENCE_SECONDS
 # as after a kill or a power cut.
 UNDAMAGED = (0, 3)
 EXTERNAL = os.environ.get("TRESTLE_E2E_HOST")  # test this instead of a server of ours
+# Stores that each server's tables lie in: a setting of `trestle serve`, which takes it from here.
+SHARDS = int(os.environ.get("TRESTLE_DEBUG_SHARDS", "1"))
 ROOT = Path(__file__).resolve().parents[2]
 # What must never stand in a server's stderr: sanitizers' reports and our own failed checks.
 ALARMS = re.compile(
-    r"AddressSanitizer|LeakSanitizer|ThreadSanitizer|runtime error:|check failed|Assertion .*failed"
+    r"AddressSanitizer|LeakSanitizer|ThreadSanitizer|runtime error:|this is a bug in trestle|"
+    r"check failed|Assertion .*failed"
 )
 
 

@@ -27,7 +27,7 @@ import generate  # noqa: E402
 from emulator import Emulator, KnownDifferences, NoDifferences  # noqa: E402
 from filters import Filter  # noqa: E402
 from google.protobuf import text_format  # noqa: E402
-from harness.server import Server  # noqa: E402
+from harness.server import SHARDS, Server  # noqa: E402
 from shrink import shrink  # noqa: E402
 from table import Family, Refused, Table, cells_of  # noqa: E402
 from view import View, Viewed  # noqa: E402
@@ -91,7 +91,8 @@ class Round:
         step = 1 if self.dice.random() < 0.2 and known.has_microseconds else 1000
         self.table = Table(f"{wire.instance}/tables/m{os.getpid()}-{number}", families, step)
         self.generator = generate.Generator(self.dice, self.table, now)
-        splits = self.dice.sample(generate.KEYS, self.dice.choice([0, 0, 3]))
+        tablets = [3] if SHARDS > 1 else [0, 0, 3]
+        splits = self.dice.sample(generate.KEYS, self.dice.choice(tablets))
         wire.create_table(self.table, sorted(splits))
         self.views = {}
         for index in range(VIEWS if known.has_views else 0):

@@ -42,6 +42,7 @@ static struct known_backup *entry_create(const char *name, const char *source_ta
 
 static void make_ready(struct known_backup *entry, const struct manifest *manifest)
 {
+    DCHECK(!entry->is_ready);
     entry->size_bytes = manifest_size_bytes(manifest);
     entry->start_us = manifest->start_us;
     entry->end_us = manifest->end_us;
@@ -53,6 +54,7 @@ static void make_ready(struct known_backup *entry, const struct manifest *manife
 /* How many names come before this one. */
 static size_t place_of(const struct backups *backups, const char *name)
 {
+    DCHECK(check_is_held(&backups->lock));
     size_t low = 0, high = backups->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -66,6 +68,7 @@ static size_t place_of(const struct backups *backups, const char *name)
 
 static struct known_backup *find(const struct backups *backups, const char *name)
 {
+    DCHECK(check_is_held(&backups->lock));
     size_t at = place_of(backups, name);
     bool is_there = at < backups->count && strcmp(backups->entries[at]->name, name) == 0;
     return is_there ? backups->entries[at] : NULL;
@@ -89,6 +92,7 @@ static status add(struct backups *backups, struct known_backup *entry)
     if (entry == NULL || !make_room(backups))
         return status_out_of_memory();
     size_t at = place_of(backups, entry->name);
+    DCHECK(at == backups->count || strcmp(backups->entries[at]->name, entry->name) > 0);
     struct known_backup **place = backups->entries + at;
     memmove(place + 1, place, (backups->count - at) * sizeof(*place));
     *place = entry;
@@ -101,6 +105,7 @@ static void drop(struct backups *backups, const char *name)
     size_t at = place_of(backups, name);
     struct known_backup **place = backups->entries + at;
     CHECK(at < backups->count && strcmp((*place)->name, name) == 0);
+    DCHECK((*place)->holds == 0);
     free(*place);
     memmove(place, place + 1, (backups->count - at - 1) * sizeof(*place));
     backups->count--;
@@ -114,6 +119,7 @@ static status not_found(const char *name)
 /* The backup if it is there and whole. With the lock held. */
 static status find_ready(const struct backups *backups, const char *name, struct known_backup **out)
 {
+    DCHECK(check_is_held(&backups->lock));
     *out = find(backups, name);
     if (*out == NULL)
         return not_found(name);
@@ -161,6 +167,7 @@ status backup_describe(struct backups *backups, const char *name, struct arena *
 static status list(const struct backups *backups, bytes prefix, struct arena *arena,
                    struct backup_info **out, size_t *count)
 {
+    DCHECK(check_is_held(&backups->lock));
     size_t first = place_of(backups, (const char *)prefix.data), end = first;
     while (end < backups->count && bytes_start_with(bytes_of(backups->entries[end]->name), prefix))
         end++;
@@ -282,6 +289,7 @@ static status rewrite_manifest(struct backups *backups, const char *directory, b
 static status set_extra(struct backups *backups, const char *name, bytes extra, struct buffer *path,
                         struct arena *arena)
 {
+    DCHECK(check_is_held(&backups->editing));
     struct backup_info info;
     TRY(check_ready(backups, name));
     TRY(backups_path(backups, name, path));
@@ -300,6 +308,7 @@ static status set_extra(struct backups *backups, const char *name, bytes extra, 
     fresh->end_us = info.end_us;
     pthread_mutex_lock(&backups->lock);
     size_t at = place_of(backups, name);
+    DCHECK(strcmp(backups->entries[at]->name, name) == 0);
     fresh->holds = backups->entries[at]->holds;
     free(backups->entries[at]);
     backups->entries[at] = fresh;
@@ -329,6 +338,7 @@ static status start_leaving(struct backups *backups, const char *name)
     if (entry->holds > 0)
         return status_make(STATUS_FAILED_PRECONDITION,
                            "Backup is being copied or restored, and cannot be deleted: %s", name);
+    DCHECK(!entry->is_leaving);
     entry->is_leaving = true;
     return status_ok();
 }
@@ -372,6 +382,7 @@ status backup_delete(struct backups *backups, const char *name)
 
 static status hold(const struct backups *backups, const char *name)
 {
+    DCHECK(check_is_held(&backups->lock));
     struct known_backup *entry;
     TRY(find_ready(backups, name, &entry));
     if (entry->is_leaving)
@@ -418,7 +429,9 @@ static status add_found(struct opening *opening, const struct manifest *manifest
 {
     struct known_backup *entry =
         entry_create((const char *)opening->name.data, manifest->table.name, manifest->extra);
+    pthread_mutex_lock(&opening->backups->lock);
     status s = add(opening->backups, entry);
+    pthread_mutex_unlock(&opening->backups->lock);
     if (status_is_ok(s))
         make_ready(entry, manifest);
     else

@@ -4,6 +4,7 @@
  * read: tables that compactions replace meanwhile stay on the disk until all is written, and so
  * would write buffers stay in memory, which is why these are flushed first. Reads for the cursors
  * leave the block cache alone. */
+#include "base/check.h"
 #include "cluster/backup/backup_private.h"
 #include "tablet/key_bounds.h"
 
@@ -122,6 +123,7 @@ static status make_cursors(struct export *e)
  * the clock of all shards. */
 static status fix_instant(struct export *e)
 {
+    DCHECK(check_is_held(&e->backups->cluster->admin));
     if (e->table->is_deleted)
         return status_make(STATUS_NOT_FOUND, "Not found: %s", table_name(e->table));
     TRY(list_split_keys(e));

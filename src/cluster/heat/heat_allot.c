@@ -1,6 +1,7 @@
 /* See heat_allot.h. */
 #include "cluster/heat/heat_allot.h"
 
+#include "base/check.h"
 #include "cluster/cluster_private.h"
 #include "heat/heat_budget.h"
 
@@ -25,6 +26,7 @@ static void note_claims(struct allotment *allotment)
 
 static size_t left_for(const struct allotment *allotment, size_t own)
 {
+    DCHECK(own <= allotment->taken);
     size_t others = allotment->taken - own;
     return others < HEAT_MOST_IN_ALL ? HEAT_MOST_IN_ALL - others : 0;
 }
@@ -53,6 +55,7 @@ static void let_idle_ones_give_up(struct allotment *allotment, size_t lacking)
 /* What nobody else needs it may keep. */
 static size_t most_for(const struct allotment *allotment, size_t i, bool must_fit)
 {
+    DCHECK(allotment->claims[i].share > 0);
     size_t own = heat_table_ranges(allotment->tables[i]), left = left_for(allotment, own);
     size_t share = allotment->claims[i].share;
     size_t most = own > share && !must_fit ? HEAT_MOST_RANGES : share;

@@ -1,6 +1,8 @@
 /* See heat_hot.h. */
 #include "cluster/heat/heat_hot.h"
 
+#include "base/check.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +24,7 @@ static struct hot_entry *entry_of(struct link *link)
 
 static void forget_oldest(struct hot_list *list)
 {
+    DCHECK(list->count > 0);
     free(entry_of(list_take(&list->entries)));
     list->count--;
 }
@@ -67,6 +70,7 @@ uint64_t hot_list_new_id(struct hot_list *list)
 /* With the lock held, as the next. */
 static void append(struct hot_list *list, struct hot_entry *entry)
 {
+    DCHECK(check_is_held(&list->lock));
     list_append(&list->entries, &entry->link);
     list->newest_id = entry->hot.id;
     if (list->last_id < entry->hot.id)
@@ -78,6 +82,7 @@ static void append(struct hot_list *list, struct hot_entry *entry)
 /* All entries move over. False if none has its id. */
 static bool replace(struct hot_list *list, struct hot_entry *entry)
 {
+    DCHECK(check_is_held(&list->lock));
     struct list former = list_take_all(&list->entries);
     bool is_found = false;
     for (struct link *link; (link = list_take(&former)) != NULL;) {

@@ -1,6 +1,7 @@
 /* See heat_matrix.h. */
 #include "cluster/heat/heat_matrix.h"
 
+#include "base/check.h"
 #include "cluster/cluster_private.h"
 #include "heat/heat_grid.h"
 
@@ -66,6 +67,7 @@ static status add_open_window(const struct heat_record *open, int64_t from_us, i
 static status fill(const struct heat_grid *grid, const struct columns *columns, struct arena *arena,
                    struct heat_matrix *out)
 {
+    DCHECK(grid->count > 0);
     struct heat_time *times = arena_alloc(arena, columns->count * sizeof *times);
     bytes *starts = arena_alloc(arena, grid->count * sizeof *starts);
     if (times == NULL || starts == NULL)
@@ -135,6 +137,7 @@ static status add_sums(const struct heat_time *from, size_t ranges, struct heat_
 static status join_times(const struct heat_time *times, size_t count, size_t ranges,
                          struct arena *arena, struct heat_time *out)
 {
+    DCHECK(count > 0);
     double cpu_us = 0;
     struct heat_sum **sums = arena_zalloc(arena, ranges * sizeof(*sums));
     if (sums == NULL)
@@ -154,6 +157,7 @@ static status join_times(const struct heat_time *times, size_t count, size_t ran
 status heat_matrix_join(struct heat_matrix *matrix, int64_t from_us, int64_t until_us,
                         size_t most_times, struct arena *arena)
 {
+    DCHECK(most_times > 0);
     struct heat_time *times = arena_alloc(arena, matrix->time_count * sizeof *times);
     double part_us = (double)(until_us - from_us) / (double)most_times;
     size_t count = 0;
@@ -177,6 +181,7 @@ status heat_matrix_join(struct heat_matrix *matrix, int64_t from_us, int64_t unt
 
 static bool add_range(const struct heat_matrix *matrix, size_t range, struct heat_sum *to)
 {
+    DCHECK(range < matrix->range_count);
     bool any = false;
     for (size_t i = 0; i < matrix->time_count; i++) {
         const struct heat_sum *sum = matrix->times[i].sums[range];

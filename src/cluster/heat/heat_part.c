@@ -1,16 +1,19 @@
 /* See heat_part.h. */
 #include "cluster/heat/heat_part.h"
 
+#include "base/check.h"
 #include "row/row_key.h"
 
 /* One of the ranges of even size has one, or as many as it has rows. */
 static double weight_of(const struct heat_ranges *data, size_t range, bool by_rows)
 {
+    DCHECK(range < data->count && (!by_rows || data->rows != NULL));
     return by_rows ? data->rows[range] : 1;
 }
 
 static double weight_between(const struct heat_ranges *data, size_t from, size_t to, bool by_rows)
 {
+    DCHECK(from <= to && to <= data->count);
     double sum = 0;
     for (size_t i = from; i < to; i++)
         sum += weight_of(data, i, by_rows);
@@ -35,6 +38,7 @@ double heat_part_of_data(const struct heat_ranges *data, bytes start, bytes end)
 static double share_of(const struct heat_ranges *data, bytes start, bytes end, size_t from,
                        size_t to, bool by_rows)
 {
+    DCHECK(from <= to && to <= data->count);
     double whole = weight_between(data, from, to, by_rows);
     return whole > 0 ? weight_in(data, start, end, by_rows) / whole : 0;
 }

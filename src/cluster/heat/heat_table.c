@@ -1,6 +1,7 @@
 /* See heat_table.h. */
 #include "cluster/heat/heat_table.h"
 
+#include "base/check.h"
 #include "cluster/cluster_private.h"
 #include "cluster/heat/heat_choice.h"
 #include "heat/heat_grid.h"
@@ -62,6 +63,7 @@ static status copy_record(const struct heat_record *record, struct arena *arena,
 /* So that there is room for more. With the lock held. */
 static status join_parts(struct table_heat *heat)
 {
+    DCHECK(check_is_held(&heat->lock) && heat->part_count == HEAT_PARTS);
     struct heat_record all;
     struct arena *arena = arena_create(PART_MEMORY);
     if (arena == NULL)
@@ -84,6 +86,7 @@ static status join_parts(struct table_heat *heat)
 static status keep_part(struct table_heat *heat, int64_t from_us, const struct heat_ranges *ranges,
                         const struct heat_cell *sums)
 {
+    DCHECK(check_is_held(&heat->lock) && heat->part_count <= HEAT_PARTS);
     struct heat_record record = {.count = 0};
     if (heat->part_count == HEAT_PARTS)
         TRY(join_parts(heat));
@@ -130,6 +133,7 @@ status heat_table_take_recent(struct table *table, struct arena *arena, struct h
     if (heat_counts_any(counts))
         TRY(take_part(table, NULL));
     size_t first = heat->parts_looked_at;
+    DCHECK(first <= heat->part_count);
     heat->parts_looked_at = heat->part_count;
     if (first == heat->part_count)
         return status_ok();
@@ -189,6 +193,7 @@ static status look_at_counts(struct heat_counts *counts, int64_t from_us, struct
 static status look_at_parts(const struct table_heat *heat, int64_t from_us, struct arena *arena,
                             struct heat_record *out, size_t *count)
 {
+    DCHECK(check_is_held(&heat->lock));
     *count = 0;
     for (size_t i = 0; i < heat->part_count; i++)
         if (heat->parts[i].from_us == from_us)

@@ -49,7 +49,9 @@ static inline struct cluster_options test_cluster_options(const char *directory)
                                     .heat_window_us = INT64_C(3600) * 1000000};
 }
 
-static inline struct table *create_test_table(struct cluster *cluster, const struct gc_rule *gc)
+static inline struct table *create_split_test_table(struct cluster *cluster,
+                                                    const struct gc_rule *gc,
+                                                    const bytes *split_keys, size_t split_count)
 {
     const struct family families[] = {
         {.id = FAMILY_F, .name = bytes_of("f"), .gc = gc},
@@ -59,10 +61,16 @@ static inline struct table *create_test_table(struct cluster *cluster, const str
     struct schema *schema;
     struct table *table;
     assert_ok(schema_create(GRANULARITY_MICROS, families, 3, 4, &schema));
-    struct table_spec spec = {.name = TEST_TABLE, .schema = schema};
+    struct table_spec spec = {
+        .name = TEST_TABLE, .schema = schema, .split_keys = split_keys, .split_count = split_count};
     assert_ok(cluster_create_table(cluster, &spec, &table));
     schema_destroy(schema);
     return table;
+}
+
+static inline struct table *create_test_table(struct cluster *cluster, const struct gc_rule *gc)
+{
+    return create_split_test_table(cluster, gc, NULL, 0);
 }
 
 static inline void *run_test_loop(void *argument)
@@ -86,7 +94,9 @@ static inline void close_test_cluster(struct cluster_fixture *f)
     loop_destroy(f->loop); /* the commit thread may just be leaving loop_post_list */
 }
 
-static inline struct cluster_fixture *cluster_fixture_create(const struct gc_rule *gc)
+/* `shards`: as in the options. */
+static inline struct cluster_fixture *cluster_fixture_create_in(const struct gc_rule *gc,
+                                                                unsigned shards)
 {
     struct cluster_fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
@@ -98,9 +108,15 @@ static inline struct cluster_fixture *cluster_fixture_create(const struct gc_rul
     f->options = test_cluster_options(f->directory);
     f->options.log = &f->log;
     f->options.pool = f->pool;
+    f->options.shards = shards;
     open_test_cluster(f);
     f->table = create_test_table(f->cluster, gc);
     return f;
+}
+
+static inline struct cluster_fixture *cluster_fixture_create(const struct gc_rule *gc)
+{
+    return cluster_fixture_create_in(gc, 0);
 }
 
 static inline void reopen_test_cluster(struct cluster_fixture *f)

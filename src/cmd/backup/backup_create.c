@@ -5,6 +5,7 @@
 #include "aws/bucket.h"
 #include "backup/whole_scope.h"
 #include "cluster/catalog.h"
+#include "cluster/shard_directories.h"
 #include "cmd/command.h"
 #include "row/fold.h"
 #include "server/place_apart.h"
@@ -131,6 +132,7 @@ static status open_directory(struct creation *creation)
                                           .open_files = OPEN_FILES,
                                           .read_only = true};
     TRY(place_check_apart(creation->where, creation->options.data_dir));
+    TRY(shard_directories_check(creation->options.data_dir, 1));
     TRY(store_open(&options, &creation->store));
     TRY(place_of_name_with_key(files_of_system(), creation->where, creation->options.backup_key,
                                &creation->place));

@@ -29,6 +29,7 @@
 #include "cluster/catalog.h"
 #include "cluster/cluster.h"
 #include "cluster/heat/heat_store.h"
+#include "cluster/shard_directories.h"
 #include "cmd/command.h"
 #include "cmd/repair/doctor_backups.h"
 #include "cmd/repair/doctor_clock.h"
@@ -640,6 +641,7 @@ static status open_and_examine(struct doctor *doctor, const char *directory, con
     doctor->arena = arena_create(CATALOG_MEMORY);
     if (doctor->arena == NULL)
         return status_out_of_memory();
+    TRY(shard_directories_check(directory, 1));
     TRY(damage_look_create(&doctor->look));
     damage_look_watch(doctor->look, &options);
     TRY(store_open(&options, &doctor->store));

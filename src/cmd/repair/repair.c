@@ -16,6 +16,7 @@
 
 #include "base/limits.h"
 #include "cluster/catalog.h"
+#include "cluster/shard_directories.h"
 #include "cmd/command.h"
 #include "cmd/plural.h"
 #include "cmd/repair/identity_check.h"
@@ -357,6 +358,7 @@ static status repair_records(struct repair *repair)
 
 static status repair_directory(struct repair *repair)
 {
+    TRY(shard_directories_check(repair->directory, 1));
     TRY(repair_list(repair));
     if (!repair->would_accept)
         TRY(repair_records(repair));

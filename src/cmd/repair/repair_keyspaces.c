@@ -12,6 +12,7 @@
 #include "cmd/repair/repair_keyspaces.h"
 
 #include "cluster/catalog.h"
+#include "cluster/shard_directories.h"
 #include "cmd/command.h"
 #include "row/fragment.h"
 #include "row/row_key.h"
@@ -305,6 +306,7 @@ static status open_store(struct claim *claim, bool read_only, const struct log *
 {
     struct store_options options = offline_store_options(claim->wish->directory, log);
     options.read_only = read_only;
+    TRY(shard_directories_check(claim->wish->directory, 1));
     TRY(store_open(&options, &claim->store));
     claim->catalog = store_keyspace_find(claim->store, CATALOG_KEYSPACE_ID);
     return claim->catalog == NULL ? status_make(STATUS_DATA_LOSS, "there is no catalog")

@@ -1,6 +1,7 @@
 /* Commit: see commit.h for how. */
 #include "datastore/commit/commit.h"
 
+#include "base/check.h"
 #include "datastore/commit/reading.h"
 #include "datastore/commit/transaction.h"
 #include "datastore/entity_result.h"
@@ -34,6 +35,7 @@ static status make_result(const struct ds_commit *commit, const struct ds_work *
 
 static status answer(const struct ds_commit *commit, ProtobufCMessage **out)
 {
+    DCHECK(status_is_ok(commit->writing.result));
     struct arena *arena = commit->call->arena;
     Ds__CommitResponse *response;
     PROTO_NEW(arena, response, DS__COMMIT_RESPONSE__INIT);
@@ -112,6 +114,7 @@ static void let_go(struct ds_commit *commit)
 static void finish(struct task *task)
 {
     struct ds_commit *commit = LIST_ENTRY(task, struct ds_commit, finish);
+    DCHECK(!commit->is_own);
     ProtobufCMessage *response = NULL;
     ds_call_step(commit->call, CALL_WORKS);
     if (status_is_ok(commit->writing.result) && commit->transaction != NULL)
@@ -128,6 +131,7 @@ static void finish(struct task *task)
 /* Where transactions are pessimistic every commit claims what it writes. */
 static void choose_locker(struct ds_commit *commit)
 {
+    DCHECK(commit->open != NULL && commit->locker == NULL);
     struct datastore *datastore = commit->call->datastore;
     struct ds_transaction *transaction = commit->transaction;
     if (datastore->range_locks == NULL)
@@ -182,6 +186,7 @@ status ds_commit(struct ds_call *call, const ProtobufCMessage *message, Protobuf
 
 static status run_own(struct ds_commit *commit, const Ds__CommitRequest *request)
 {
+    DCHECK(commit->is_own && commit->transaction == NULL);
     TRY(prepare(commit, request));
     ds_commit_write(commit);
     ds_moment_end(&commit->open->moments, &commit->writing.moment);

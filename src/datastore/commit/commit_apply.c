@@ -1,4 +1,5 @@
 /* The second and the third step of a commit: see commit.h. */
+#include "base/check.h"
 #include "datastore/commit/commit.h"
 #include "datastore/commit/snapshot.h"
 #include "datastore/model/mask.h"
@@ -9,8 +10,18 @@ enum { LOCK_WAIT_US = 2 * 1000 * 1000 };
 
 /* --- reading --- */
 
+/* Those who take several locks take them in this order; for DCHECKs. */
+static bool rows_rise(const struct ds_commit *commit)
+{
+    for (size_t i = 1; i < commit->written_count; i++)
+        if (bytes_compare(commit->written[i - 1].row_key, commit->written[i].row_key) >= 0)
+            return false;
+    return true;
+}
+
 static status claim_entities(struct ds_commit *commit)
 {
+    DCHECK(rows_rise(commit));
     bytes *rows = arena_alloc(commit->call->arena, commit->written_count * sizeof *rows);
     if (rows == NULL)
         return status_out_of_memory();
@@ -22,6 +33,7 @@ static status claim_entities(struct ds_commit *commit)
 
 static status take_locks(struct ds_commit *commit)
 {
+    DCHECK(commit->lock_count == 0 && rows_rise(commit));
     size_t count = commit->written_count;
     if (commit->locker != NULL)
         return claim_entities(commit);
@@ -52,6 +64,7 @@ void ds_commit_unlock(struct ds_commit *commit)
 /* All that wrote the entity before have been applied: they held its lock until then. */
 static status read_entity(struct ds_commit *commit, struct ds_written *written)
 {
+    DCHECK(commit->locker != NULL || commit->lock_count == commit->written_count);
     const struct ds_snapshot newest = {.table = commit->open->table,
                                        .database = commit->database,
                                        .at_us = INT64_MAX,
@@ -175,6 +188,7 @@ static status make_entity(struct ds_commit *commit, struct ds_work *work, const 
 static status apply(struct ds_commit *commit, struct ds_work *work)
 {
     struct ds_written *written = work->written;
+    DCHECK(written != NULL);
     int operation = (int)work->mutation->operation_case;
     TRY(check_sequence(written, operation));
     TRY(check_presence(written, operation));
@@ -202,6 +216,7 @@ static status encode(const Ds__Entity *entity, struct arena *arena, bytes *out)
 /* An entity that has become what it was is left alone, and keeps its version. */
 static status settle(struct ds_commit *commit, struct ds_written *written)
 {
+    DCHECK(written->old == NULL || written->old_stored.data != NULL);
     if (!written->is_changed || written->now == NULL)
         return status_ok();
     TRY(encode(written->now, commit->call->arena, &written->now_stored));
@@ -212,6 +227,7 @@ static status settle(struct ds_commit *commit, struct ds_written *written)
 
 status ds_commit_apply(struct ds_commit *commit)
 {
+    DCHECK(commit->locker != NULL || commit->lock_count == commit->written_count);
     for (size_t i = 0; i < commit->work_count; i++)
         TRY(apply(commit, &commit->works[i]));
     for (size_t i = 0; i < commit->written_count; i++)

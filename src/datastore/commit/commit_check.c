@@ -1,4 +1,5 @@
 /* The first step of a commit: see commit.h. */
+#include "base/check.h"
 #include "datastore/commit/allocate.h"
 #include "datastore/commit/commit.h"
 #include "datastore/model/mask.h"
@@ -124,6 +125,7 @@ static status collect_written(struct ds_commit *commit)
     for (size_t i = 0; i < commit->work_count; i++)
         if (i == 0 || compare_written(&all[commit->written_count - 1], &all[i]) != 0)
             all[commit->written_count++] = all[i];
+    DCHECK(commit->written_count <= commit->work_count);
     commit->written = all;
     return status_ok();
 }
@@ -134,6 +136,7 @@ static status find_written(struct ds_commit *commit, struct ds_work *work)
     TRY(row_key_of(work->key, commit->call->arena, &wanted.row_key));
     work->written = bsearch(&wanted, commit->written, commit->written_count,
                             sizeof *commit->written, compare_written);
+    DCHECK(work->written != NULL);
     return status_ok();
 }
 
@@ -180,6 +183,7 @@ static status check_mode(const struct ds_commit *commit)
 
 status ds_commit_prepare(struct ds_commit *commit, const Ds__CommitRequest *request)
 {
+    DCHECK(commit->works == NULL && commit->written == NULL);
     commit->works = arena_zalloc(commit->call->arena, request->n_mutations * sizeof *commit->works);
     if (commit->works == NULL)
         return status_out_of_memory();

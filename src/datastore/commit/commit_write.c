@@ -1,4 +1,5 @@
 /* The fourth and the fifth step of a commit: see commit.h. */
+#include "base/check.h"
 #include "datastore/commit/commit.h"
 #include "datastore/commit/rows_write.h"
 #include "datastore/commit/snapshot.h"
@@ -35,6 +36,16 @@ static bool ends_before(const struct ds_read_range *range, const struct ds_read_
     return range->to.size > 0 && (other->to.size == 0 || bytes_compare(range->to, other->to) < 0);
 }
 
+/* Rising, none into the next; for DCHECKs. */
+static bool are_apart(const struct vector *list)
+{
+    const struct ds_read_range *ranges = list->items;
+    for (size_t i = 1; i < list->count; i++)
+        if (overlaps(&ranges[i - 1], &ranges[i]))
+            return false;
+    return true;
+}
+
 /* By their beginnings, those that overlap as one; of one index, as a scan's are. */
 static void sort_ranges(struct vector *list)
 {
@@ -50,6 +61,7 @@ static void sort_ranges(struct vector *list)
             last->to = ranges[i].to;
     }
     list->count = count;
+    DCHECK(are_apart(list));
 }
 
 /* ABORTED if something of what was read has been changed by what is applied. */
@@ -88,6 +100,7 @@ status ds_commit_look_at_reads(struct ds_commit *commit)
  * looked at, or is about to. */
 static status check_reads(struct ds_commit *commit)
 {
+    DCHECK(commit->writing.moment.at_us != 0);
     struct ds_open_database *open = commit->open;
     const struct ds_moment *moment = &commit->writing.moment;
     if (commit->locker != NULL && commit->transaction->ranges.count > 0) {
@@ -143,10 +156,12 @@ static status encode_record(bytes entity, int64_t create_us, int64_t version_us,
 
 static status add_entity(struct ds_commit *commit, const struct ds_written *written)
 {
+    DCHECK(written->is_changed && commit->writing.moment.at_us != 0);
     struct arena *arena = commit->call->arena;
     struct ds_row_write row = {
         .key = written->row_key, .is = written->now != NULL, .was = written->old != NULL};
     int64_t create_us = written->create_us == 0 ? commit->writing.moment.at_us : written->create_us;
+    DCHECK(!row.was || written->old_version_us < commit->writing.moment.at_us);
     if (row.is)
         TRY(encode_record(written->now_stored, create_us, 0, arena, &row.now));
     if (row.was)
@@ -157,6 +172,7 @@ static status add_entity(struct ds_commit *commit, const struct ds_written *writ
 
 static status add_indexes(struct ds_commit *commit, const struct ds_written *written)
 {
+    DCHECK(commit->indexes != NULL);
     struct arena *arena = commit->call->arena;
     struct ds_index_changes changes;
     TRY(ds_index_difference(written->old, written->now, commit->indexes->indexes,
@@ -223,6 +239,7 @@ static status collect_keys(const struct ds_commit *commit, size_t spare, bytes *
 /* Before a moment is drawn: who waits for a moment must not wait for a transaction. */
 static status claim_rows(struct ds_commit *commit)
 {
+    DCHECK(commit->locker != NULL && commit->writing.moment.at_us == 0);
     size_t count = commit->rows.count;
     bytes *keys;
     if (count == 0)
@@ -237,6 +254,7 @@ static status claim_rows(struct ds_commit *commit)
 /* Before a moment is drawn: who draws a later one is to know of it. */
 static status announce_rows(struct ds_commit *commit)
 {
+    DCHECK(commit->locker == NULL && commit->writing.moment.at_us == 0);
     size_t count = commit->rows.count;
     bytes *keys;
     TRY(collect_keys(commit, commit->written_count, &keys));
@@ -250,6 +268,7 @@ static status announce_rows(struct ds_commit *commit)
 
 status ds_commit_find_rows(struct ds_commit *commit)
 {
+    DCHECK(commit->indexes == NULL);
     commit->indexes = ds_indexes_take(commit->open->indexes);
     TRY(make_other_rows(commit));
     return commit->locker != NULL ? claim_rows(commit) : announce_rows(commit);
@@ -283,6 +302,7 @@ static void past(struct ds_moment *moment)
 
 static void give_up(struct ds_commit *commit)
 {
+    DCHECK(!commit->writing.moment.has_entered);
     ds_flight_fail(&commit->flight);
     ds_moment_give_up(commit->writing.moments, &commit->writing.moment);
 }
@@ -300,6 +320,7 @@ static int64_t earliest_us(const struct ds_commit *commit)
 
 void ds_commit_write(struct ds_commit *commit)
 {
+    DCHECK(commit->indexes != NULL);
     struct ds_rows_writing *writing = &commit->writing;
     ds_call_step(commit->call, CALL_COMMITS);
     writing->table = commit->open->table;

@@ -60,6 +60,7 @@ static struct ds_lock **bucket_of(struct part *part, bytes key)
 /* With the part's lock held. */
 static bool is_held(struct part *part, bytes key)
 {
+    DCHECK(check_is_held(&part->lock));
     const struct ds_lock *at = *bucket_of(part, key);
     while (at != NULL && !bytes_equal(at->key, key))
         at = at->next;
@@ -96,6 +97,7 @@ static void release_one(struct ds_locks *locks, struct ds_lock *lock)
 {
     struct part *part = part_of(locks, lock->key);
     pthread_mutex_lock(&part->lock);
+    DCHECK(is_held(part, lock->key));
     struct ds_lock **at = bucket_of(part, lock->key);
     while (*at != lock)
         at = &(*at)->next;
@@ -108,6 +110,7 @@ status ds_locks_take(struct ds_locks *locks, struct ds_lock *taken, size_t count
 {
     const struct timespec until = in_us(most_us);
     for (size_t i = 0; i < count; i++) {
+        DCHECK(i == 0 || bytes_compare(taken[i - 1].key, taken[i].key) < 0);
         if (take_one(locks, &taken[i], &until))
             continue;
         ds_locks_release(locks, taken, i);

@@ -51,6 +51,7 @@ static int64_t moment_of(const struct ds_flight *flight)
 
 void ds_in_flight_add(struct ds_in_flight *in_flight, struct ds_flight *flight)
 {
+    DCHECK(!flight->is_there && flight->moment != NULL);
     pthread_mutex_lock(&in_flight->lock);
     flight->is_there = true;
     flight->next = in_flight->first;
@@ -67,6 +68,7 @@ void ds_flight_fail(struct ds_flight *flight)
  * they have drawn theirs, they are later. */
 static void tell_watches(const struct ds_in_flight *in_flight, const struct ds_flight *flight)
 {
+    DCHECK(check_is_held(&in_flight->lock));
     int64_t at_us = moment_of(flight);
     for (struct ds_watch *at = in_flight->first_watch; at != NULL; at = at->next)
         at->is_met = at->is_met || (at_us > at->after_us && meets(flight, at));
@@ -90,6 +92,7 @@ void ds_in_flight_remove(struct ds_in_flight *in_flight, struct ds_flight *fligh
 
 void ds_in_flight_watch(struct ds_in_flight *in_flight, struct ds_watch *watch)
 {
+    DCHECK(!watch->is_there);
     pthread_mutex_lock(&in_flight->lock);
     watch->is_there = true;
     watch->is_met = false;
@@ -123,6 +126,7 @@ static int64_t moment_of_other(const struct ds_flight *flight, struct ds_moments
 bool ds_watch_is_met(struct ds_in_flight *in_flight, const struct ds_watch *watch,
                      struct ds_moments *moments, const struct ds_moment *moment)
 {
+    DCHECK(watch->is_there && moment->at_us > 0);
     pthread_mutex_lock(&in_flight->lock);
     bool is_met = watch->is_met;
     for (struct ds_flight *at = in_flight->first; at != NULL && !is_met; at = at->next) {

@@ -8,6 +8,12 @@ static struct ds_moment *moment_of(struct link *link)
     return LIST_ENTRY(link, struct ds_moment, link);
 }
 
+/* Of those that are drawn, of which there is one. */
+static const struct ds_moment *last_of(const struct ds_moments *moments)
+{
+    return moment_of((struct link *)(void *)moments->drawn.last); /* where its `next` is */
+}
+
 void ds_moments_init(struct ds_moments *moments)
 {
     *moments = (struct ds_moments){.last_us = 0};
@@ -27,6 +33,7 @@ void ds_moment_draw(struct ds_moments *moments, int64_t now_us, struct ds_moment
     pthread_mutex_lock(&moments->lock);
     moments->last_us = now_us > moments->last_us ? now_us : moments->last_us + 1;
     *moment = (struct ds_moment){.at_us = moments->last_us};
+    DCHECK(list_is_empty(&moments->drawn) || last_of(moments)->at_us < moments->last_us);
     list_append(&moments->drawn, &moment->link);
     if (moments->next == NULL)
         moments->next = &moment->link;
@@ -38,8 +45,10 @@ void ds_moment_draw(struct ds_moments *moments, int64_t now_us, struct ds_moment
 /* Enters all whose turn it is, in their order. The lock is let go for each of them. */
 static void enter(struct ds_moments *moments)
 {
+    DCHECK(check_is_held(&moments->lock));
     while (!moments->is_entering && moments->next != NULL && moment_of(moments->next)->is_ready) {
         struct ds_moment *moment = moment_of(moments->next);
+        DCHECK(!moment->has_entered);
         if (!moment->is_done) {
             moments->is_entering = true;
             pthread_mutex_unlock(&moments->lock);
@@ -56,6 +65,7 @@ static void enter(struct ds_moments *moments)
  */
 static struct list pass(struct ds_moments *moments)
 {
+    DCHECK(check_is_held(&moments->lock));
     struct list to_call = {0};
     while (!list_is_empty(&moments->drawn)) {
         struct ds_moment *first = moment_of(moments->drawn.first);
@@ -84,6 +94,7 @@ static void unlock_and_call(struct ds_moments *moments, struct list to_call)
 void ds_moment_ready(struct ds_moments *moments, struct ds_moment *moment)
 {
     pthread_mutex_lock(&moments->lock);
+    DCHECK(!moment->is_ready && !moment->is_past);
     moment->is_ready = true;
     enter(moments);
     unlock_and_call(moments, pass(moments));
@@ -92,6 +103,7 @@ void ds_moment_ready(struct ds_moments *moments, struct ds_moment *moment)
 void ds_moment_give_up(struct ds_moments *moments, struct ds_moment *moment)
 {
     pthread_mutex_lock(&moments->lock);
+    DCHECK(!moment->is_ready && !moment->has_entered);
     moment->is_ready = moment->is_done = true;
     enter(moments);
     unlock_and_call(moments, pass(moments));
@@ -100,6 +112,7 @@ void ds_moment_give_up(struct ds_moments *moments, struct ds_moment *moment)
 void ds_moment_applied(struct ds_moments *moments, struct ds_moment *moment)
 {
     pthread_mutex_lock(&moments->lock);
+    DCHECK(moment->has_entered || moments->is_entering);
     moment->is_done = true;
     unlock_and_call(moments, pass(moments));
 }

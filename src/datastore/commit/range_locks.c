@@ -138,6 +138,7 @@ static bool claim_is_met(const struct ds_claim *claim, const struct ds_wanted *w
 static bool waits_for(const struct ds_locker *locker, const struct ds_locker *other)
 {
     const struct ds_wanted *wanted = locker->wanted;
+    DCHECK(wanted != NULL);
     if (other == locker || other->database != locker->database)
         return false;
     for (size_t i = 0; i < other->claim_count; i++)
@@ -153,6 +154,7 @@ static bool waits_for(const struct ds_locker *locker, const struct ds_locker *ot
 
 static void enlist(struct ds_range_locks *locks, struct ds_locker *locker)
 {
+    DCHECK(check_is_held(&locks->lock));
     if (locker->is_listed)
         return;
     locker->is_listed = true;
@@ -162,6 +164,7 @@ static void enlist(struct ds_range_locks *locks, struct ds_locker *locker)
 
 static void let_go(struct ds_range_locks *locks, struct ds_locker *locker)
 {
+    DCHECK(check_is_held(&locks->lock));
     struct ds_locker **at = &locks->lockers;
     if (!locker->is_listed)
         return;
@@ -176,6 +179,7 @@ static void let_go(struct ds_range_locks *locks, struct ds_locker *locker)
 
 static bool must_wait(struct ds_range_locks *locks, const struct ds_locker *locker)
 {
+    DCHECK(check_is_held(&locks->lock) && locker->wanted != NULL);
     for (struct ds_locker *at = locks->lockers, *next; at != NULL; at = next) {
         next = at->next;
         if (!waits_for(locker, at))
@@ -199,6 +203,7 @@ static struct ds_locker *younger(struct ds_locker *a, struct ds_locker *b)
 static struct ds_locker *youngest_of_circle(struct ds_range_locks *locks, struct ds_locker *first,
                                             struct ds_locker *at)
 {
+    DCHECK(check_is_held(&locks->lock));
     at->walk = locks->walks;
     for (struct ds_locker *other = locks->lockers; other != NULL; other = other->next) {
         if (other->wanted == NULL || other->is_doomed || !waits_for(at, other))
@@ -224,6 +229,7 @@ static struct ds_locker *youngest_that_waits(struct ds_range_locks *locks, struc
 
 static void doom(struct ds_range_locks *locks, struct ds_locker *locker)
 {
+    DCHECK(check_is_held(&locks->lock) && !locker->is_doomed);
     locker->is_doomed = true;
     count(locks, METRIC_datastore_lock_victims_total);
     pthread_cond_broadcast(&locks->changed);
@@ -261,6 +267,7 @@ status ds_contended(void)
 static status wait_a_while(struct ds_range_locks *locks, struct ds_locker *locker, int64_t until_us,
                            const struct grpc_call *call)
 {
+    DCHECK(check_is_held(&locks->lock));
     int64_t left_us = until_us - clock_steady_us(locks->clock);
     break_circles(locks, locker);
     if (locker->is_doomed)
@@ -300,6 +307,7 @@ static status wait_for(struct ds_range_locks *locks, struct ds_locker *locker,
 static status acquire(struct ds_range_locks *locks, struct ds_locker *locker,
                       const struct ds_wanted *wanted, const struct grpc_call *call)
 {
+    DCHECK(check_is_held(&locks->lock) && locker->wanted == NULL);
     status s = status_ok();
     size_t before = locker->shared.count;
     locker->wanted = wanted;
@@ -381,9 +389,19 @@ status ds_range_locks_share(struct ds_range_locks *locks, struct ds_locker *lock
     return status_make(STATUS_RESOURCE_EXHAUSTED, "The transaction has read too much.");
 }
 
+/* As who looks for one of them expects; for DCHECKs. */
+static bool rows_rise(const struct ds_claim *claim)
+{
+    for (size_t i = 1; i < claim->count; i++)
+        if (bytes_compare(claim->rows[i - 1], claim->rows[i]) > 0)
+            return false;
+    return true;
+}
+
 status ds_range_locks_claim(struct ds_range_locks *locks, struct ds_locker *locker,
                             struct ds_claim claim, const struct grpc_call *call)
 {
+    DCHECK(rows_rise(&claim));
     const struct ds_wanted wanted = {.claim = claim};
     if (claim.count == 0)
         return status_ok();

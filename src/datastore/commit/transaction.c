@@ -2,6 +2,7 @@
  * a few instructions. */
 #include "datastore/commit/transaction.h"
 
+#include "base/check.h"
 #include "base/limits.h"
 #include "datastore/usage_note.h"
 
@@ -66,6 +67,7 @@ static int64_t charge(struct ds_transactions *transactions, struct ds_transactio
                       int64_t bytes)
 {
     transaction->charged += bytes;
+    DCHECK(transaction->charged >= 0);
     count(transactions, METRIC_datastore_transactions_bytes, bytes);
     return atomic_fetch_add(&transactions->charged, bytes) + bytes;
 }
@@ -118,6 +120,8 @@ static struct ds_transaction **bucket_of(struct ds_transactions *transactions, c
 
 static void take_out(struct ds_transactions *transactions, struct ds_transaction *transaction)
 {
+    DCHECK(transactions->count > 0);
+    DCHECK(check_is_held(&transactions->lock));
     struct ds_transaction **at = bucket_of(transactions, transaction->id);
     while (*at != transaction)
         at = &(*at)->next;
@@ -129,6 +133,7 @@ static void take_out(struct ds_transactions *transactions, struct ds_transaction
 /* Those that have expired, to be destroyed without the lock: they have locks of their own. */
 static struct ds_transaction *drop_expired(struct ds_transactions *transactions)
 {
+    DCHECK(check_is_held(&transactions->lock));
     struct ds_transaction *expired = NULL;
     int64_t now_us = clock_steady_us(transactions->clock);
     for (size_t i = 0; i < BUCKETS; i++)
@@ -185,6 +190,7 @@ static uint64_t age_of(const struct ds_transactions *transactions, uint64_t numb
 static status add(struct ds_transactions *transactions, struct ds_transaction *transaction,
                   bytes previous, struct ds_transaction **expired)
 {
+    DCHECK(check_is_held(&transactions->lock));
     if (transactions->count >= LIMIT_DS_TRANSACTIONS ||
         clock_steady_us(transactions->clock) - transactions->swept_us > SWEEP_US)
         *expired = drop_expired(transactions);
@@ -230,6 +236,7 @@ uint64_t ds_transactions_age(struct ds_transactions *transactions)
 static struct ds_transaction *find(struct ds_transactions *transactions, bytes id,
                                    const struct ds_database *database)
 {
+    DCHECK(check_is_held(&transactions->lock) && id.size == DS_TRANSACTION_ID_SIZE);
     struct ds_transaction *at = *bucket_of(transactions, id.data);
     while (at != NULL && memcmp(at->id, id.data, id.size) != 0)
         at = at->next;
@@ -243,6 +250,7 @@ static status take(struct ds_transactions *transactions, bytes id,
                    const struct ds_database *database, struct ds_transaction **out,
                    struct ds_transaction **expired)
 {
+    DCHECK(check_is_held(&transactions->lock));
     while ((*out = find(transactions, id, database)) != NULL && (*out)->is_taken)
         pthread_cond_wait(&transactions->given_back, &transactions->lock);
     if (*out != NULL && !ds_locker_keep(&(*out)->locker, clock_steady_us(transactions->clock))) {
@@ -276,6 +284,7 @@ status ds_transaction_take(struct ds_transactions *transactions, bytes id,
 void ds_transaction_give_back(struct ds_transactions *transactions,
                               struct ds_transaction *transaction)
 {
+    DCHECK(transaction->is_taken);
     int64_t idle_until_us = clock_steady_us(transactions->clock) + DS_IDLE_US;
     int64_t until_us = transaction->begun_us + DS_TRANSACTION_US;
     pthread_mutex_lock(&transactions->lock);
@@ -288,6 +297,7 @@ void ds_transaction_give_back(struct ds_transactions *transactions,
 
 void ds_transaction_end(struct ds_transactions *transactions, struct ds_transaction *transaction)
 {
+    DCHECK(transaction->is_taken);
     pthread_mutex_lock(&transactions->lock);
     take_out(transactions, transaction);
     pthread_cond_broadcast(&transactions->given_back);
@@ -348,6 +358,7 @@ void ds_transactions_visit_left(
 
 status ds_transaction_note(struct ds_transaction *transaction, bytes from, bytes to)
 {
+    DCHECK(transaction->is_taken);
     if (transaction->is_read_only)
         return status_ok();
     struct ds_read_range range = {arena_copy(transaction->arena, from),

@@ -1,0 +1,183 @@
+"""Faults of our own that are planted into the code, one at a time, each with the self check that
+must name it: see test_planted.py.
+
+Each breaks an invariant that the head of a file states, or what a function promises, in the way
+somebody could who changes the code: a line that is missing, a condition that is wrong. (What is
+caught of functions that are called wrongly is in src/tablet/planted_test.c and
+src/cluster/planted_test.c.)
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Fault:
+    name: str
+    file: str  # below src/
+    old: str  # stands there once
+    new: str
+    program: str  # the unit test that trips over it, below src/
+    check: str  # how the condition begins that does not hold
+
+
+FAULTS = [
+    Fault(
+        "sequences do not rise",
+        "tablet/commit.c",
+        "queue->newest_sequence = at > newest ? at : newest + 1;",
+        "queue->newest_sequence = at > newest ? at : newest;",
+        "tablet/commit_test",
+        "queue->newest_sequence > newest",
+    ),
+    Fault(
+        "versions follow the clock alone",
+        "tablet/commit.c",
+        "if (version_at(now_us) > newest)",
+        "",
+        "tablet/commit_test",
+        "next > newest && next % VERSION_STEP == queue->options.cluster",
+    ),
+    Fault(
+        "a commit gets its place without the lock",
+        "tablet/commit.c",
+        "    int64_t now_us = clock_steady_us(queue->options.clock);\n"
+        "    pthread_mutex_lock(&queue->lock);\n"
+        "    enum queue_state state = state_of(queue, bytes, limit_bytes, now_us);",
+        "    int64_t now_us = clock_steady_us(queue->options.clock);\n"
+        "    enum queue_state state = state_of(queue, bytes, limit_bytes, now_us);",
+        "tablet/commit_test",
+        "check_is_held(&queue->lock)",
+    ),
+    Fault(
+        "a commit is acknowledged before it counts as applied",
+        "tablet/commit.c",
+        "    atomic_store_explicit(&queue->applied, newest, memory_order_release);\n",
+        "",
+        "tablet/commit_test",
+        "!status_is_ok(commit->result) || commit->sequence <= commit_applied(queue)",
+    ),
+    Fault(
+        "sequences pass their ceiling",
+        "tablet/commit.c",
+        "        ceilings.sequence = ceiling_above(batch->newest_sequence);\n",
+        "",
+        "tablet/commit_test",
+        "ceilings.version > batch->newest_version &&",
+    ),
+    Fault(
+        "what waits is not counted",
+        "tablet/commit.c",
+        "    queue->bytes += bytes;\n",
+        "",
+        "tablet/commit_test",
+        "queue->bytes >= bytes",
+    ),
+    Fault(
+        "a write is not routed anew",
+        "tablet/commit.c",
+        "return is_former ? route_anew(queue, commit) : status_ok();",
+        "return is_former ? status_ok() : status_ok();",
+        "tablet/structure_test",
+        "is_in_tablet(commit)",
+    ),
+    Fault(
+        "a change is packed in the order of its mutations",
+        "row/change.c",
+        "if (!change->is_sorted)",
+        "if (change->count == 0)",
+        "row/fragment_test",
+        "",
+    ),
+    Fault(
+        "an entry is sent on twice",
+        "row/combine.c",
+        "        combiner->has_pending = false;\n        if (combiner->is_compound)",
+        "        if (combiner->is_compound)",
+        "row/fold_test",
+        "!combiner->has_pending && !combiner->is_gathering",
+    ),
+    Fault(
+        "families are not found by their numbers",
+        "row/schema.c",
+        "families[by_id[at - 1]].id > families[i].id",
+        "families[by_id[at - 1]].id < families[i].id",
+        "row/schema_test",
+        "is_indexed(&owned->schema)",
+    ),
+    Fault(
+        "neighbours that touch stay two",
+        "row/string_set.c",
+        "bytes_compare(last->to, next->from) < 0",
+        "bytes_compare(last->to, next->from) <= 0",
+        "row/string_set_test",
+        "is_disjoint(out)",
+    ),
+    Fault(
+        "a table is made without admin",
+        "cluster/administer.c",
+        "    struct table *table;\n    pthread_mutex_lock(&cluster->admin);\n",
+        "    struct table *table;\n",
+        "cluster/administer_test",
+        "check_is_held(",
+    ),
+    Fault(
+        "a tablet splits without admin",
+        "cluster/reshape.c",
+        "    pthread_mutex_lock(&cluster->admin);\n    status s = split(table, tablet, at);",
+        "    status s = split(table, tablet, at);",
+        "cluster/structure_test",
+        "check_is_held(",
+    ),
+    Fault(
+        "tables stand in the order of their making",
+        "cluster/index.c",
+        "    size_t at = place_of(cluster, bytes_of(table->name));\n"
+        "    struct table **place = cluster->tables + at;\n"
+        "    shift(place, place + 1",
+        "    size_t at = cluster->table_count;\n"
+        "    struct table **place = cluster->tables + at;\n"
+        "    shift(place, place + 1",
+        "cluster/administer_test",
+        "is_in_place(cluster, at)",
+    ),
+    Fault(
+        "a spare keyspace is given twice",
+        "cluster/spares.c",
+        "shard->spares[--shard->spare_count]",
+        "shard->spares[shard->spare_count - 1]",
+        "cluster/administer_test",
+        "is_nobodys(shard, *out)",
+    ),
+    Fault(
+        "two commits have one moment",
+        "datastore/commit/moments.c",
+        "now_us > moments->last_us ? now_us : moments->last_us + 1",
+        "now_us > moments->last_us ? now_us : moments->last_us",
+        "datastore/moments_test",
+        "list_is_empty(&moments->drawn) ||",
+    ),
+    Fault(
+        "an entity's lock is taken without that of its part",
+        "datastore/commit/entity_locks.c",
+        "    int error = 0;\n    pthread_mutex_lock(&part->lock);\n",
+        "    int error = 0;\n",
+        "datastore/entity_locks_test",
+        "check_is_held(&part->lock)",
+    ),
+    Fault(
+        "ranges are shared without the lock",
+        "datastore/commit/range_locks.c",
+        "    wanted.ranges = copies;\n    pthread_mutex_lock(&locks->lock);\n",
+        "    wanted.ranges = copies;\n",
+        "datastore/range_locks_test",
+        "check_is_held(&locks->lock)",
+    ),
+    Fault(
+        "transactions that begin are not counted",
+        "datastore/commit/transaction.c",
+        "    transactions->count++;\n",
+        "",
+        "datastore/transaction_test",
+        "transactions->count > 0",
+    ),
+]
