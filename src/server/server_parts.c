@@ -5,10 +5,10 @@
 #include "backup/whole.h"
 #include "base/limits.h"
 #include "base/sizing.h"
-#include "server/revision.h"
 #include "os/file.h"
 #include "os/process.h"
 #include "os/thread.h"
+#include "server/revision.h"
 #include "server/serve_check.h"
 
 #include <unistd.h>
