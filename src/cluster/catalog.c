@@ -195,7 +195,6 @@ static status schema_from_message(const Catalog__Table *message, struct arena *a
 static status encode_table(const struct table_record *record, struct arena *arena,
                            struct buffer *out)
 {
-    DCHECK(record->schema != NULL);
     Catalog__Table message = CATALOG__TABLE__INIT;
     message.id = record->id;
     message.name = record->name;
@@ -224,7 +223,6 @@ status catalog_encode_table(const struct table_record *record, struct buffer *ou
 status catalog_put_table(struct store_batch *batch, struct keyspace *catalog,
                          const struct table_record *record)
 {
-    DCHECK(record->id != 0 && record->name[0] != 0);
     struct id_key key = make_id_key(RECORD_TABLE, record->id);
     struct buffer value = {0};
     status s = catalog_encode_table(record, &value);
@@ -253,9 +251,6 @@ struct catalog_mutes_key catalog_mutes_key(uint64_t table_id)
 status catalog_put_tablet(struct store_batch *batch, struct keyspace *catalog,
                           const struct tablet_record *record)
 {
-    DCHECK(record->id != 0 && record->table_id != 0);
-    DCHECK(record->keyspace_id > CATALOG_KEYSPACE_ID);
-    DCHECK(record->end.size == 0 || bytes_compare(record->start, record->end) < 0);
     Catalog__Tablet message = CATALOG__TABLET__INIT;
     message.id = record->id;
     message.keyspace = record->keyspace_id;
@@ -275,7 +270,6 @@ status catalog_put_tablet(struct store_batch *batch, struct keyspace *catalog,
 status catalog_delete_tablet(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id,
                              bytes start)
 {
-    DCHECK(table_id != 0);
     struct buffer key = {0};
     append_tablet_key(&key, table_id, start);
     bool failed = key.failed;
@@ -288,7 +282,6 @@ status catalog_delete_tablet(struct store_batch *batch, struct keyspace *catalog
 static void delete_all_of(struct store_batch *batch, struct keyspace *catalog,
                           enum record_type type, uint64_t table_id)
 {
-    DCHECK(table_id != 0);
     struct id_key from = make_id_key(type, table_id);
     struct id_key to = make_id_key(type, table_id + 1);
     store_batch_delete_range(batch, catalog, id_key_bytes(&from), id_key_bytes(&to));
@@ -312,14 +305,12 @@ void catalog_delete_kept(struct store_batch *batch, struct keyspace *catalog, ui
 
 void catalog_put_spare(struct store_batch *batch, struct keyspace *catalog, uint64_t keyspace_id)
 {
-    DCHECK(keyspace_id > CATALOG_KEYSPACE_ID);
     struct id_key key = make_id_key(RECORD_SPARE, keyspace_id);
     store_batch_put(batch, catalog, id_key_bytes(&key), bytes_of(spare_value));
 }
 
 void catalog_delete_spare(struct store_batch *batch, struct keyspace *catalog, uint64_t keyspace_id)
 {
-    DCHECK(keyspace_id > CATALOG_KEYSPACE_ID);
     struct id_key key = make_id_key(RECORD_SPARE, keyspace_id);
     store_batch_delete(batch, catalog, id_key_bytes(&key));
 }
@@ -327,7 +318,6 @@ void catalog_delete_spare(struct store_batch *batch, struct keyspace *catalog, u
 void catalog_put_unclaimed(struct store_batch *batch, struct keyspace *catalog,
                            uint64_t keyspace_id, int64_t found_us)
 {
-    DCHECK(keyspace_id > CATALOG_KEYSPACE_ID);
     struct id_key key = make_id_key(RECORD_UNCLAIMED, keyspace_id);
     struct id_key time = make_id_key(RECORD_UNCLAIMED, (uint64_t)found_us);
     store_batch_put(batch, catalog, id_key_bytes(&key), bytes_from(id_key_bytes(&time), 1));
@@ -342,7 +332,6 @@ void catalog_delete_unclaimed(struct store_batch *batch, struct keyspace *catalo
 
 status catalog_put_next_id(struct store_batch *batch, struct keyspace *catalog, uint64_t next_id)
 {
-    DCHECK(next_id > CATALOG_KEYSPACE_ID);
     Catalog__Counters message = CATALOG__COUNTERS__INIT;
     message.next_id = next_id;
     uint8_t key = RECORD_COUNTERS;
@@ -356,7 +345,6 @@ status catalog_put_next_id(struct store_batch *batch, struct keyspace *catalog, 
 status catalog_put_damage(struct store_batch *batch, struct keyspace *catalog,
                           const struct damage_record *record)
 {
-    DCHECK(record->keyspace_id != 0);
     Catalog__Damage message = CATALOG__DAMAGE__INIT;
     message.from = proto_data(record->from);
     message.to = proto_data(record->to);

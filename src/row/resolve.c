@@ -123,7 +123,6 @@ static bool add_cell(struct resolver *resolver, const struct entry *entry)
 /* Takes the next cell of the row, in fragment order; false when there is no need for more. */
 static bool take_cell(struct resolver *resolver, const struct entry *entry)
 {
-    DCHECK(entry_is_cell(entry->kind));
     bool is_new_family = entry->family != resolver->family_id;
     if (is_new_family)
         enter_family(resolver, entry->family);
