@@ -1,10 +1,9 @@
 /* See advise_sizes.h. The message is measured as a server of ours would write it, with values of a
- * size that is guessed, until the guess comes to the message's size. */
+ * size that is guessed: the greatest that is no larger than the message. Who corrects a guess by
+ * what it is wrong by goes to and fro where one chunk more begins. */
 #include "cmd/advise/advise_sizes.h"
 
 #include "bigtable/read_chunks.h"
-
-enum { GUESSES = 4 }; /* the lengths of lengths change with the first of them */
 
 /* The cells with values of so many bytes in all, of which nothing is there. */
 static void share_out(const struct cell_list *cells, uint64_t values)
@@ -54,13 +53,16 @@ status advise_values_of_message(const struct sample_rows *rows, const struct adv
                                 size_t from, size_t to, uint64_t message, uint64_t *out)
 {
     struct cell_list cells;
-    uint64_t values = message;
+    uint64_t least = 0, most = message;
     *out = 0;
     TRY(name_cells(rows, row, from, to, &cells));
-    for (size_t i = 0; i < GUESSES; i++) {
-        uint64_t rest = size_of_message(&cells, row->key, values) - values;
-        values = rest < message ? message - rest : 0;
+    while (least < most) {
+        uint64_t guess = most - (most - least) / 2;
+        if (size_of_message(&cells, row->key, guess) > message)
+            most = guess - 1;
+        else
+            least = guess;
     }
-    *out = values;
+    *out = least;
     return status_ok();
 }
