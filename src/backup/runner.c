@@ -4,6 +4,7 @@
 #include "archive/bases.h"
 #include "aws/bucket.h"
 #include "backup/run_audit.h"
+#include "backup/runner_private.h"
 #include "backup/whole_scope.h"
 #include "backup/whole_tables.h"
 #include "base/condition.h"
@@ -17,34 +18,7 @@
 
 static const char CHECKPOINT_DIRECTORY[] = "checkpoint";
 static const char SCRATCH_DIRECTORY[] = "restoring";
-enum { MANIFEST_MEMORY = 256 << 20, MOST_CAUSES = 3 * (STATUS_UNAUTHENTICATED + 1) };
-static const int64_t SECOND_US = 1000000;
-static const int64_t MOST_WAIT_US = INT64_C(60) * 1000000; /* a clock may be set meanwhile */
-
-struct whole_runner {
-    struct whole_runner_options options;
-    struct buffer checkpoint; /* its directory, with a NUL */
-    struct buffer scratch;    /* where tables are read that come back, with a NUL */
-    pthread_t thread;
-    bool has_thread;
-    struct whole_work work;           /* of the one that runs */
-    struct whole_schedules schedules; /* the thread's, as is the next */
-    size_t scheduled;                 /* whose run is the last one, if that is scheduled */
-    char scheduled_place[WHOLE_PLACE_SIZE];
-    struct metric_series failures[MOST_CAUSES]; /* the thread's */
-    size_t failure_count;
-
-    pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t wake;
-    struct whole_schedule_view views[WHOLE_SCHEDULES_MOST];
-    struct whole_run runs[WHOLE_RUNS]; /* by id, modulo their number */
-    uint64_t count;                    /* that were begun: the id of the last one */
-    struct audit *audit;               /* is told how the last one ends; NULL: nobody is */
-    struct buffer principal;           /* who has asked for it */
-    bool is_busy;                      /* the last one has not ended */
-    bool is_cancelled;                 /* it is to end */
-    bool is_stopping;
-};
+enum { MANIFEST_MEMORY = 256 << 20 };
 
 /* --- where --- */
 
@@ -83,7 +57,7 @@ bool whole_place_is_allowed(const char *places, const char *place)
     return false;
 }
 
-static status open_place(const struct whole_runner *runner, const char *name, struct place **out)
+status runner_open_place(const struct whole_runner *runner, const char *name, struct place **out)
 {
     return place_of_name_with_key(files_of_system(), name, runner->options.key_file, out);
 }
@@ -348,7 +322,7 @@ static bool makes_tables(const struct whole_run *run)
 static status do_run(struct whole_runner *runner, struct whole_run *run)
 {
     struct place *place;
-    TRY(open_place(runner, run->place, &place));
+    TRY(runner_open_place(runner, run->place, &place));
     status s =
         makes_tables(run) ? restore_tables(runner, place, run) : create_locked(runner, place, run);
     place_close(place);
@@ -471,7 +445,7 @@ static void run_last(struct whole_runner *runner)
 }
 
 /* With the lock held. */
-static void add_run(struct whole_runner *runner, const char *place, bool is_scheduled,
+void runner_add_run(struct whole_runner *runner, const char *place, bool is_scheduled,
                     const struct whole_wish *wish, struct whole_run *out)
 {
     runner->count++;
@@ -500,131 +474,6 @@ static void add_run(struct whole_runner *runner, const char *place, bool is_sche
     pthread_cond_signal(&runner->wake);
 }
 
-/* --- the schedule --- */
-
-static status learn_from(struct whole_runner *runner, struct place *place)
-{
-    char identity[STORE_IDENTITY_SIZE];
-    const struct whole_scheduled *first = &runner->schedules.all[0];
-    TRY(cluster_identity(runner->options.cluster, identity));
-    TRY(whole_schedules_learn(&runner->schedules, place, identity));
-    if (first->scope[0] == '\0' && first->end_us > 0)
-        metrics_set(runner->options.metrics, METRIC_whole_backup_newest_timestamp_seconds,
-                    first->end_us / SECOND_US);
-    return status_ok();
-}
-
-/* What cannot be learnt is an attempt that has failed. */
-static void learn(struct whole_runner *runner)
-{
-    struct place *place;
-    status s = open_place(runner, runner->scheduled_place, &place);
-    if (status_is_ok(s)) {
-        s = learn_from(runner, place);
-        place_close(place);
-    }
-    if (!status_is_ok(s)) {
-        whole_schedules_give_up(&runner->schedules, s, clock_steady_us(runner->work.clock));
-        metrics_add(runner->options.metrics, METRIC_whole_backup_failures_total, 1);
-        log_warn(runner->options.log, "a whole backup has failed",
-                 LOG_STR("place", runner->scheduled_place),
-                 LOG_STR("code", status_code_name(s.code)), LOG_STR("cause", status_message(s)));
-    }
-    status_free(s);
-}
-
-static void begin_scheduled(struct whole_runner *runner, size_t index)
-{
-    struct whole_run run;
-    const struct whole_wish wish = {
-        .name = "", .from = "", .to = "", .scope = runner->schedules.all[index].scope};
-    pthread_mutex_lock(&runner->lock);
-    if (!runner->is_busy && !runner->is_stopping) {
-        add_run(runner, runner->scheduled_place, true, &wish, &run);
-        runner->scheduled = index;
-    }
-    pthread_mutex_unlock(&runner->lock);
-}
-
-/* One of them or several: the condition has one reason for all, which names them. */
-static void tell_overdue(struct whole_runner *runner, int64_t now_us)
-{
-    struct condition *condition = cluster_condition(runner->options.cluster);
-    struct buffer words = {0};
-    if (whole_schedules_tell_overdue(&runner->schedules, runner->scheduled_place, now_us,
-                                     CONDITION_TEXT_SIZE - 1, &words))
-        condition_enter(condition, REASON_whole_backup_overdue, "%.*s", (int)words.size,
-                        (const char *)words.data);
-    else
-        condition_leave(condition, REASON_whole_backup_overdue);
-    buffer_free(&words);
-}
-
-static void tell_family(struct whole_runner *runner, enum metric_family family,
-                        int64_t (*value)(const struct whole_schedule_view *view))
-{
-    struct metric_series series[WHOLE_SCHEDULES_MOST];
-    size_t count = runner->schedules.count;
-    for (size_t i = 0; i < count; i++) {
-        const char *scope = runner->schedules.all[i].scope;
-        series[i] = (struct metric_series){.labels = {scope[0] == '\0' ? "all" : scope},
-                                           .value = value(&runner->views[i])};
-    }
-    if (runner->options.metrics != NULL)
-        status_ignore(metrics_replace(runner->options.metrics, family, series, count));
-}
-
-static int64_t newest_seconds(const struct whole_schedule_view *view)
-{
-    return view->of.end_us / SECOND_US;
-}
-
-static int64_t failures_of(const struct whole_schedule_view *view)
-{
-    return (int64_t)view->of.failures;
-}
-
-static int64_t is_overdue(const struct whole_schedule_view *view)
-{
-    return view->is_overdue;
-}
-
-/* To who asks from another thread, and by metrics. This thread alone writes the views. */
-static void tell_views(struct whole_runner *runner, int64_t wall_us, int64_t steady_us)
-{
-    pthread_mutex_lock(&runner->lock);
-    for (size_t i = 0; i < runner->schedules.count; i++) {
-        const struct whole_scheduled *of = &runner->schedules.all[i];
-        runner->views[i] = (struct whole_schedule_view){
-            .of = *of,
-            .next_us = wall_us + whole_schedule_wait_us(&of->schedule, wall_us, steady_us),
-            .is_overdue = whole_schedule_is_overdue(&of->schedule, wall_us)};
-    }
-    pthread_mutex_unlock(&runner->lock);
-    tell_family(runner, METRIC_BY_scheduled_backup_newest_timestamp_seconds, newest_seconds);
-    tell_family(runner, METRIC_BY_scheduled_backup_failures_total, failures_of);
-    tell_family(runner, METRIC_BY_scheduled_backup_overdue, is_overdue);
-}
-
-/* Begins one that is due. How long until there is something to look at again. */
-static int64_t attend_schedules(struct whole_runner *runner)
-{
-    struct clock *clock = runner->work.clock;
-    struct whole_schedules *schedules = &runner->schedules;
-    size_t index;
-    if (schedules->count == 0)
-        return MOST_WAIT_US;
-    int64_t now_us = clock_wall_us(clock), steady_us = clock_steady_us(clock);
-    int64_t wait_us = whole_schedules_wait_us(schedules, now_us, steady_us, &index);
-    if (wait_us == 0 && !schedules->all[index].schedule.is_known)
-        learn(runner);
-    else if (wait_us == 0)
-        begin_scheduled(runner, index);
-    tell_overdue(runner, now_us);
-    tell_views(runner, now_us, steady_us);
-    return wait_us < MOST_WAIT_US ? wait_us : MOST_WAIT_US;
-}
-
 /* With the lock held; also wakes for nothing. */
 static void wait_for_work(struct whole_runner *runner, int64_t most_us)
 {
@@ -650,7 +499,7 @@ static void *run(void *argument)
         if (is_busy)
             run_last(runner);
         else
-            wait_us = attend_schedules(runner);
+            wait_us = runner_attend_schedules(runner);
         pthread_mutex_lock(&runner->lock);
         wait_for_work(runner, wait_us);
     }
@@ -673,7 +522,7 @@ static status begin(struct whole_runner *runner, const char *place, const struct
     bool is_busy = runner->is_busy || runner->is_stopping;
     bool is_making = is_busy && !makes_tables(last_run(runner));
     if (!is_busy)
-        add_run(runner, place, false, wish, out);
+        runner_add_run(runner, place, false, wish, out);
     pthread_mutex_unlock(&runner->lock);
     return is_busy ? status_make(STATUS_FAILED_PRECONDITION,
                                  is_making ? "a whole backup is being made"
@@ -758,7 +607,8 @@ static status take_schedules(struct whole_runner *runner)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "--backup-schedule: the first of --backup-places is no place");
     memcpy(runner->scheduled_place, places, size);
-    tell_views(runner, clock_wall_us(runner->work.clock), clock_steady_us(runner->work.clock));
+    runner_tell_views(runner, clock_wall_us(runner->work.clock),
+                      clock_steady_us(runner->work.clock));
     return status_ok();
 }
 

@@ -12,6 +12,16 @@ struct store *commit_queue_store(const struct commit_queue *queue);
 /* Bytes by which the queue is bounded: what the commit will put into a batch, roughly. */
 size_t commit_size(const struct commit *commit);
 
+/* A ceiling that lasts for a while. */
+static inline uint64_t ceiling_above(uint64_t number)
+{
+    return number + version_at(COMMIT_CEILING_SLACK_US);
+}
+
+/* From this version on they name the cluster that gave them: commit_read_clusters_from. */
+void commit_put_clusters_from(struct store_batch *batch, struct keyspace *catalog,
+                              uint64_t version);
+
 /* A batch being filled. Changes of one row that come together are folded into one operand: a row
  * that many clients add to would otherwise pile up operands, which each read pays for. They are
  * found by a hash table of the rows in the batch. The order of changes is kept row by row; between
