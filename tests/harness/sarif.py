@@ -87,7 +87,7 @@ def check_sarif(value, name=""):
 
 def check_value(value, kind, where):
     if isinstance(kind, str):
-        check(value, kind)
+        check_sarif(value, kind)
     elif isinstance(kind, Each):
         assert isinstance(value, list), where
         for each in value:
