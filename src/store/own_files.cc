@@ -184,39 +184,33 @@ static status write_nothing(store *store)
     return s.ok() ? store_write(store, &nothing, STORE_ASYNC) : status_from(s);
 }
 
-static uint64_t newest_log(store *store)
-{
-    std::vector<std::shared_ptr<tracked_log>> logs = store->logs->known_logs();
-    return logs.empty() ? 0 : logs.back()->number;
-}
-
 /* RocksDB asks for the end of each log once, and is refused as long as that cannot be recorded, as
- * without SYNCED. A log that is not in the directory it never asks for again. Those up to `last` no
- * start wants. */
-static IOStatus forget_removed_logs(store *store, uint64_t last)
+ * without SYNCED. A log that is not in the directory it never asks for again. No start wants these.
+ */
+static IOStatus forget_removed(store *store, const std::vector<std::shared_ptr<tracked_log>> &logs)
 {
     IOStatus s;
-    for (const auto &log : store->logs->known_logs()) {
+    for (const auto &log : logs) {
         std::string name = log_name(log->number);
-        if (s.ok() && log->number <= last && is_gone(store->directory + "/" + name, log->inode))
+        if (s.ok() && store->logs->knows(log->number) &&
+            is_gone(store->directory + "/" + name, log->inode))
             s = store->logs->log_goes(name);
     }
     return s;
 }
 
-static status leave_logs(store *store, bool record_is_gone)
+static status leave_logs(store *store)
 {
     std::lock_guard<std::mutex> lock(store->damage.looking); /* no keyspace goes meanwhile */
-    uint64_t last = newest_log(store);
+    std::vector<std::shared_ptr<tracked_log>> left = store->logs->known_logs();
     TRY(write_nothing(store));
     TRY(status_from(flush_all(store)));
     delete_left_over(store);
-    if (record_is_gone)
-        TRY(status_from(store->logs->record_afresh()));
-    return status_from(forget_removed_logs(store, last));
+    return status_from(forget_removed(store, left));
 }
 
-/* The manifest first, in which the tables are to be named that the logs go into. */
+/* The manifest first, in which the tables are to be named that the logs go into; and before a log
+ * goes there is something to record that in. */
 static status restore(store *store)
 {
     own_files gone = look(store);
@@ -227,9 +221,9 @@ static status restore(store *store)
         TRY(status_from(restore_current(store)));
     if (gone.identity)
         TRY(restore_identity(store));
-    if (!gone.logs.empty())
-        return leave_logs(store, gone.record);
-    return gone.record ? status_from(store->logs->record_afresh()) : status_ok();
+    if (gone.record)
+        TRY(status_from(store->logs->record_afresh()));
+    return gone.logs.empty() ? status_ok() : leave_logs(store);
 }
 
 status store_restore_files(store *store)
