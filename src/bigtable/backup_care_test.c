@@ -48,7 +48,6 @@ static void open_services(struct fixture *f)
     const struct bigtable_options options = {.cluster = f->base.cluster,
                                              .control = f->control,
                                              .backups = f->backups,
-                                             .log = &f->base.log,
                                              .query_threads = 1,
                                              .backups_expire = true,
                                              .auto_create = true};

@@ -49,7 +49,6 @@ struct bigtable_options {
         *control; /* of the same cluster; closed between bigtable_stop and bigtable_free */
     struct metrics *metrics; /* may be NULL */
     struct backups *backups; /* of the same cluster; outlives the services */
-    const struct log *log;
     bool backups_expire;
     uint64_t query_memory;       /* bytes that one query may keep */
     unsigned query_threads;      /* queries that run at a time */

@@ -29,7 +29,6 @@ static status create_bigtable(struct server *server)
         .metrics = server->metrics,
         .backups = server->backups,
         .backups_expire = server->settings->backup_expiry,
-        .log = server->log,
         .auto_create = auto_creates(server->settings, &address),
         .gc_on_read = server->settings->gc_on_read,
     };
