@@ -1,10 +1,10 @@
 """What the schema advisor says of requests: the server has counted them, and a client cannot."""
 
 import json
-import time
 
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from harness.advice import advice_document
+from harness.heat import wait_for_window
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
 from harness.rpc import set_cell
@@ -19,18 +19,6 @@ def look(host, table):
     instance, table_id = table.split("/tables/")
     answer = Rest(host).call("GET", f"/v1/{instance}:advise?tables={table_id}")
     return {each["rule"]: each for each in advice_document(answer["tables"][0])["findings"]}
-
-
-def wait_for_a_window(host, table):
-    """Of the first one a stop may keep nothing: cluster/usage_store.h."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not any("isOpen" not in each for each in heat_times(host, table)):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
-def heat_times(host, table):
-    return Rest(host).call("GET", f"/v1/{table}:heat").get("times", [])
 
 
 def look_as_client(host, table):
@@ -81,7 +69,7 @@ def test_scans_that_throw_most_away(fresh_server, connect):
     assert found["severity"] == "warning"
     assert found["better"][0]["better"].startswith("<value of f:town>#")
     assert "filtered-scans" not in look_as_client(server.host, table)
-    wait_for_a_window(server.host, table)
+    wait_for_window(server, table)
     server.restart()
     assert "filtered-scans" in look(server.host, table)
 

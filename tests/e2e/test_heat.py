@@ -1,25 +1,17 @@
 """ReadHeat by REST: what was asked for by ranges of keys and times, as the console asks it. (What
-is counted, kept and meant is in cluster/heat_*_test.c.)"""
+is counted, kept and meant is in cluster/heat/heat_*_test.c.)"""
 
 import base64
 import json
 import time
 
 import pytest
+from harness.heat import heat_path, read_heat, wait_for_window
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
 from harness.rpc import set_cell
 
 LONG_AGO = "2000-01-01T00:00:00Z"
-
-
-def heat_path(table, **parameters):
-    query = "&".join(f"{name}={value}" for name, value in parameters.items())
-    return f"/v1/{table}:heat?{query}"
-
-
-def read_heat(server, table, **parameters):
-    return Rest(server.host).call("GET", heat_path(table, **parameters))
 
 
 def write(rpc, table, prefix, count, value=b"v"):
@@ -66,9 +58,7 @@ def test_windows_are_kept_and_ranges_told_apart(fresh_server, connect):
     for prefix in (b"a", b"m", b"z"):
         write(rpc, table, prefix, 1000, bytes(100))
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while not any("isOpen" not in each for each in read_heat(server, table).get("times", [])):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_for_window(server, table)
     since = read_heat(server, table)["endTime"]
     while total(heat := read_heat(server, table, startTime=since), "rowsWritten") < 400:
         assert time.monotonic() < deadline
