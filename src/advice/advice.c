@@ -3,6 +3,7 @@
 #include "advice/report.h"
 
 #include "base/check.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,6 +34,29 @@ uint64_t advice_hash(bytes value)
 
 /* --- findings --- */
 
+/* Without the first bytes of a code point whose others were cut off, if it may have been cut. */
+static bytes without_part(bytes text, size_t most)
+{
+    size_t last = text.size;
+    if (text.size < most)
+        return text;
+    while (last > 0 && (text.data[last - 1] & 0xc0) == 0x80)
+        last--;
+    bool is_part = last > 0 && last - 1 + utf8_size(text.data[last - 1]) > text.size;
+    return is_part ? bytes_make(text.data, last - 1) : text;
+}
+
+/* A sentence has names in it that somebody gave to columns, kinds and properties: they may have
+ * what a terminal obeys, and bytes that are no text, as which no message may have them. */
+static char *shown(struct advisor *advisor, bytes sentence)
+{
+    struct buffer text = {0};
+    advice_write_words(sentence, &text);
+    char *copy = text.failed ? NULL : arena_string(advisor->arena, buffer_bytes(&text));
+    buffer_free(&text);
+    return copy;
+}
+
 status advise(struct advisor *advisor, enum advice_rule_number rule, struct advice_finding **out,
               const char *format, ...)
 {
@@ -42,7 +66,7 @@ status advise(struct advisor *advisor, enum advice_rule_number rule, struct advi
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     CHECK(advisor->out->count < ADVICE_RULES);
-    char *evidence = arena_string(advisor->arena, bytes_of(text));
+    char *evidence = shown(advisor, without_part(bytes_of(text), sizeof text - 1));
     if (evidence == NULL)
         return status_out_of_memory();
     *out = &advisor->out->findings[advisor->out->count++];

@@ -2,6 +2,7 @@
  * say nothing, names that are values, and lifetimes that do not belong together. */
 #include "advice/columns.h"
 #include "advice/key_start.h"
+#include "advice/report.h"
 
 #include <ctype.h>
 
@@ -13,6 +14,14 @@ static bool is_of(const struct column_summary *column, size_t family)
 static const char *family_name(const struct advisor *advisor, size_t family)
 {
     return advisor->seen->families[family].name;
+}
+
+/* A column's name, which may have any bytes, as it is shown. */
+static status shown_name(struct advisor *advisor, bytes name, bytes *out)
+{
+    struct buffer text = {0};
+    advice_write_key(name, &text);
+    return keep_text(advisor, &text, out);
 }
 
 /* In at least so many of a hundred rows. */
@@ -205,10 +214,22 @@ static struct list find_list(const struct column_summaries *columns, size_t fami
     return list;
 }
 
+static status tell_list(struct advisor *advisor, size_t family, const struct list *list)
+{
+    struct advice_finding *finding;
+    bytes word;
+    TRY(shown_name(advisor, list->word, &word));
+    TRY(advise(advisor, RULE_qualifier_data, &finding,
+               "In the family %s, %zu columns are named \"%.*s\" with a number up to %llu.",
+               family_name(advisor, family), list->columns, (int)word.size, (const char *)word.data,
+               (unsigned long long)list->most));
+    finding_add_key(finding, row_to_show(advisor->seen, 0)->key);
+    return status_ok();
+}
+
 static status advise_on_lists(struct advisor *advisor, const struct column_summaries *columns,
                               bool *is_found)
 {
-    struct advice_finding *finding;
     *is_found = false;
     for (size_t family = 0; family < advisor->seen->family_count && !*is_found; family++) {
         size_t all;
@@ -217,13 +238,8 @@ static status advise_on_lists(struct advisor *advisor, const struct column_summa
                     list.columns * 100 >= all * LIST_PERCENT &&
                     list.first * 100 >= columns->rows * LIST_PERCENT &&
                     list.most <= 2 * (uint64_t)list.columns;
-        if (!*is_found)
-            continue;
-        TRY(advise(advisor, RULE_qualifier_data, &finding,
-                   "In the family %s, %zu columns are named \"%.*s\" with a number up to %llu.",
-                   family_name(advisor, family), list.columns, (int)list.word.size, list.word.data,
-                   (unsigned long long)list.most));
-        finding_add_key(finding, row_to_show(advisor->seen, 0)->key);
+        if (*is_found)
+            TRY(tell_list(advisor, family, &list));
     }
     return status_ok();
 }
@@ -295,12 +311,15 @@ static status tell_lifetimes(struct advisor *advisor, const struct column_summar
                              const struct column_summary *other, const char *what)
 {
     struct advice_finding *finding;
+    bytes name, others;
+    TRY(shown_name(advisor, one->qualifier, &name));
+    TRY(shown_name(advisor, other->qualifier, &others));
     TRY(advise(advisor, RULE_family_retention, &finding,
                "In the family %s, the column %.*s has %.1f versions on average and %.*s has %.1f; "
                "%s.",
-               family_name(advisor, one->family), (int)one->qualifier.size, one->qualifier.data,
-               (double)one->cells / (double)one->rows, (int)other->qualifier.size,
-               other->qualifier.data, (double)other->cells / (double)other->rows, what));
+               family_name(advisor, one->family), (int)name.size, (const char *)name.data,
+               (double)one->cells / (double)one->rows, (int)others.size, (const char *)others.data,
+               (double)other->cells / (double)other->rows, what));
     finding_add_key(finding, row_to_show(advisor->seen, 0)->key);
     return status_ok();
 }

@@ -177,13 +177,35 @@ static void lifetimes(void **state)
     sample_expect(sample, NULL);
 }
 
+/* Names of columns have any bytes, also such as a terminal obeys. */
+static void names_of_any_bytes_are_shown(void **state)
+{
+    struct made_sample *sample = *state;
+    set_versions(sample, RETAINED_VERSIONS, SAMPLE_NOW_US, SAMPLE_NOW_US);
+    for (size_t i = 0; i < ROWS; i++)
+        for (size_t j = 0; j <= RETAINED_VERSIONS; j++)
+            sample->rows[i].cells[j].qualifier =
+                j < RETAINED_VERSIONS ? bytes_make("a\0\x1b[2J", 6) : bytes_make("b\xff", 2);
+    sample_expect(sample, "family-retention");
+    const char *evidence = sample_finding(sample, "family-retention")->evidence;
+    assert_non_null(strstr(evidence, "the column a\\x00\\x1b[2J has 10.0 versions"));
+    assert_non_null(strstr(evidence, "and b\\xff has 1.0"));
+    make_rows(sample, 6);
+    for (size_t i = 0; i < ROWS; i++)
+        for (size_t j = 0; j < 6; j++)
+            set_cell(sample, i, j, "f\x1b\xfe[%zu]", j);
+    sample_expect(sample, "qualifier-data");
+    assert_non_null(strstr(sample_finding(sample, "qualifier-data")->evidence,
+                           "named \"f\\x1b\\xfe[\" with a number"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, sample_setup, sample_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(many_columns),          TEST(tiny_values), TEST(defaults),
-        TEST(names_that_are_values), TEST(lifetimes),
+        TEST(names_that_are_values), TEST(lifetimes),   TEST(names_of_any_bytes_are_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

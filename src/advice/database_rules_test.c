@@ -260,6 +260,28 @@ static void names(void **state)
     assert_non_null(strstr(sample->advice.findings[0].evidence, "the kind a/b"));
 }
 
+/* Names may have what a terminal obeys; and a sentence that is too long ends with a whole letter.
+ */
+static void names_are_shown(void **state)
+{
+    enum { LETTERS = 1000 };
+    struct made_sample *sample = *state;
+    struct made_database made = {.entity = {.odd = "the kind a\x1b[2J/b"}};
+    char letters[2 * LETTERS + 2] = {0};
+    expect(sample, &made, "entity-names");
+    sample_check_words(sample);
+    assert_non_null(strstr(sample->advice.findings[0].evidence, "the kind a\\x1b[2J/b"));
+    for (size_t odd = 0; odd < 2; odd++) {
+        for (size_t i = 0; i < LETTERS; i++)
+            memcpy(letters + odd + 2 * i, "\xc3\x9f", 2);
+        letters[0] = odd == 1 ? 'a' : letters[0];
+        made.entity.odd = letters;
+        expect(sample, &made, "entity-names");
+        sample_check_words(sample);
+        assert_null(strstr(sample->advice.findings[0].evidence, "\\x"));
+    }
+}
+
 static void hot_entities(void **state)
 {
     struct made_sample *sample = *state;
@@ -288,6 +310,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(index_rows, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(index_count, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(names, sample_setup, sample_teardown),
+        cmocka_unit_test_setup_teardown(names_are_shown, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(hot_entities, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(rising_values, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(counters, sample_setup, sample_teardown),

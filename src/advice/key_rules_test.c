@@ -93,6 +93,7 @@ WRITER(by_tens, "%09llu", U(10 * (n + n / 10 * 333)))
 WRITER(random_numbers, "%010llu", U(scatter(n) % 10000000000))
 WRITER(half_full, "%06llu", U(2 * n + scatter(n) % 2))
 WRITER(buckets, "%03llu#%s%llu", U(n % 100), word(n), U(n))
+WRITER(buckets_of_owners, "%04llu#%s%llu", U(n / 2 + n / 10 * 30), word(scatter(n)), U(scatter(n)))
 WRITER(many_of_each, "%06llu#2024-01-%02llu", U(n / 25), U(n % 25 + 1))
 WRITER(postcode, "%05llu", U(10000 + 3 * n + scatter(n) % 3))
 
@@ -233,6 +234,9 @@ static const struct {
     CASE(random_numbers, NULL, NULL),
     CASE(half_full, NULL, NULL),
     CASE(buckets, NULL, NULL),
+    CASE(buckets_of_owners, "key-sequential", NULL),
+    WRITTEN(IN_ORDER, buckets_of_owners, "key-sequential", NULL),
+    WRITTEN(IN_NO_ORDER, buckets_of_owners, NULL, NULL),
     CASE(many_of_each, NULL, NULL),
     CASE(postcode, NULL, NULL),
     CASE(with_blank, "key-sequential", "Product "),
@@ -402,6 +406,62 @@ static void gaps_are_filled_by_the_order_of_writes(void **state)
     sample_expect(sample, NULL);
 }
 
+WRITER(behind_bytes, "\xff\x1b[2J\x01%07llu", U(n + n / 10 * 333))
+WRITER(behind_many_letters, "%s%07llu",
+       "\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\\",
+       U(n + n / 10 * 333))
+
+/* What all keys begin with is shown as keys are. */
+static void a_start_of_any_bytes_is_shown(void **state)
+{
+    struct made_sample *sample = *state;
+    fill(sample, behind_bytes, SAMPLE_ROWS);
+    sample_look(sample);
+    assert_non_null(strstr(sample_finding(sample, "key-sequential")->evidence,
+                           "begin with \"\\xff\\x1b[2J\\x01\" and a number"));
+    fill(sample, behind_many_letters, SAMPLE_ROWS);
+    sample_look(sample);
+    assert_non_null(strstr(sample_finding(sample, "key-sequential")->evidence, "\xc3\x9f\\x5c\""));
+}
+
+WRITER(birth, "%04llu-%02llu-%02llu#%s%llu", U(1975 + scatter(n) % 40), U(scatter(n + 1) % 12 + 1),
+       U(scatter(n + 2) % 28 + 1), word(n), U(scatter(n)))
+WRITER(local_birth, "%02llu.%02llu.%04llu#%s%llu", U(scatter(n) % 28 + 1),
+       U(scatter(n + 1) % 12 + 1), U(1975 + scatter(n + 2) % 40), word(n), U(scatter(n)))
+
+/* Within so long a time, before which nothing was. */
+static void write_in_no_order(struct made_sample *sample, int64_t span_us)
+{
+    for (size_t i = 0; i < sample->seen.row_count; i++)
+        sample->rows[i].cells[0].timestamp_us =
+            SAMPLE_NOW_US - YEAR_US + (int64_t)(scatter(i + 99) % (uint64_t)span_us);
+}
+
+/* Dates of births, written as people came: no row is written where the last one was. What is old
+ * and was loaded within days says nothing. */
+static void dates_of_something_else_are_no_times(void **state)
+{
+    struct made_sample *sample = *state;
+    writer *const writers[] = {birth, local_birth};
+    for (size_t i = 0; i < 2; i++) {
+        fill(sample, writers[i], SAMPLE_ROWS);
+        write_in_no_order(sample, YEAR_US / 2);
+        sample_expect(sample, NULL);
+        write_in_no_order(sample, 6 * DAY_US);
+        sample_expect(sample, "key-time-first");
+        write_in_no_order(sample, YEAR_US / 2);
+        for (size_t row = 0; row < SAMPLE_ROWS; row++) { /* in the order of years, nearly */
+            const char *year = (const char *)sample->rows[row].key.data + (i == 0 ? 0 : 6);
+            sample->rows[row].cells[0].timestamp_us +=
+                (strtoll(year, NULL, 10) - 1975) * 15 * DAY_US;
+        }
+        sample_expect(sample, "key-time-first");
+    }
+    fill_in(sample, date, SAMPLE_ROWS, NOBODY_KNOWS); /* of one year, written over half of it */
+    write_in_no_order(sample, YEAR_US / 2);
+    sample_expect(sample, "key-time-first");
+}
+
 /* Each has a number of its own, so that they are no buckets. */
 static void a_few_hundred_numbers_are_a_sequence(void **state)
 {
@@ -461,6 +521,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(numbers_of_eight_bytes_are_numbers, sample_setup,
                                         sample_teardown),
         cmocka_unit_test_setup_teardown(gaps_are_filled_by_the_order_of_writes, sample_setup,
+                                        sample_teardown),
+        cmocka_unit_test_setup_teardown(a_start_of_any_bytes_is_shown, sample_setup,
+                                        sample_teardown),
+        cmocka_unit_test_setup_teardown(dates_of_something_else_are_no_times, sample_setup,
                                         sample_teardown),
         cmocka_unit_test_setup_teardown(a_few_hundred_numbers_are_a_sequence, sample_setup,
                                         sample_teardown),

@@ -1,6 +1,8 @@
 /* See key_start.h. */
 #include "advice/key_start.h"
 
+#include "advice/report.h"
+
 #include <ctype.h>
 #include <stdio.h>
 
@@ -55,11 +57,14 @@ bool key_start_fits(size_t found, size_t all)
 
 void key_start_opening(const struct key_start *keys, char out[KEY_START_OPENING])
 {
-    if (keys->start == 0)
+    struct buffer start = {0};
+    advice_write_key(bytes_make(keys->seen->rows[0].key.data, keys->start), &start);
+    buffer_append_byte(&start, 0);
+    if (keys->start == 0 || start.failed)
         snprintf(out, KEY_START_OPENING, "begin with");
     else
-        snprintf(out, KEY_START_OPENING, "begin with \"%.*s\" and", (int)keys->start,
-                 (const char *)keys->seen->rows[0].key.data);
+        snprintf(out, KEY_START_OPENING, "begin with \"%s\" and", (const char *)start.data);
+    buffer_free(&start);
 }
 
 status key_start_set_range(struct advisor *advisor, const struct key_start *keys, bool is_falling,

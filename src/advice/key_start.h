@@ -25,7 +25,7 @@ bytes key_start_field(const struct key_start *keys, size_t row);
 bool key_start_fits(size_t found, size_t all);
 
 /* For sentences: `begin with`, or `begin with "order#" and`. */
-enum { KEY_START_OPENING = 160 };
+enum { KEY_START_OPENING = 360 };
 void key_start_opening(const struct key_start *keys, char out[KEY_START_OPENING]);
 
 /* The range that new rows go to: behind the last of the sampled keys, or, with keys that fall,

@@ -381,6 +381,37 @@ uint64_t key_time_rank(bytes key, enum key_time form, size_t size)
     return form == KEY_TIME_REVERSED ? UINT64_MAX - number : number;
 }
 
+/* So many digits from `*at` on, whatever stands between them. */
+static int64_t next_number(bytes text, size_t *at, size_t digits)
+{
+    int64_t number = 0;
+    for (; *at < text.size && digits > 0; ++*at)
+        if (isdigit(text.data[*at])) {
+            number = 10 * number + (text.data[*at] - '0');
+            digits--;
+        }
+    return number;
+}
+
+int64_t key_time_day(bytes key, enum key_time form, size_t size)
+{
+    enum { OF_YEAR = 4, YEAR_DAYS = 365, MONTH_DAYS = 30, WEEK_DAYS = 7 };
+    const bytes date = bytes_make(key.data, size);
+    if (form < KEY_TIME_DATE || form > KEY_TIME_YEAR_DAY)
+        return 0;
+    size_t at = form == KEY_TIME_LOCAL_DATE ? size - OF_YEAR : 0;
+    int64_t days = YEAR_DAYS * next_number(date, &at, OF_YEAR);
+    if (form == KEY_TIME_WEEK)
+        return days + WEEK_DAYS * next_number(date, &at, 2);
+    if (form == KEY_TIME_YEAR_DAY)
+        return days + next_number(date, &at, 3);
+    if (form == KEY_TIME_DATE) {
+        days += MONTH_DAYS * next_number(date, &at, 2);
+        days += next_number(date, &at, 2);
+    }
+    return days;
+}
+
 bool key_time_is_count(enum key_time form)
 {
     return form == KEY_TIME_SHORT_DATE || (form >= KEY_TIME_SECONDS && form <= KEY_TIME_BINARY);

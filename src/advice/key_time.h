@@ -33,6 +33,10 @@ enum key_time key_time_at(bytes key, int64_t now_us, size_t *size);
  * the form is that of a count. */
 uint64_t key_time_rank(bytes key, enum key_time form, size_t size);
 
+/* Of a key that begins with such a date of such a size: days since the year 0, about, of which only
+ * the order and great distances count; of a local date those of its year. 0: it is no date. */
+int64_t key_time_day(bytes key, enum key_time form, size_t size);
+
 /* Whether the form is that of a number which might be something else: it is a time only if rows
  * were not written in another order. Of the doubtful ones they must have been written in this. */
 bool key_time_is_count(enum key_time form);

@@ -101,10 +101,8 @@ static size_t steps_upto(const struct numbers *numbers, uint64_t most)
     return count;
 }
 
-/* Whether higher numbers were written later, for longer than a load in the order of the keys, which
- * shows nothing, takes. */
-static status are_written_in_order(struct advisor *advisor, const struct numbers *numbers,
-                                   bool *out)
+static status find_order(struct advisor *advisor, const struct numbers *numbers,
+                         struct write_order *out)
 {
     const struct advice_observations *seen = numbers->keys->seen;
     struct ranked *all = arena_alloc(advisor->arena, seen->row_count * sizeof *all);
@@ -114,9 +112,23 @@ static status are_written_in_order(struct advisor *advisor, const struct numbers
     for (size_t i = 0; i < seen->row_count; i++)
         if (numbers->all[i].size > 0)
             all[count++] = (struct ranked){numbers->all[i].value, first_written(&seen->rows[i])};
-    struct write_order order = write_order_of(all, count);
-    *out = order.span_us >= RISING_US && write_order_rises(&order, NUMBERS_IN_ORDER);
+    *out = write_order_of(all, count);
     return status_ok();
+}
+
+/* Whether higher numbers were written later, for longer than a load in the order of the keys, which
+ * shows nothing, takes. */
+static bool are_written_in_order(const struct write_order *order)
+{
+    return order->span_us >= RISING_US && write_order_rises(order, NUMBERS_IN_ORDER);
+}
+
+/* Whether several rows have the same number, and were written in no order of these: then they are
+ * buckets, however many. */
+static bool are_buckets(const struct numbers *numbers, const struct write_order *order)
+{
+    return 2 * numbers->same > numbers->step_count && order->span_us >= RISING_US &&
+           write_order_is_known(order) && !write_order_rises(order, BUCKETS_IN_ORDER);
 }
 
 /* Whether they span enough to be no buckets, of which each has several rows. */
@@ -132,6 +144,7 @@ static bool are_many(const struct numbers *numbers)
 static status are_consecutive(struct advisor *advisor, const struct numbers *numbers,
                               uint64_t *step, bool *out)
 {
+    struct write_order order;
     *step = 0;
     *out = false;
     bool may_be = key_start_fits(numbers->count, numbers->keys->seen->row_count) &&
@@ -141,11 +154,13 @@ static status are_consecutive(struct advisor *advisor, const struct numbers *num
         return status_ok();
     *step = numbers->steps[numbers->step_count / 2];
     size_t same = steps_upto(numbers, *step) - steps_upto(numbers, *step - 1);
-    *out = *step <= NUMBERS_STEP && same * 100 >= numbers->step_count * NUMBERS_PERCENT;
+    bool are_even = *step <= NUMBERS_STEP && same * 100 >= numbers->step_count * NUMBERS_PERCENT;
     size_t near = steps_upto(numbers, NUMBERS_NEAR);
-    if (*out || near * 100 < numbers->step_count * NUMBERS_PERCENT)
+    if (!are_even && near * 100 < numbers->step_count * NUMBERS_PERCENT)
         return status_ok();
-    return are_written_in_order(advisor, numbers, out);
+    TRY(find_order(advisor, numbers, &order));
+    *out = are_even ? !are_buckets(numbers, &order) : are_written_in_order(&order);
+    return status_ok();
 }
 
 /* Another field first, or else the number with its last digit, or byte, first. */

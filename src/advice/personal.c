@@ -76,15 +76,29 @@ static size_t host_size(bytes text, size_t at)
     return has_letters ? end - at : 0;
 }
 
+/* Whether the name of a host ends as those do that have mail: a unit.service does not. */
+static bool may_have_mail(bytes host)
+{
+    enum { SHORT_MOST = 4 };
+    size_t start = host.size;
+    while (start > 0 && host.data[start - 1] != '.')
+        start--;
+    return host.size - start <= SHORT_MOST || is_top_level_domain(bytes_from(host, start));
+}
+
+/* What stands before the @ of a message's id is longer than what people choose. */
 static struct part mail_at(bytes text, size_t at)
 {
+    enum { LOCAL_PART_MOST = 30 };
     if (!is_of_local_part(text.data[at]) || (at > 0 && is_of_local_part(text.data[at - 1])))
         return (struct part){0};
     size_t end = at;
     while (end < text.size && is_of_local_part(text.data[end]))
         end++;
     size_t host = end < text.size && text.data[end] == '@' ? host_size(text, end + 1) : 0;
-    return host == 0 ? (struct part){0} : (struct part){at, end + 1 + host - at, true};
+    bool is_valid = end - at <= LOCAL_PART_MOST && end < text.size &&
+                    may_have_mail(bytes_make(text.data + end + 1, host));
+    return host == 0 ? (struct part){0} : (struct part){at, end + 1 + host - at, is_valid};
 }
 
 /* --- numbers of cards --- */
@@ -424,21 +438,6 @@ static void append_hidden(bytes text, size_t *at, const struct part *part, enum 
     *at += part->size;
 }
 
-/* Whether it passes a checksum or not: a number that somebody has mistyped is hidden, too. */
-void personal_hide(bytes text, unsigned kinds, struct buffer *out)
-{
-    for (size_t at = 0; at < text.size;) {
-        struct part part = {0};
-        enum personal kind = 0;
-        for (unsigned i = 0; i < PERSONAL_KINDS && part.size == 0; i++) {
-            kind = (enum personal)i;
-            if ((kinds & 1U << i) != 0)
-                part = finders[i](text, at);
-        }
-        append_hidden(text, &at, &part, kind, out);
-    }
-}
-
 /* What may be the beginning of one, as the ends of ranges and what was cut off have: "jo.smith@",
  * "jo.smith@exam". What has a digit there is a version or a size more often. */
 static struct part begun_mail_at(bytes text, size_t at)
@@ -457,12 +456,37 @@ static struct part begun_mail_at(bytes text, size_t at)
     return (struct part){at, end - at, true};
 }
 
+static struct part part_at(bytes text, size_t at, unsigned kinds, enum personal *kind)
+{
+    for (unsigned i = 0; i < PERSONAL_KINDS; i++) {
+        struct part part = {0};
+        *kind = (enum personal)i;
+        if ((kinds & 1U << i) != 0)
+            part = finders[i](text, at);
+        if (part.size > 0)
+            return part;
+    }
+    *kind = PERSONAL_MAIL;
+    return (kinds & 1U << PERSONAL_MAIL) != 0 ? begun_mail_at(text, at) : (struct part){0};
+}
+
+/* Whether it passes a checksum or not: a number that somebody has mistyped is hidden, too. */
+void personal_hide(bytes text, unsigned kinds, struct buffer *out)
+{
+    for (size_t at = 0; at < text.size;) {
+        enum personal kind;
+        struct part part = part_at(text, at, kinds, &kind);
+        append_hidden(text, &at, &part, kind, out);
+    }
+}
+
+/* A long address, which is none of many keys, may be one here. */
 static struct part certain_at(bytes text, size_t at, enum personal *kind)
 {
     for (unsigned i = 0; i < PERSONAL_NAME; i++) {
         struct part part = finders[i](text, at);
         *kind = (enum personal)i;
-        if (part.is_valid)
+        if (part.is_valid || (i == PERSONAL_MAIL && part.size > 0))
             return part;
     }
     *kind = PERSONAL_MAIL;

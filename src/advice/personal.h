@@ -35,7 +35,8 @@ void personal_count(struct personal_counts *counts, bytes text);
 /* Bits of the kinds that enough of the texts have. */
 unsigned personal_kinds(const struct personal_counts *counts);
 
-/* Appends the text with marks in place of what is of these kinds. */
+/* Appends the text with marks in place of what is of these kinds; of addresses also what is cut off
+ * behind the @, as the ends of ranges are. */
 void personal_hide(bytes text, unsigned kinds, struct buffer *out);
 
 /* The same without others to compare the text with, for logs: of all kinds but names, and of what

@@ -44,22 +44,35 @@ static void append_escaped(bytes part, struct buffer *out)
         buffer_append_format(out, "\\x%02x", part.data[i]);
 }
 
-void advice_write_key(bytes key, struct buffer *out)
+/* What is no text, or not to be seen, is escaped, and a backslash if the text has none that begins
+ * what is. */
+static void append_shown(bytes text, bool has_escapes, struct buffer *out)
 {
-    enum { SHOWN_MOST = 80 };
-    bool is_text = utf8_is_valid(key), is_cut = key.size > SHOWN_MOST;
-    if (is_cut)
-        key = is_text ? utf8_cut(key, SHOWN_MOST) : bytes_make(key.data, SHOWN_MOST);
-    for (size_t at = 0, from = 0; at < key.size; from = at) {
-        uint32_t code = is_text || key.data[at] < 0x80 ? utf8_next(key, &at) : (at++, 0);
-        bytes part = bytes_make(key.data + from, at - from);
-        if (is_shown(code))
+    bool is_text = utf8_is_valid(text);
+    for (size_t at = 0, from = 0; at < text.size; from = at) {
+        uint32_t code = is_text || text.data[at] < 0x80 ? utf8_next(text, &at) : (at++, 0);
+        bytes part = bytes_make(text.data + from, at - from);
+        if (is_shown(code) || (has_escapes && code == '\\'))
             buffer_append_bytes(out, part);
         else
             append_escaped(part, out);
     }
+}
+
+void advice_write_key(bytes key, struct buffer *out)
+{
+    enum { SHOWN_MOST = 80 };
+    bool is_cut = key.size > SHOWN_MOST;
+    if (is_cut)
+        key = utf8_is_valid(key) ? utf8_cut(key, SHOWN_MOST) : bytes_make(key.data, SHOWN_MOST);
+    append_shown(key, false, out);
     if (is_cut)
         append(out, "...");
+}
+
+void advice_write_words(bytes words, struct buffer *out)
+{
+    append_shown(words, true, out);
 }
 
 void advice_write_time(int64_t us, struct buffer *out)

@@ -29,6 +29,10 @@ const char *advice_heat_note(const struct advice_observations *seen);
  * and so is a backslash. */
 void advice_write_key(bytes key, struct buffer *out);
 
+/* Words that have keys or names in them, some of which may have been written so already: what is no
+ * text in them, or not to be seen, becomes \xNN. */
+void advice_write_words(bytes words, struct buffer *out);
+
 /* A time in microseconds since 1970 as 2025-10-09T08:53:20Z. */
 void advice_write_time(int64_t us, struct buffer *out);
 

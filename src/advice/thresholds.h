@@ -17,6 +17,9 @@ enum {
     ORDER_PAIRS = 100, /* of rows that must have been written at different moments */
     FRONTS = 8,        /* places at which all new rows are written; so many spread the load */
 
+    DATES_IN_ORDER = 70, /* percent of pairs that were written in the dates' order, or the other */
+    DATES_TIMES = 4,     /* as long a time as the writing took, that dates of something else span */
+
     NUMBERS_SPAN = 1000,      /* fewer are buckets */
     NUMBERS_SPAN_ALONE = 200, /* unless each row has one of its own */
     NUMBERS_ALONE = 50,       /* rows */
@@ -25,6 +28,7 @@ enum {
     NUMBERS_PERCENT = 90,     /* of neighbours that are one step apart */
     NUMBERS_NEAR = 100,       /* numbers with gaps */
     NUMBERS_IN_ORDER = 95,    /* percent of pairs that were written in the numbers' order */
+    BUCKETS_IN_ORDER = 70,    /* percent of pairs, of numbers that several rows share */
     RISING_LEAST = 100,       /* keys of any form */
     RISING_PERCENT = 99,      /* of pairs that were written in the order of the keys */
 
@@ -147,6 +151,7 @@ enum {
 #define YEAR_US         (365 * DAY_US)
 #define RAMP_US         (300 * SECOND_US)
 #define RISING_US       (12 * HOUR_US)   /* a load in the order of keys does not take so long */
+#define DATES_US        (7 * DAY_US)     /* nor does a load of what is old take so long */
 #define HOT_US          (30 * SECOND_US) /* that a range was hot, if only once */
 #define RETAINED_AGE_US (30 * DAY_US)
 #define UNUSED_US       (7 * DAY_US)

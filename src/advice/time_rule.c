@@ -158,23 +158,55 @@ static status find_order(struct advisor *advisor, const struct times *times,
         if (place->form != times->form)
             continue;
         bytes field = bytes_from(times->seen->rows[i].key, place->start);
-        all[count++] = (struct ranked){.rank = key_time_rank(field, place->form, place->size),
-                                       .written_us = first_written(&times->seen->rows[i])};
+        int64_t day = key_time_day(field, place->form, place->size);
+        all[count++] = (struct ranked){
+            .rank = day > 0 ? (uint64_t)day : key_time_rank(field, place->form, place->size),
+            .written_us = first_written(&times->seen->rows[i])};
     }
     *out = write_order_of(all, count);
     return status_ok();
 }
 
-/* A number that was not written in its order is something else, such as a telephone's. */
+/* From the first date to the last one. */
+static int64_t days_between(const struct times *times)
+{
+    int64_t first = INT64_MAX, last = 0;
+    for (size_t i = 0; i < times->seen->row_count; i++) {
+        const struct place *place = &times->places[i];
+        if (place->form != times->form)
+            continue;
+        bytes field = bytes_from(times->seen->rows[i].key, place->start);
+        int64_t day = key_time_day(field, place->form, place->size);
+        first = day < first ? day : first;
+        last = day > last ? day : last;
+    }
+    return last > first ? last - first : 0;
+}
+
+/* Whether the dates are those of something else, such as of births: rows were written in no order
+ * of them, for longer than history is loaded, and they are of a far longer time than that. */
+static bool are_of_something_else(const struct times *times, const struct write_order *order)
+{
+    return write_order_is_known(order) && order->span_us >= DATES_US &&
+           days_between(times) >= DATES_TIMES * (order->span_us / DAY_US) &&
+           !write_order_rises(order, DATES_IN_ORDER) && !write_order_falls(order, DATES_IN_ORDER);
+}
+
+/* A number that was not written in its order is something else, such as a telephone's; a date, even
+ * if it was not, is one of writing as a rule. */
 static status are_times(struct advisor *advisor, const struct times *times, bool *out)
 {
     struct write_order order;
+    bool is_date = times->form >= KEY_TIME_DATE && times->form <= KEY_TIME_YEAR_DAY;
     *out = true;
-    if (!key_time_is_count(times->form))
+    if (!is_date && !key_time_is_count(times->form))
         return status_ok();
     TRY(find_order(advisor, times, &order));
-    *out = write_order_rises(&order, NUMBERS_IN_ORDER) ||
-           (!write_order_is_known(&order) && !key_time_is_doubtful(times->form));
+    if (is_date)
+        *out = !are_of_something_else(times, &order);
+    else
+        *out = write_order_rises(&order, NUMBERS_IN_ORDER) ||
+               (!write_order_is_known(&order) && !key_time_is_doubtful(times->form));
     return status_ok();
 }
 

@@ -8,6 +8,7 @@
 #include "advice/advice.h"
 #include "advice/thresholds.h"
 #include "base/testing/testing.h"
+#include "base/utf8.h"
 
 enum { SAMPLE_ROWS = 1000, SAMPLE_KEY = 80, SAMPLE_PLACE = 10 };
 
@@ -71,10 +72,22 @@ static inline void sample_sort(struct made_sample *sample)
         sample->rows[i].place = (uint32_t)(i / SAMPLE_PLACE);
 }
 
+/* Whatever keys and names have in them, what is said is text that changes nothing on a terminal. */
+static inline void sample_check_words(const struct made_sample *sample)
+{
+    for (size_t i = 0; i < sample->advice.count; i++) {
+        bytes words = bytes_of(sample->advice.findings[i].evidence);
+        assert_true(utf8_is_valid(words));
+        for (size_t at = 0; at < words.size; at++)
+            assert_true(words.data[at] >= ' ' && words.data[at] != 0x7f);
+    }
+}
+
 static inline void sample_look(struct made_sample *sample)
 {
     sample_sort(sample);
     assert_ok(advice_find(&sample->seen, sample->arena, &sample->advice));
+    sample_check_words(sample);
 }
 
 static inline const struct advice_finding *sample_finding(const struct made_sample *sample,
