@@ -357,6 +357,10 @@ static void a_load_that_is_over(void **state)
     sample_expect(sample, "ramp");
     minutes[1].requests = 20 * RAMP_FIRST_RATE; /* or only a little does */
     sample_expect(sample, "bulk-load");
+    sample->seen.risen_until_us = sample->seen.now_us - MINUTE_US + SECOND_US;
+    sample_expect(sample, "ramp"); /* as long as it is a front, too, where keys rise */
+    sample->seen.risen_until_us -= SECOND_US;
+    sample_expect(sample, "bulk-load");
     tablet.count = 0;
     sample_expect(sample, NULL);
 }
@@ -410,6 +414,10 @@ static void loads_that_last(void **state)
     sample_expect(sample, NULL);
     sign.total++;
     sample_expect(sample, "hot-range");
+    sign.kind = ADVICE_HOT_WRITES;
+    sign.share = 0.7;
+    sample_expect(sample, "hot-range");
+    assert_non_null(strstr(sample_finding(sample, "hot-range")->evidence, "has 7.5 % of the data"));
 }
 
 /* Of what else is wrong nothing is told, and personal data stays hidden. */

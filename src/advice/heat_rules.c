@@ -84,13 +84,19 @@ static bool is_hot(const struct range *range, double all)
            range->sum * 100 >= all * HOT_SHARE_PERCENT;
 }
 
+/* Within the last minute. */
+static bool has_just_risen(const struct advice_observations *seen)
+{
+    return seen->now_us - seen->risen_until_us < MINUTE_US;
+}
+
 /* Where rising keys are all over the table there is a front for each device, say, so that the load
  * is spread; or a new table was filled in the order of its keys, and that is over: it says how it
  * was loaded, and not how it is used. While it goes on it takes many of them to be told. */
 static bool is_front(const struct advice_observations *seen, const struct advice_sign *sign)
 {
     bool is_all_over = sign->part * 100 >= RISING_PART_PERCENT;
-    bool may_be_one = seen->is_young && seen->now_us - seen->risen_until_us < MINUTE_US;
+    bool may_be_one = seen->is_young && has_just_risen(seen);
     return sign->kind == ADVICE_WRITE_FRONTIER && is_enough(sign, HOT_REQUESTS) &&
            (!is_all_over || (may_be_one && sign->total >= HOT_REQUESTS));
 }
@@ -140,7 +146,7 @@ static status advise_on_counted_range(struct advisor *advisor)
             "Of %llu rows that were %s %s, %.0f %% are in a range that has %s of the data or "
             "less.",
             (unsigned long long)sign->total, sign == writes ? "written" : "read", period,
-            sign->share * 100, sign->share < 0.75 ? "a twentieth" : "a tenth"));
+            sign->share * 100, sign->share < 0.75 ? "7.5 %" : "a tenth"));
     finding_set_range(finding, sign->start, sign->end);
     if (sign->key.size > 0)
         finding_add_key(finding, sign->key);
@@ -266,9 +272,12 @@ static bool is_over(const struct advice_minute *last, int64_t now_us)
            last->requests <= RAMP_FIRST_RATE * (seconds < 1 ? 1 : seconds);
 }
 
-/* A load that made the table what it is, and is over: nobody need do anything about it. */
+/* A load that made the table what it is, and is over, also for who looks where keys rise: nobody
+ * need do anything about it. */
 static bool is_finished_load(const struct advice_observations *seen)
 {
+    if (has_just_risen(seen))
+        return false;
     for (size_t i = 0; seen->is_first_load && i < seen->tablet_count; i++) {
         const struct advice_tablet *tablet = &seen->tablets[i];
         if (tablet->count > 0 && !is_over(&tablet->minutes[tablet->count - 1], seen->now_us))
