@@ -71,7 +71,8 @@ void usage_note_increment(struct table *table, const struct usage_request *reque
  * wait for the disk. `from_us` is 0 if nothing is known. */
 status usage_look(struct table *table, int64_t since_us, struct usage_state *out);
 
-/* Maintenance's, at the end of a window: puts what was counted where it is kept (usage_store.h). */
+/* Maintenance's, at the end of a window, and a stop's: puts what was counted where it is kept
+ * (usage_store.h). */
 status usage_keep(struct table *table);
 
 void usage_counts_destroy(struct usage_counts *counts); /* NULL is fine */

@@ -3,6 +3,7 @@
 #include "cluster/usage_counts.h"
 
 #include "base/testing/failmalloc.h"
+#include "cluster/heat/heat_store.h"
 #include "cluster/testing/heat_testing.h"
 
 static struct usage_state look_since(struct cluster_fixture *f, int64_t since_us)
@@ -214,6 +215,30 @@ static void a_start_goes_on_where_it_was(void **state)
     assert_int_equal(seen.scans[0].scans, 2);
 }
 
+/* Of a directory in which no window has ended yet. */
+static void a_stop_keeps_what_the_first_window_has(void **state)
+{
+    struct cluster_fixture *f = *state;
+    scan(f, USAGE_BY_VALUE, "p", 10, 1);
+    write_key(f, 1, "a");
+    read_columns(f, "c");
+    reopen_test_cluster(f);
+    struct usage_state seen = look(f);
+    assert_int_equal(seen.from_us, BEGIN_US);
+    assert_int_equal(seen.scan_count, 1);
+    assert_int_equal(seen.scans[0].seen, 10);
+    assert_int_equal(seen.numbers[USAGE_SINGLE_WRITES], 1);
+    assert_int_equal(seen.column_count, 1);
+}
+
+static void a_stop_keeps_nothing_where_nobody_asked(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct table *kept;
+    reopen_test_cluster(f);
+    assert_status(cluster_table(f->cluster, bytes_of(HEAT_TABLE), &kept), STATUS_NOT_FOUND);
+}
+
 static void two_days_are_known(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -403,6 +428,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_busier_the_fewer_are_counted, setup_windows,
                                         teardown_windows),
         cmocka_unit_test_setup_teardown(a_start_goes_on_where_it_was, setup_windows,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(a_stop_keeps_what_the_first_window_has, setup_windows,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(a_stop_keeps_nothing_where_nobody_asked, setup_windows,
                                         teardown_windows),
         cmocka_unit_test_setup_teardown(two_days_are_known, setup_windows, teardown_windows),
         cmocka_unit_test_setup_teardown(nothing_is_counted_if_it_is_switched_off, setup_windows,

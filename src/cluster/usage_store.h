@@ -6,10 +6,9 @@
  *
  * Invariants
  *  1. A put waits in memory. Maintenance writes what waits at the end of a heat window, and a stop
- *     what is left, if something of it changed (what is counted of requests is put at the end of
- *     a window; of the first minute of a directory's life a stop may lose it): each record once a
- *     window at most, whatever is put. What a kill finds waiting is lost. A write that fails is
- *     tried again with the next window.
+ *     what is left, of the first window of a directory's life, too: each record once a window at
+ *     most, whatever is put. What a kill finds waiting is lost. A write that fails is tried again
+ *     with the next window.
  *  2. All records of a table have USAGE_MOST_BYTES together; a put that would make them larger is
  *     refused, and the former value stays.
  *  3. A record knows since when it has been there: the first put. So who finds nothing in it can

@@ -209,7 +209,7 @@ def ask(client, name, count):
 
 
 def test_indexes_that_no_query_uses_also_after_a_restart(fresh_server):
-    server = fresh_server("--heat-window", "1s")
+    server = fresh_server()
     client = fresh_client(server.host)
     fill(client, "Wide", 40, [f"p{number:02}" for number in range(60)])
     ask(client, "p01", 99)

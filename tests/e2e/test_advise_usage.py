@@ -4,7 +4,6 @@ import json
 
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from harness.advice import advice_document
-from harness.heat import wait_for_window
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
 from harness.rpc import set_cell
@@ -52,7 +51,7 @@ def by_value(value):
 
 def test_scans_that_throw_most_away(fresh_server, connect):
     """Told with the column, and after a start as well. Ranges of which all is wanted are not."""
-    server = fresh_server("--heat-window", "1s")
+    server = fresh_server()
     rpc = connect(server.host)
     table = fill(rpc)
     for i in range(30):
@@ -69,7 +68,6 @@ def test_scans_that_throw_most_away(fresh_server, connect):
     assert found["severity"] == "warning"
     assert found["better"][0]["better"].startswith("<value of f:town>#")
     assert "filtered-scans" not in look_as_client(server.host, table)
-    wait_for_window(server, table)
     server.restart()
     assert "filtered-scans" in look(server.host, table)
 

@@ -16,7 +16,7 @@ def read_heat(server, table, **parameters):
 
 
 def wait_for_window(server, table):
-    """Until one has ended: of the first one a stop may keep nothing (cluster/usage_store.h)."""
+    """Until one has ended."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not any("isOpen" not in each for each in read_heat(server, table).get("times", [])):
         assert time.monotonic() < deadline

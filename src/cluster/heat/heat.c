@@ -419,11 +419,19 @@ static bool is_kept_before(struct cluster *cluster)
     return was_kept;
 }
 
+/* Puts what was counted of requests where the look finds it, as the end of a window does. */
+static void put_counted(struct cluster *cluster, const struct tables *tables)
+{
+    for (size_t i = 0; i < tables->count; i++)
+        report(cluster, usage_keep(tables->items[i]), "what requests did is not kept");
+}
+
 void heat_stop(struct cluster *cluster)
 {
     struct tables tables;
     status s = hold_tables(cluster, &tables);
     if (status_is_ok(s)) {
+        put_counted(cluster, &tables);
         if (is_kept_before(cluster) || usage_store_waits(tables.items, tables.count))
             take_look(cluster, &tables, clock_steady_us(cluster->options.clock), true, false);
         release_tables(&tables);

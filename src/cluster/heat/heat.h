@@ -67,9 +67,9 @@ void heat_destroy(struct heat *heat); /* NULL is fine */
  * over. For maintenance. */
 void heat_run(struct cluster *cluster);
 
-/* Keeps what there is of a window that is not over, if any has been kept before or something was
- * put into usage: for a stop, when maintenance has. So who starts a server for a moment finds no
- * table of heat in the directory afterwards. */
+/* Keeps what there is of a window that is not over, if any has been kept before or something is
+ * known of usage: for a stop, when maintenance has. So a server that was started for a moment, and
+ * asked for nothing, leaves no table of heat in the directory. */
 void heat_stop(struct cluster *cluster);
 
 struct hot_tablet {
