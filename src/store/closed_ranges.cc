@@ -214,10 +214,13 @@ status let_compact(keyspace *keyspace, bool is_let)
         keyspace->is_left != is_let)
         return status_ok();
     keyspace->is_left = !is_let;
+    interrupt_compactions(keyspace);
     status s = status_from(keyspace->db->SetOptions(
         keyspace->handle, {{"disable_auto_compactions", is_let ? "false" : "true"}}));
-    if (!status_is_ok(s))
+    if (!status_is_ok(s)) {
         keyspace->is_left = is_let;
+        interrupt_compactions(keyspace);
+    }
     return s;
 }
 

@@ -640,9 +640,10 @@ struct keyspace {
     std::shared_ptr<struct folder> folder; /* RocksDB holds on to it, too */
     std::shared_ptr<class level0> level0;
     class closed_ranges closed;
-    std::mutex compacting;                  /* of changes of the next */
-    std::atomic<bool> is_left{false};       /* it is not compacted at present: damage.cc */
-    std::atomic<bool> expects_large{false}; /* large_work.cc */
+    std::mutex compacting;                   /* of changes of the next */
+    std::atomic<bool> is_left{false};        /* it is not compacted at present: damage.cc */
+    std::atomic<bool> is_interrupted{false}; /* what keyspace_compact does: ends soon. upkeep.cc */
+    std::atomic<bool> expects_large{false};  /* large_work.cc */
     std::future<void> folder_gone; /* ready when nobody can fold for the keyspace any more */
     std::shared_ptr<write_mark> mark;
 };
@@ -662,7 +663,8 @@ struct store {
     class large_work large;
     full_buffers full;
     damage_watch damage;
-    std::atomic<uint64_t> openings{0}; /* of damaged ranges */
+    std::atomic<uint64_t> openings{0};       /* of damaged ranges */
+    std::atomic<bool> is_interrupted{false}; /* those that keyspace_compact asks for */
     std::shared_ptr<rocksdb::Cache> cache;
     std::shared_ptr<rocksdb::WriteBufferManager> write_buffers;
     std::shared_ptr<log_tracker> logs;
@@ -724,6 +726,8 @@ static inline bytes from_slice(const rocksdb::Slice &s)
 
 /* OK, or why it is fenced. */
 status check_unfenced(const store *store);
+/* After a change of what they are interrupted for. */
+void interrupt_compactions(keyspace *keyspace);
 
 /* OK, or why nothing can be changed at present. */
 status check_writable(store *store);

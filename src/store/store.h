@@ -498,6 +498,11 @@ status keyspace_weigh(struct keyspace *keyspace, bytes from, bytes to,
 status keyspace_flush(struct keyspace *keyspace);
 status keyspace_compact(struct keyspace *keyspace, bytes from, bytes to);
 
+/* From now on keyspace_compact gives CANCELLED, also on threads that are in it, within a few keys:
+ * for an end that waits for those threads. What the store compacts by itself goes on. Any thread.
+ */
+void store_interrupt_compactions(struct store *store);
+
 /* --- tables outside of the store: what backups are made of (export.cc) --- */
 
 /* Called between pieces of long work with the bytes done since the last call; may block, to hold

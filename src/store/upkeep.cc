@@ -90,10 +90,37 @@ struct range_bounds {
     Slice from, to;
 };
 
+/* Another thread may say meanwhile that the store is about to end: whoever comes second sees what
+ * the first has said. */
+void interrupt_compactions(keyspace *keyspace)
+{
+    keyspace->is_interrupted = keyspace->is_left || keyspace->store->is_interrupted;
+    if (keyspace->store->is_interrupted)
+        keyspace->is_interrupted = true;
+}
+
+void store_interrupt_compactions(store *store)
+{
+    CHECK_MAGIC(store, STORE_MAGIC);
+    store->is_interrupted = true;
+    std::shared_lock<std::shared_mutex> lock(store->mutex);
+    for (const auto &keyspace : store->keyspaces)
+        interrupt_compactions(keyspace.get());
+}
+
+/* What a compaction that was interrupted has come to: of a keyspace that is left alone, nothing. */
+static status interruption(const keyspace *keyspace)
+{
+    return keyspace->store->is_interrupted
+               ? status_make(STATUS_CANCELLED, "no more compactions are begun")
+               : status_ok();
+}
+
 status keyspace_compact(keyspace *keyspace, bytes from, bytes to)
 {
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
     TRY(check_unfenced(keyspace->store));
+    TRY(interruption(keyspace));
     if (keyspace->is_left || !keyspace->store->old_data.empty())
         return status_ok();
     return guarded([&] {
@@ -101,7 +128,7 @@ status keyspace_compact(keyspace *keyspace, bytes from, bytes to)
         options.exclusive_manual_compaction = false;
         /* Also what lies at the bottom already: collected data leaves the disk there. */
         options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
-        options.canceled = &keyspace->is_left;
+        options.canceled = &keyspace->is_interrupted;
         range_bounds range(from, to);
         const std::atomic<uint64_t> &hungry = keyspace->store->counters.hungry;
         uint64_t before = hungry;
@@ -109,7 +136,8 @@ status keyspace_compact(keyspace *keyspace, bytes from, bytes to)
             keyspace->db->CompactRange(options, keyspace->handle, range.begin(), range.end());
         if (s.IsCorruption() && hungry != before)
             return lack_of_memory();
-        return s.IsIncomplete() && keyspace->is_left ? status_ok() : status_from(s);
+        bool is_interrupted = s.IsIncomplete() && keyspace->is_interrupted;
+        return is_interrupted ? interruption(keyspace) : status_from(s);
     });
 }
 
