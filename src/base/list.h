@@ -44,6 +44,14 @@ static inline struct link *list_take(struct list *list)
     return first;
 }
 
+/* Takes the entry off the list that `*place` is: `first`, or the `next` of the one before it. */
+static inline void list_take_at(struct list *list, struct link **place)
+{
+    if (list->last == &(*place)->next)
+        list->last = place;
+    *place = (*place)->next;
+}
+
 /* All entries, leaving `list` empty. */
 static inline struct list list_take_all(struct list *list)
 {
