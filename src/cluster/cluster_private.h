@@ -56,7 +56,7 @@ struct cluster {
     pthread_mutex_t doomed_lock;
     struct list doomed; /* doomed tables that nobody holds any more */
     /* Those whose keyspaces could not be dropped: folds in the background look at their rules until
-     * the store is closed. Maintenance's, and then the closing thread's. */
+     * the store is closed. */
     struct list undropped;
 };
 
@@ -86,8 +86,11 @@ void cluster_batch_done(struct store_batch *batch, const struct catalog_txn *als
  * maintenance, since dropping keyspaces blocks. Any thread. */
 void cluster_bury_table(struct cluster *cluster, struct table *table);
 
-/* Drops the keyspaces of doomed tables that nobody holds any more. Blocks. */
-void cluster_drop_doomed(struct cluster *cluster);
+/* Whether there are doomed tables that nobody holds any more. */
+bool cluster_has_doomed(struct cluster *cluster);
+/* Drops the keyspaces of one of them; false: there was none. Blocks. */
+bool cluster_drop_next_doomed(struct cluster *cluster);
+void cluster_drop_doomed(struct cluster *cluster); /* of all of them */
 
 /* The files that a keyspace was made of, for the change log; and what is missing in them, which is
  * out of service. */

@@ -535,17 +535,34 @@ static bool drop_keyspaces(struct cluster *cluster, struct table *table)
     return all;
 }
 
-void cluster_drop_doomed(struct cluster *cluster)
+bool cluster_has_doomed(struct cluster *cluster)
 {
     pthread_mutex_lock(&cluster->doomed_lock);
-    struct list doomed = list_take_all(&cluster->doomed);
+    bool has = !list_is_empty(&cluster->doomed);
     pthread_mutex_unlock(&cluster->doomed_lock);
-    struct link *link;
-    while ((link = list_take(&doomed)) != NULL) {
-        struct table *table = LIST_ENTRY(link, struct table, doomed);
-        if (drop_keyspaces(cluster, table))
-            table_destroy(table);
-        else
-            list_append(&cluster->undropped, &table->doomed);
+    return has;
+}
+
+bool cluster_drop_next_doomed(struct cluster *cluster)
+{
+    pthread_mutex_lock(&cluster->doomed_lock);
+    struct link *link = list_take(&cluster->doomed);
+    pthread_mutex_unlock(&cluster->doomed_lock);
+    if (link == NULL)
+        return false;
+    struct table *table = LIST_ENTRY(link, struct table, doomed);
+    if (drop_keyspaces(cluster, table)) {
+        table_destroy(table);
+        return true;
     }
+    pthread_mutex_lock(&cluster->doomed_lock);
+    list_append(&cluster->undropped, &table->doomed);
+    pthread_mutex_unlock(&cluster->doomed_lock);
+    return true;
+}
+
+void cluster_drop_doomed(struct cluster *cluster)
+{
+    while (cluster_drop_next_doomed(cluster))
+        ;
 }

@@ -15,8 +15,9 @@
  * rules condemn. Each record is looked at, and a row that has such cells gets a commit that deletes
  * them (care_collect), whereupon the compaction takes them away.
  *
- * One piece of PIECE_BYTES a table and call, hence the bound: what is condemned is gone from the
- * disk an interval, and a second for each PIECE_BYTES of the table, later, if the disk keeps up. */
+ * A pass is a job of maintenance (maintenance.h), one piece of PIECE_BYTES a table and round, hence
+ * the bound: what is condemned is gone from the disk an interval, and a second for each PIECE_BYTES
+ * of the table, later, if the disk keeps up. */
 #include "cluster/gc_pass.h"
 
 #include "base/check.h"
@@ -181,7 +182,7 @@ static void end_pass(struct table *table, int64_t now_us, bool is_whole)
     DCHECK(gc->is_under_way);
     gc->is_under_way = false;
     buffer_clear(&gc->next);
-    gc->due_us = now_us + table->cluster->options.gc_interval_us;
+    atomic_store(&gc->due_us, now_us + table->cluster->options.gc_interval_us);
     if (!is_whole)
         return;
     gc->rows_written_before = gc->rows_written;
@@ -236,31 +237,56 @@ static status plan_pass(struct table *table)
     return status_ok();
 }
 
-/* Begins a pass if it is time and there may be something to find. */
-static status begin_if_due(struct table *table, int64_t now_us)
+/* Begins a pass if none is under way, and there may be something to find. */
+static status begin(struct table *table, int64_t now_us)
 {
     struct table_gc *gc = &table->gc;
-    if (gc->due_us == 0) /* first seen: the server has just started, or the table is new */
-        gc->due_us = now_us + table->cluster->options.gc_interval_us;
-    if (gc->is_under_way || now_us < gc->due_us)
+    if (gc->is_under_way)
         return status_ok();
     status s = plan_pass(table);
     if (!gc->is_under_way)
-        gc->due_us = now_us + table->cluster->options.gc_interval_us;
+        atomic_store(&gc->due_us, now_us + table->cluster->options.gc_interval_us);
     return s;
+}
+
+/* --- the job --- */
+
+/* One piece, whatever is left: the next round asks for the next. */
+static bool collect(struct pool_job *job)
+{
+    struct table *table = LIST_ENTRY(job, struct table, gc.job);
+    int64_t now_us = clock_steady_us(table->cluster->options.clock);
+    if (table->is_doomed)
+        return false;
+    status s = begin(table, now_us);
+    if (status_is_ok(s) && table->gc.is_under_way)
+        s = collect_piece(table, now_us);
+    maintenance_tell_failure(table, s, "garbage collection is put off");
+    return false;
+}
+
+static void end_collecting(struct pool_job *job)
+{
+    table_release(LIST_ENTRY(job, struct table, gc.job));
+}
+
+void gc_pass_init(struct table *table)
+{
+    table->gc.job = (struct pool_job){.kind = MAINTENANCE_GARBAGE_COLLECTION,
+                                      .owner = table,
+                                      .run = collect,
+                                      .ended = end_collecting};
 }
 
 static bool visit(void *context, struct table *table)
 {
     struct cluster *cluster = context;
+    _Atomic int64_t *due_us = &table->gc.due_us;
     int64_t now_us = clock_steady_us(cluster->options.clock);
-    status s = begin_if_due(table, now_us);
-    if (status_is_ok(s) && table->gc.is_under_way)
-        s = collect_piece(table, now_us);
-    if (!status_is_ok(s))
-        log_warn(cluster->options.log, "garbage collection is put off",
-                 LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));
-    status_free(s);
+    if (atomic_load(due_us) == 0) /* first seen: the server has just started, or it is new */
+        atomic_store(due_us, now_us + cluster->options.gc_interval_us);
+    else if (now_us >= atomic_load(due_us))
+        maintenance_submit(cluster->maintenance, table, &table->gc.job);
     return !maintenance_is_stopping(cluster->maintenance);
 }
 

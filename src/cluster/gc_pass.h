@@ -1,11 +1,15 @@
-/* Garbage collection without traffic: see gc_pass.c. Called by maintenance about once a second. */
+/* Garbage collection without traffic: see gc_pass.c. Private to cluster/. */
 #ifndef TRESTLE_CLUSTER_GC_PASS_H
 #define TRESTLE_CLUSTER_GC_PASS_H
 
 struct cluster;
+struct table;
 
-/* Does a bounded piece of work on the tables whose last pass is longer ago than gc_interval_us.
- * Blocks. */
+/* A table has come, of which nothing has been looked at yet. */
+void gc_pass_init(struct table *table);
+
+/* Asks for the next piece of the tables whose last pass is longer ago than gc_interval_us. Called
+ * by maintenance about once a second. */
 void gc_pass_run(struct cluster *cluster);
 
 #endif

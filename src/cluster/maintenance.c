@@ -1,6 +1,6 @@
 /* See maintenance.h.
  *
- * `lock` guards what other threads touch: the list of jobs, the two flags, the count of rounds. */
+ * `lock` guards what other threads touch: the two flags, the count of rounds. */
 #include "cluster/maintenance.h"
 
 #include "base/check.h"
@@ -9,13 +9,20 @@
 #include "cluster/deletions.h"
 #include "cluster/gc_pass.h"
 #include "os/thread.h"
-#include "row/row_key.h"
-#include "tablet/key_bounds.h"
 
 #include <stdlib.h>
 #include <time.h>
 
-enum { SECOND_NS = 1000 * 1000 * 1000, TURNS_A_ROUND = 10 };
+enum { SECOND_NS = 1000 * 1000 * 1000, TURNS_A_ROUND = 10, THREADS = 2 };
+
+/* What is more urgent has less patience; a few pieces of collection, or one after the other of
+ * tables that come to rest, go before one of dropped rows. */
+static const struct job_kind KINDS[MAINTENANCE_KINDS] = {
+    [MAINTENANCE_DROPPED_TABLES] = {.patience = 0, .at_once = 1},
+    [MAINTENANCE_GARBAGE_COLLECTION] = {.patience = 2, .at_once = 1},
+    [MAINTENANCE_IDLE_COMPACTION] = {.patience = 4, .at_once = 1},
+    [MAINTENANCE_DROPPED_ROWS] = {.patience = 8, .at_once = 1},
+};
 
 struct maintenance {
     uint32_t magic;
@@ -29,77 +36,11 @@ struct maintenance {
     unsigned turns; /* since the last round */
     uint64_t rounds_begun;
     uint64_t rounds_over;
-    struct list reclaims;
+    struct job_pool *jobs;
+    struct pool_job dropping; /* of doomed tables */
 };
 
 #define MAINTENANCE_MAGIC 0x6d61696eu
-
-/* Space to give back: rows with this prefix were deleted. */
-struct reclaim {
-    struct link link;
-    struct table *table; /* held */
-    size_t prefix_size;
-    uint8_t prefix[];
-};
-
-/* By compaction, which keeps what was written since. Whole files must not be deleted here: a
- * compaction may have put new rows into them. */
-static void reclaim_bounds(const struct log *log, struct keyspace *keyspace,
-                           const struct key_bounds *bounds)
-{
-    status s =
-        keyspace_compact(keyspace, buffer_bytes(&bounds->lower), buffer_bytes(&bounds->upper));
-    if (!status_is_ok(s))
-        log_warn(log, "space of dropped rows is kept for now", LOG_STR("cause", status_message(s)));
-    status_free(s);
-}
-
-static status reclaim_part(void *context, const struct table_part *part)
-{
-    const struct log *log = ((const struct cluster *)context)->options.log;
-    struct key_bounds bounds;
-    if (record_bounds(part->from, part->to, &bounds))
-        reclaim_bounds(log, part->space.keyspace, &bounds);
-    key_bounds_free(&bounds);
-    if (spill_bounds(part->from, part->to, &bounds))
-        reclaim_bounds(log, part->space.keyspace, &bounds);
-    key_bounds_free(&bounds);
-    return status_ok();
-}
-
-static void run_reclaim(const struct reclaim *reclaim)
-{
-    bytes prefix = bytes_make(reclaim->prefix, reclaim->prefix_size);
-    struct buffer end = {0};
-    key_after_prefix(&end, prefix);
-    if (!end.failed)
-        status_ignore(table_visit_parts(reclaim->table, prefix, buffer_bytes(&end), reclaim_part,
-                                        reclaim->table->cluster));
-    buffer_free(&end);
-}
-
-static struct reclaim *next_reclaim(struct maintenance *maintenance)
-{
-    pthread_mutex_lock(&maintenance->lock);
-    struct link *link = list_take(&maintenance->reclaims);
-    pthread_mutex_unlock(&maintenance->lock);
-    return link == NULL ? NULL : LIST_ENTRY(link, struct reclaim, link);
-}
-
-static void free_reclaim(struct reclaim *reclaim)
-{
-    table_release(reclaim->table);
-    free(reclaim);
-}
-
-static void run_reclaims(struct maintenance *maintenance)
-{
-    struct reclaim *reclaim;
-    while (!maintenance_is_stopping(maintenance) && (reclaim = next_reclaim(maintenance)) != NULL) {
-        run_reclaim(reclaim);
-        free_reclaim(reclaim);
-    }
-}
 
 static void delete_token_records(struct cluster *cluster)
 {
@@ -111,6 +52,31 @@ static void delete_token_records(struct cluster *cluster)
                  LOG_STR("cause", status_message(s)));
     status_free(s);
 }
+
+/* --- dropped tables --- */
+
+static struct cluster *cluster_of(struct pool_job *job)
+{
+    return LIST_ENTRY(job, struct maintenance, dropping)->cluster;
+}
+
+static bool drop_next_table(struct pool_job *job)
+{
+    return cluster_drop_next_doomed(cluster_of(job)) && cluster_has_doomed(cluster_of(job));
+}
+
+static void keep_nothing(struct pool_job *job)
+{
+    DCHECK(job->kind == MAINTENANCE_DROPPED_TABLES);
+}
+
+static void drop_doomed(struct maintenance *maintenance)
+{
+    if (cluster_has_doomed(maintenance->cluster))
+        job_pool_submit(maintenance->jobs, &maintenance->dropping);
+}
+
+/* --- rounds --- */
 
 static struct timespec next_turn(void)
 {
@@ -163,8 +129,7 @@ static void run_round(struct maintenance *maintenance)
 {
     clock_watch_run(maintenance->cluster);
     deletions_run(maintenance->cluster);
-    cluster_drop_doomed(maintenance->cluster);
-    run_reclaims(maintenance);
+    drop_doomed(maintenance);
     balance_run(maintenance->cluster);
     heat_run(maintenance->cluster);
     traffic_run(maintenance->cluster);
@@ -185,14 +150,26 @@ static void *run(void *argument)
     return NULL;
 }
 
+/* --- life --- */
+
+/* Once there are no jobs. */
 static void free_maintenance(struct maintenance *maintenance)
 {
-    DCHECK(list_is_empty(&maintenance->reclaims));
+    job_pool_destroy(maintenance->jobs);
     pthread_cond_destroy(&maintenance->round_over);
     pthread_cond_destroy(&maintenance->wake);
     pthread_mutex_destroy(&maintenance->lock);
     maintenance->magic = 0;
     free(maintenance);
+}
+
+static status start_threads(struct maintenance *maintenance)
+{
+    TRY(job_pool_create(THREADS, KINDS, MAINTENANCE_KINDS, "background", &maintenance->jobs));
+    status s = thread_start(&maintenance->thread, "maintenance", run, maintenance);
+    if (!status_is_ok(s))
+        job_pool_stop(maintenance->jobs);
+    return s;
 }
 
 status maintenance_start(struct cluster *cluster, struct maintenance **out)
@@ -203,11 +180,13 @@ status maintenance_start(struct cluster *cluster, struct maintenance **out)
         return status_out_of_memory();
     maintenance->magic = MAINTENANCE_MAGIC;
     maintenance->cluster = cluster;
+    maintenance->dropping = (struct pool_job){
+        .kind = MAINTENANCE_DROPPED_TABLES, .run = drop_next_table, .ended = keep_nothing};
     pthread_mutex_init(&maintenance->lock, NULL);
     thread_init_steady_wake(&maintenance->wake);
     pthread_cond_init(&maintenance->round_over, NULL);
     *out = maintenance; /* the thread looks there at once */
-    status s = thread_start(&maintenance->thread, "maintenance", run, maintenance);
+    status s = start_threads(maintenance);
     if (!status_is_ok(s)) {
         *out = NULL;
         free_maintenance(maintenance);
@@ -225,9 +204,9 @@ void maintenance_stop(struct maintenance *maintenance)
     pthread_cond_signal(&maintenance->wake);
     pthread_mutex_unlock(&maintenance->lock);
     pthread_join(maintenance->thread, NULL);
-    struct link *link;
-    while ((link = list_take(&maintenance->reclaims)) != NULL)
-        free_reclaim(LIST_ENTRY(link, struct reclaim, link));
+    for (size_t i = 0; i < maintenance->cluster->shard_count; i++)
+        store_interrupt_compactions(maintenance->cluster->shards[i]->store);
+    job_pool_stop(maintenance->jobs);
     free_maintenance(maintenance);
 }
 
@@ -241,7 +220,7 @@ void maintenance_wake(struct maintenance *maintenance)
     pthread_mutex_unlock(&maintenance->lock);
 }
 
-void maintenance_run_once(struct maintenance *maintenance)
+void maintenance_run_round(struct maintenance *maintenance)
 {
     DCHECK(!pthread_equal(pthread_self(), maintenance->thread));
     pthread_mutex_lock(&maintenance->lock);
@@ -253,20 +232,10 @@ void maintenance_run_once(struct maintenance *maintenance)
     pthread_mutex_unlock(&maintenance->lock);
 }
 
-void maintenance_reclaim(struct maintenance *maintenance, struct table *table, bytes prefix)
+void maintenance_run_once(struct maintenance *maintenance)
 {
-    struct reclaim *reclaim = malloc(sizeof *reclaim + prefix.size);
-    if (reclaim == NULL)
-        return;
-    table_retain(table);
-    reclaim->table = table;
-    reclaim->prefix_size = prefix.size;
-    if (prefix.size > 0)
-        memcpy(reclaim->prefix, prefix.data, prefix.size);
-    pthread_mutex_lock(&maintenance->lock);
-    list_append(&maintenance->reclaims, &reclaim->link);
-    pthread_mutex_unlock(&maintenance->lock);
-    maintenance_wake(maintenance);
+    maintenance_run_round(maintenance);
+    job_pool_wait(maintenance->jobs);
 }
 
 bool maintenance_is_stopping(struct maintenance *maintenance)
@@ -275,4 +244,60 @@ bool maintenance_is_stopping(struct maintenance *maintenance)
     bool stopping = maintenance->is_stopping;
     pthread_mutex_unlock(&maintenance->lock);
     return stopping;
+}
+
+/* --- jobs --- */
+
+void maintenance_submit(struct maintenance *maintenance, struct table *table, struct pool_job *job)
+{
+    if (maintenance == NULL)
+        return;
+    CHECK_MAGIC(maintenance, MAINTENANCE_MAGIC);
+    table_retain(table);
+    if (!job_pool_submit(maintenance->jobs, job))
+        table_release(table);
+}
+
+void maintenance_tell_failure(struct table *table, status s, const char *what)
+{
+    struct cluster *cluster = table->cluster;
+    bool is_told = !status_is_ok(s) && !maintenance_is_stopping(cluster->maintenance);
+    if (is_told)
+        log_warn(cluster->options.log, what, LOG_STR("table", table->name),
+                 LOG_STR("cause", status_message(s)));
+    status_free(s);
+}
+
+/* --- measuring --- */
+
+struct job_gauges {
+    enum metric queued;
+    enum metric running;
+    enum metric begun;
+    enum metric took;
+};
+
+#define GAUGES(kind)                                                                               \
+    {                                                                                              \
+        METRIC_maintenance_jobs_queued_##kind, METRIC_maintenance_jobs_running_##kind,             \
+            METRIC_maintenance_pieces_total_##kind, METRIC_maintenance_seconds_total_##kind        \
+    }
+
+void maintenance_measure(struct maintenance *maintenance, struct metrics *metrics)
+{
+    static const struct job_gauges gauges[MAINTENANCE_KINDS] = {
+        [MAINTENANCE_DROPPED_TABLES] = GAUGES(dropped_tables),
+        [MAINTENANCE_GARBAGE_COLLECTION] = GAUGES(garbage_collection),
+        [MAINTENANCE_IDLE_COMPACTION] = GAUGES(idle_compaction),
+        [MAINTENANCE_DROPPED_ROWS] = GAUGES(dropped_rows),
+    };
+    if (maintenance == NULL)
+        return;
+    for (unsigned i = 0; i < MAINTENANCE_KINDS; i++) {
+        const struct job_counts counts = job_pool_counts(maintenance->jobs, i);
+        metrics_set(metrics, gauges[i].queued, (int64_t)counts.queued);
+        metrics_set(metrics, gauges[i].running, (int64_t)counts.running);
+        metrics_set(metrics, gauges[i].begun, (int64_t)counts.begun);
+        metrics_set(metrics, gauges[i].took, counts.took_us);
+    }
 }

@@ -139,6 +139,63 @@ static status search_between(struct search *search, const struct key_bounds *bou
     return s;
 }
 
+/* --- pieces --- */
+
+/* Rows from the first bound up to `low` are few enough, up to `high` too many. */
+struct cut {
+    struct keyspace *keyspace;
+    bytes from;
+    uint64_t most;
+    struct buffer low;
+    struct buffer high;
+    struct buffer middle;
+};
+
+/* Looks at the string halfway; returns whether there is no better one. */
+static bool step_to_cut(struct cut *cut)
+{
+    bytes low = buffer_bytes(&cut->low), high = buffer_bytes(&cut->high);
+    key_halfway(low, high, &cut->middle);
+    bytes middle = buffer_bytes(&cut->middle);
+    if (cut->middle.failed || bytes_compare(middle, low) <= 0 || bytes_compare(middle, high) >= 0)
+        return true;
+    uint64_t size = rows_size(cut->keyspace, cut->from, middle);
+    copy_key(size > cut->most ? &cut->high : &cut->low, middle);
+    return size <= cut->most && size >= cut->most / 2;
+}
+
+/* Up to what is few enough, or else what could be parted no further. */
+static status find_cut(struct cut *cut, struct buffer *end)
+{
+    const uint8_t last[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+    copy_key(&cut->low, cut->from);
+    copy_key(&cut->high, end->size > 0 ? buffer_bytes(end) : bytes_make(last, sizeof last));
+    for (int i = 0; i < MOST_STEPS && !cut->low.failed && !cut->high.failed; i++)
+        if (step_to_cut(cut))
+            break;
+    if (cut->low.failed || cut->high.failed || cut->middle.failed)
+        return status_out_of_memory();
+    bool has_moved = !bytes_equal(buffer_bytes(&cut->low), cut->from);
+    bytes found = buffer_bytes(has_moved ? &cut->low : &cut->high);
+    if (bytes_compare(cut->from, found) < 0)
+        copy_key(end, found);
+    return end->failed ? status_out_of_memory() : status_ok();
+}
+
+status rows_piece_end(struct keyspace *keyspace, bytes from, uint64_t most, struct buffer *end)
+{
+    if (rows_size(keyspace, from, buffer_bytes(end)) <= most)
+        return status_ok();
+    struct cut cut = {.keyspace = keyspace, .from = from, .most = most};
+    status s = find_cut(&cut, end);
+    buffer_free(&cut.low);
+    buffer_free(&cut.high);
+    buffer_free(&cut.middle);
+    return s;
+}
+
+/* --- the middle --- */
+
 status rows_midpoint(struct keyspace *keyspace, bytes from, bytes to, struct buffer *key,
                      bool *found)
 {

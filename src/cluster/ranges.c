@@ -168,7 +168,7 @@ status table_drop_rows(struct table *table, bytes prefix)
     status s = end.failed ? status_out_of_memory() : drop_range(table, prefix, buffer_bytes(&end));
     buffer_free(&end);
     TRY(s);
-    maintenance_reclaim(table->cluster->maintenance, table, prefix);
+    reclaim_prefix(table, prefix);
     return status_ok();
 }
 

@@ -32,8 +32,9 @@ static bool has_come_to_rest(struct table_settling *settling, uint64_t now)
 {
     uint64_t written = now >= settling->written ? now - settling->written : now;
     settling->written = now;
-    settling->unsettled += written;
+    atomic_fetch_add(&settling->unsettled, written);
     settling->quiet_looks = written > QUIET_BYTES ? 0 : settling->quiet_looks + 1;
+    atomic_store(&settling->is_at_rest, settling->quiet_looks >= QUIET_LOOKS);
     return settling->quiet_looks == QUIET_LOOKS;
 }
 
@@ -96,48 +97,88 @@ static status find_pieces(struct tablet *const *tablets, size_t count, bool *fou
 
 /* --- one table --- */
 
-static status settle(struct table *table, struct tablet *const *tablets, size_t count)
+static status compact(const struct table *table)
 {
-    struct table_settling *settling = &table->settling;
-    bool found = false;
-    if (settling->unsettled < LEAST_BYTES || !is_small_enough(table, settling->unsettled))
-        return status_ok();
-    TRY(find_pieces(tablets, count, &found));
-    if (!found)
-        return status_ok();
-    settling->unsettled = 0;
     for (size_t i = 0; i < table->space_count; i++)
         TRY(keyspace_compact(table->spaces[i].keyspace, bytes_of(""), bytes_of("")));
     metrics_add(table->cluster->options.metrics, METRIC_tables_settled_total, 1);
     return status_ok();
 }
 
-static status look(struct table *table)
+/* What is written from here on counts for the next time. */
+static status settle_tablets(struct table *table, struct tablet *const *tablets, size_t count)
+{
+    struct table_settling *settling = &table->settling;
+    uint64_t unsettled = atomic_load(&settling->unsettled);
+    bool found = false;
+    if (unsettled < LEAST_BYTES || !is_small_enough(table, unsettled))
+        return status_ok();
+    TRY(find_pieces(tablets, count, &found));
+    if (!found)
+        return status_ok();
+    atomic_fetch_sub(&settling->unsettled, unsettled);
+    return compact(table);
+}
+
+static void release_tablets(struct tablet **tablets, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        tablet_release(tablets[i]);
+    free(tablets);
+}
+
+static status settle_table(struct table *table)
 {
     struct tablet **tablets;
     size_t count;
     TRY(table_tablets(table, &tablets, &count));
-    status s = status_ok();
-    if (has_come_to_rest(&table->settling, bytes_written_to(tablets, count)))
-        s = settle(table, tablets, count);
-    for (size_t i = 0; i < count; i++)
-        tablet_release(tablets[i]);
-    free(tablets);
+    status s = settle_tablets(table, tablets, count);
+    release_tablets(tablets, count);
     return s;
+}
+
+/* It may have waited long: if somebody writes again it is looked at when it rests again. */
+static bool settle(struct pool_job *job)
+{
+    struct table *table = LIST_ENTRY(job, struct table, settling.job);
+    if (!table->is_doomed && atomic_load(&table->settling.is_at_rest))
+        maintenance_tell_failure(table, settle_table(table),
+                                 "a table at rest stays in pieces for now");
+    return false;
+}
+
+static void end_settling(struct pool_job *job)
+{
+    table_release(LIST_ENTRY(job, struct table, settling.job));
+}
+
+void settling_init(struct table *table)
+{
+    table->settling.job = (struct pool_job){
+        .kind = MAINTENANCE_IDLE_COMPACTION, .owner = table, .run = settle, .ended = end_settling};
+}
+
+/* --- all tables --- */
+
+static status look(struct table *table)
+{
+    struct table_settling *settling = &table->settling;
+    struct tablet **tablets;
+    size_t count;
+    TRY(table_tablets(table, &tablets, &count));
+    uint64_t written = bytes_written_to(tablets, count);
+    release_tablets(tablets, count);
+    if (has_come_to_rest(settling, written) && atomic_load(&settling->unsettled) >= LEAST_BYTES)
+        maintenance_submit(table->cluster->maintenance, table, &settling->job);
+    return status_ok();
 }
 
 static bool visit(void *context, struct table *table)
 {
     struct cluster *cluster = context;
-    status s = look(table);
-    if (!status_is_ok(s))
-        log_warn(cluster->options.log, "a table at rest stays in pieces for now",
-                 LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));
-    status_free(s);
+    status_ignore(look(table)); /* without memory: the next look will do */
     return !maintenance_is_stopping(cluster->maintenance);
 }
-
-/* --- all tables --- */
 
 static bool is_anything_new_in(struct shard *shard)
 {

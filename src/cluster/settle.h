@@ -12,16 +12,25 @@
 #ifndef TRESTLE_CLUSTER_SETTLE_H
 #define TRESTLE_CLUSTER_SETTLE_H
 
+#include "os/job_pool.h"
+
+#include <stdatomic.h>
 #include <stdint.h>
 
 struct cluster;
+struct table;
 
-/* What was seen of a table; only maintenance touches this. */
+/* What was seen of a table; only maintenance touches this, and of the first three its job. */
 struct table_settling {
-    uint64_t written;     /* bytes, when it was last looked at */
-    uint64_t unsettled;   /* bytes written since it was last put together, or the start */
-    unsigned quiet_looks; /* in a row */
+    struct pool_job job;
+    _Atomic uint64_t unsettled; /* bytes written since it was last put together, or the start */
+    atomic_bool is_at_rest;     /* by the last look */
+    uint64_t written;           /* bytes, when it was last looked at */
+    unsigned quiet_looks;       /* in a row */
 };
+
+/* A table has come, of which nothing has been seen yet. */
+void settling_init(struct table *table);
 
 /* What was seen of all of a shard, likewise. */
 struct shard_settling {
@@ -29,8 +38,8 @@ struct shard_settling {
     unsigned quiet_looks;
 };
 
-/* Looks at all tables, and puts together those that have come to rest. For maintenance, ten times a
- * second. Blocks while it does. */
+/* Looks at all tables, and has those put together that have come to rest: as jobs of maintenance
+ * (maintenance.h), which calls this ten times a second. */
 void settle_run(struct cluster *cluster);
 
 #endif

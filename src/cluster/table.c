@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "cluster/cluster_private.h"
+#include "cluster/gc_pass.h"
 #include "row/row_key.h"
 #include "tablet/key_bounds.h"
 
@@ -144,6 +145,9 @@ status table_create(struct cluster *cluster, const struct table_record *record, 
     table->name = name;
     table->is_deleted = record->deleted_us > 0;
     table->deleted_us = record->deleted_us;
+    gc_pass_init(table);
+    settling_init(table);
+    reclaim_init(table);
     heat_table_init(&table->heat);
     usage_store_init(&table->usage);
     table->heat.is_counted = heat_counts_table(cluster, name);
@@ -167,6 +171,7 @@ void table_destroy(struct table *table)
     pthread_mutex_destroy(&table->map_lock);
     heat_table_free(&table->heat);
     usage_store_free(&table->usage);
+    reclaim_free(table);
     buffer_free(&table->gc.next);
     free(table->tablets);
     free(table->spaces);

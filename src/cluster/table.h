@@ -26,6 +26,7 @@
 #include "cluster/catalog.h"
 #include "cluster/cluster.h"
 #include "cluster/heat/heat_table.h"
+#include "cluster/reclaim.h"
 #include "cluster/settle.h"
 #include "cluster/traffic.h"
 #include "cluster/usage_store.h"
@@ -43,9 +44,11 @@ struct description {
     bytes extra; /* behind the structure */
 };
 
-/* Where the background pass of garbage collection is; only maintenance touches this. */
+/* Where the background pass of garbage collection is: the job's, but for the first two. */
 struct table_gc {
-    int64_t due_us; /* 0: not yet known */
+    struct pool_job job;
+    /* When its next piece is, by the steady clock; 0: not yet known. Within a pass it is past. */
+    _Atomic int64_t due_us;
     bool is_under_way;
     bool compacts;
     bool tends_rows;
@@ -81,14 +84,15 @@ struct table {
     size_t space_count;
     struct table_gc gc;
     struct table_settling settling;
+    struct table_reclaim reclaim;
     struct table_heat heat;
     struct table_usage usage;
     struct table_traffic traffic;
     atomic_bool is_being_repaired;
-    bool is_deleted;    /* it is not in the index; with admin held, as the next */
-    int64_t deleted_us; /* when, if it is kept; 0: it is not */
-    bool is_doomed;     /* its records are gone; set before its last reference goes */
-    struct link doomed; /* on the cluster's list, once nobody holds it */
+    bool is_deleted;       /* it is not in the index; with admin held, as the next */
+    int64_t deleted_us;    /* when, if it is kept; 0: it is not */
+    atomic_bool is_doomed; /* its records are gone; set before its last reference goes */
+    struct link doomed;    /* on the cluster's list, once nobody holds it */
 };
 
 /* A table without tablets, one reference. */

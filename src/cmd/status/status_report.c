@@ -400,6 +400,26 @@ static void write_threads(const struct status_looks *looks, struct buffer *out)
     write_pool(looks, "rows", out);
 }
 
+static void write_jobs(const struct status_looks *looks, const char *title, const char *job,
+                       struct buffer *out)
+{
+    line(out, title, "%s waiting, %s running, %s pieces begun, which took %s",
+         COUNT(value(looks, "maintenance_jobs_queued", "job", job)),
+         COUNT(value(looks, "maintenance_jobs_running", "job", job)),
+         COUNT(value(looks, "maintenance_pieces_total", "job", job)),
+         SECONDS(value(looks, "maintenance_seconds_total", "job", job)));
+}
+
+static void write_maintenance(const struct status_looks *looks, struct buffer *out)
+{
+    line(out, "maintenance", "%s passes of garbage collection, %s idle compactions",
+         COUNT(NOW("gc_passes_total")), COUNT(NOW("tables_settled_total")));
+    write_jobs(looks, "  tables", "dropped_tables", out);
+    write_jobs(looks, "  garbage", "garbage_collection", out);
+    write_jobs(looks, "  idle", "idle_compaction", out);
+    write_jobs(looks, "  rows", "dropped_rows", out);
+}
+
 static void write_commits(const struct status_looks *looks, struct buffer *out)
 {
     const Insight__Metric *seconds = find(looks, "trestle_commit_seconds");
@@ -493,6 +513,7 @@ void status_write_text(const struct status_looks *looks, struct buffer *out)
     write_commits(looks, out);
     write_store(looks, out);
     write_tables(looks, out);
+    write_maintenance(looks, out);
     buffer_append_byte(out, '\n');
     write_methods(looks, out);
 }
