@@ -21,6 +21,7 @@ class Fault:
 
 
 FAULTS = [
+    # --- tablet/commit.h: the order of commits ---
     Fault(
         "sequences do not rise",
         "tablet/commit.c",
@@ -73,6 +74,14 @@ FAULTS = [
         "queue->bytes >= bytes",
     ),
     Fault(
+        "a change of structure does not end its batch",
+        "tablet/commit.c",
+        "is_last = commit_is_structural(commit->kind);",
+        "is_last = false;",
+        "tablet/structure_test",
+        "last ==",
+    ),
+    Fault(
         "a write is not routed anew",
         "tablet/commit.c",
         "return is_former ? route_anew(queue, commit) : status_ok();",
@@ -80,6 +89,67 @@ FAULTS = [
         "tablet/structure_test",
         "is_in_tablet(commit)",
     ),
+    # --- tablet/commit_private.h: a batch ---
+    Fault(
+        "two changes of a row become two records of a batch",
+        "tablet/commit_batch.c",
+        "if (*slot != NULL) {",
+        "if (*slot != NULL && commit->other_count > 0) {",
+        "tablet/commit_test",
+        "*slot ==",
+    ),
+    Fault(
+        "what was gathered is not written",
+        "tablet/commit_batch.c",
+        "    batch->head_count = 0;\n    if (batch->value.capacity",
+        "    if (batch->value.capacity",
+        "tablet/commit_test",
+        "batch->head_count == 0",
+    ),
+    # --- tablet/row_locks.h ---
+    Fault(
+        "a stripe that is handed over is free as well",
+        "tablet/row_locks.c",
+        "    if (next == NULL)\n        stripe->is_held = false;",
+        "    stripe->is_held = false;",
+        "tablet/row_locks_test",
+        "stripe->is_held",
+    ),
+    # --- tablet/tokens.h ---
+    Fault(
+        "a token that is forgotten stays",
+        "tablet/tokens.c",
+        "    set->slots[hole] = free_slot;\n",
+        "",
+        "tablet/tokens_test",
+        "!has(set, fingerprint)",
+    ),
+    Fault(
+        "tokens are looked for without the lock",
+        "tablet/tokens.c",
+        "    int64_t now = generation_now(tokens);\n    pthread_mutex_lock(&shard->lock);\n",
+        "    int64_t now = generation_now(tokens);\n",
+        "tablet/tokens_test",
+        "check_is_held(&shard->lock)",
+    ),
+    Fault(
+        "a set of tokens fills up",
+        "tablet/tokens.c",
+        "if (4 * (set->used + 1) > 3 * set->slot_count && !grow(set))",
+        "if (set->slot_count == 0 && !grow(set))",
+        "tablet/tokens_test",
+        "set->used < set->slot_count",
+    ),
+    # --- tablet/change_log.h ---
+    Fault(
+        "a log that is off has no gap",
+        "tablet/change_log.c",
+        "    if (state->gap_from == 0)\n        state->gap_from = state->taken;\n",
+        "",
+        "tablet/change_log_test",
+        "is_possible(state)",
+    ),
+    # --- row/fragment.h, combine.h, schema.h, string_set.h, hll.h ---
     Fault(
         "a change is packed in the order of its mutations",
         "row/change.c",
@@ -113,6 +183,32 @@ FAULTS = [
         "is_disjoint(out)",
     ),
     Fault(
+        "what was added to a sketch is written beside its list",
+        "row/hll_sketch.c",
+        "        sketch->added_count = 0;\n        if (writer.out.failed)",
+        "        if (writer.out.failed)",
+        "row/hll_test",
+        "sketch->added_count == 0",
+    ),
+    # --- cluster/table.h: the map ---
+    Fault(
+        "the halves of a split overlap",
+        "cluster/reshape.c",
+        "tablet->keyspace, at, tablet->end,",
+        "tablet->keyspace, tablet->start, tablet->end,",
+        "cluster/structure_test",
+        "covers_all_keys(table)",
+    ),
+    Fault(
+        "a changed table has the generation that it had",
+        "cluster/administer.c",
+        ".generation = now->generation + 1,",
+        ".generation = now->generation,",
+        "cluster/administer_test",
+        "description->generation > newest(table)->generation",
+    ),
+    # --- cluster/cluster_private.h: locks, the index ---
+    Fault(
         "a table is made without admin",
         "cluster/administer.c",
         "    struct table *table;\n    pthread_mutex_lock(&cluster->admin);\n",
@@ -141,6 +237,14 @@ FAULTS = [
         "is_in_place(cluster, at)",
     ),
     Fault(
+        "a table that was found is not let go of",
+        "cluster/administer.c",
+        "        table_release(standing);\n",
+        "",
+        "cluster/administer_test",
+        "atomic_load(&tables[i]->references) == 1",
+    ),
+    Fault(
         "a spare keyspace is given twice",
         "cluster/spares.c",
         "shard->spares[--shard->spare_count]",
@@ -148,6 +252,25 @@ FAULTS = [
         "cluster/administer_test",
         "is_nobodys(shard, *out)",
     ),
+    Fault(
+        "a table that is deleted comes first among the kept",
+        "cluster/deletions.c",
+        "    cluster->kept[cluster->kept_count++] = table;\n",
+        "    memmove(cluster->kept + 1, cluster->kept, cluster->kept_count++ * sizeof(void *));\n"
+        "    cluster->kept[0] = table;\n",
+        "cluster/deletions_test",
+        "ages_fall(cluster)",
+    ),
+    # --- cluster/shard.h ---
+    Fault(
+        "a row's change goes into the home's queue",
+        "cluster/rows.c",
+        "    return commit->tablet->shard;\n",
+        "    return commit->tablet->shard->cluster->home;\n",
+        "cluster/shards_test",
+        "is_of_store(queue, commit)",
+    ),
+    # --- datastore: moments, locks, transactions ---
     Fault(
         "two commits have one moment",
         "datastore/commit/moments.c",
@@ -179,5 +302,30 @@ FAULTS = [
         "",
         "datastore/transaction_test",
         "transactions->count > 0",
+    ),
+    # --- os/job_pool.c ---
+    Fault(
+        "a kind of jobs takes all threads",
+        "os/job_pool.c",
+        "    if (kind->counts.running >= kind->may.at_once)\n        return NULL;\n",
+        "",
+        "os/job_pool_test",
+        "kind->counts.running <= kind->may.at_once",
+    ),
+    Fault(
+        "two jobs of an owner run at once",
+        "os/job_pool.c",
+        "        if (is_free(pool, job_at(at)->owner))\n            return at;",
+        "        return at;",
+        "os/job_pool_test",
+        "job->state == JOB_QUEUED && kind->counts.queued > 0 && is_free(",
+    ),
+    Fault(
+        "a job that waits is queued once more",
+        "os/job_pool.c",
+        "bool is_new = job->state == JOB_IDLE && !pool->is_stopping;",
+        "bool is_new = job->state != JOB_RUNNING && !pool->is_stopping;",
+        "os/job_pool_test",
+        "check_is_held(&pool->mutex) && job->state != JOB_QUEUED",
     ),
 ]
