@@ -127,6 +127,11 @@ bool sizing_lacks_large_work(const struct settings *settings)
            settings->memory / 5 < (uint64_t)SIZING_LARGE_COPIES * LIMIT_CELL_BYTES;
 }
 
+uint64_t sizing_spare(const struct settings *settings)
+{
+    return settings->memory / 16;
+}
+
 /* Of a gigabyte 640 MB: a row of 256 MB, twice; or a cell of 100 MB, six times. */
 uint64_t sizing_values_alone(const struct settings *settings)
 {

@@ -54,6 +54,9 @@ uint64_t sizing_values_alone(const struct settings *settings);
 enum { SIZING_LARGE_COPIES = 8 };
 bool sizing_lacks_large_work(const struct settings *settings);
 
+/* What nothing large is granted of, bytes: what has no room of its own may grow by that. */
+uint64_t sizing_spare(const struct settings *settings);
+
 /* What one such job takes at most, bytes; and one that is a flush. */
 uint64_t sizing_large_work(const struct settings *settings);
 uint64_t sizing_large_flush(const struct settings *settings);

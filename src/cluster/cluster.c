@@ -553,6 +553,18 @@ double cluster_write_load(struct cluster *cluster)
     return load;
 }
 
+void cluster_limit_cache(struct cluster *cluster, uint64_t bytes)
+{
+    DCHECK(cluster->magic == CLUSTER_MAGIC);
+    shards_limit_cache(cluster, bytes);
+}
+
+uint64_t cluster_growth(struct cluster *cluster)
+{
+    DCHECK(cluster->magic == CLUSTER_MAGIC);
+    return shards_growth(cluster);
+}
+
 void cluster_measure(struct cluster *cluster)
 {
     DCHECK(cluster->magic == CLUSTER_MAGIC);

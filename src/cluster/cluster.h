@@ -113,6 +113,13 @@ status cluster_note_whole_backup(struct cluster *cluster, const struct archive_b
 /* How much waits to be committed: 0 to 1, where writes are refused. */
 double cluster_write_load(struct cluster *cluster);
 
+/* How much the caches of blocks may have from now on, together, instead of `cache_bytes` of the
+ * options: what they have beyond goes. Any thread. */
+void cluster_limit_cache(struct cluster *cluster, uint64_t bytes);
+
+/* By how much these, and write buffers, may still grow, bytes. Cheap; any thread. */
+uint64_t cluster_growth(struct cluster *cluster);
+
 /* Sets the metrics of what is asked for rather than counted. May wait for the disk. */
 void cluster_measure(struct cluster *cluster);
 

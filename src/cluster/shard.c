@@ -458,6 +458,20 @@ static void measure_queues(struct cluster *cluster)
     metrics_set(metrics, METRIC_commit_milliseconds, under_way_us / 1000);
 }
 
+void shards_limit_cache(struct cluster *cluster, uint64_t bytes)
+{
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        store_limit_cache(cluster->shards[i]->store, bytes / cluster->shard_count);
+}
+
+uint64_t shards_growth(struct cluster *cluster)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        sum += store_growth(cluster->shards[i]->store);
+    return sum;
+}
+
 void shards_measure(struct cluster *cluster)
 {
     measure_stores(cluster);

@@ -120,6 +120,10 @@ void shard_look(struct shard *shard);
  * the disk. */
 void shards_measure(struct cluster *cluster);
 
+/* How much their stores' caches may have, together. */
+void shards_limit_cache(struct cluster *cluster, uint64_t bytes);
+uint64_t shards_growth(struct cluster *cluster);
+
 struct catalog_change;
 
 /* Does in this shard what follows in memory from a change of structure (`apply`), whose records are

@@ -505,9 +505,24 @@ static void new_tables_are_spread_in_turn(void **state)
     assert_ptr_equal(f->table->tablets[1]->shard, second(f));
 }
 
+static void the_caches_have_equal_parts(void **state)
+{
+    struct cluster_fixture *f = *state;
+    cluster_limit_cache(f->cluster, 6 << 20);
+    for (size_t i = 0; i < f->cluster->shard_count; i++) {
+        struct store_statistics statistics;
+        store_statistics(f->cluster->shards[i]->store, &statistics);
+        assert_int_equal(statistics.cache_capacity_bytes, 3 << 20);
+    }
+    uint64_t before = cluster_growth(f->cluster);
+    cluster_limit_cache(f->cluster, 16 << 20);
+    assert_in_range(cluster_growth(f->cluster), before + (9 << 20), before + (11 << 20));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_caches_have_equal_parts, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_lie_in_their_shard, setup, teardown),
         cmocka_unit_test_setup_teardown(large_rows_are_read_in_their_shard, setup, teardown),
         cmocka_unit_test_setup_teardown(tablets_split_and_merge_in_their_shard, setup, teardown),

@@ -2,9 +2,18 @@
  * base/sizing.h divides is what each part may take, but what requests do with their share is only
  * known when it is done.
  *
- *     from 7/8 of it on    what the allocator keeps is given back, without waiting for its turn
- *     from 15/16 on        calls for data are refused, until it is under 7/8 again; and as long as
- *                          the store waits for more than there is (server/large_work.h)
+ *     from 15/16 on, or in the last 64 MB   calls for data are refused, until it is a sixteenth
+ *                                           less; and as long as the store waits for more than
+ *                                           there is
+ *     from a sixteenth before that on       the cache of blocks is made smaller, by half at each
+ *                                           look and to an eighth at most, and what the allocator
+ *                                           keeps is given back, without waiting for its turn.
+ *                                           Likewise when somebody waits for memory
+ *                                           (server/large_work.h)
+ *
+ * What is under way may still take what it has begun to, for a tenth of a second, and that is not
+ * less with less memory: hence the 64 MB. The cache grows again when there is room for all of it
+ * and the store has no large work.
  *
  * Of one thread, but for `is_short`, which any may read. */
 #ifndef TRESTLE_SERVER_MEMORY_GUARD_H
@@ -13,6 +22,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "os/allocator.h"
+#include "server/large_work.h"
 
 #include <stdatomic.h>
 
@@ -23,18 +33,23 @@ struct memory_guard {
     struct metrics *metrics;
     struct allocator_care care;
     atomic_bool is_short;
+    /* Sets how much the cache of blocks may have; NULL: there is none. */
+    void (*limit_cache)(void *context, uint64_t bytes);
+    void *context;
+    uint64_t cache_bytes;   /* that it has when there is room */
+    uint64_t given_up;      /* of these, at present */
     int64_t press_us;       /* when memory may be had given back again, */
     int64_t press_pause_us; /* and how long after the last time that is */
     int64_t told_us;        /* when the log last told of it; 0: never */
     uint64_t peak_bytes;
 };
 
-/* Looks at what the process takes: ten times a second if there is a limit, else once. `wanted`:
- * bytes that the store waits for. */
-void memory_guard_look(struct memory_guard *guard, uint64_t wanted);
+/* Looks at what the process takes: ten times a second if there is a limit, else once. */
+void memory_guard_look(struct memory_guard *guard, const struct memory_wishes *wishes);
 
 /* The same, of so many bytes. */
-void memory_guard_judge(struct memory_guard *guard, uint64_t bytes, uint64_t wanted);
+void memory_guard_judge(struct memory_guard *guard, uint64_t bytes,
+                        const struct memory_wishes *wishes);
 
 /* Gives back what has come free unasked: about once a second. */
 void memory_guard_tend(struct memory_guard *guard);

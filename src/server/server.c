@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "base/sizing.h"
 #include "os/thread.h"
 #include "server/otlp_headers.h"
 #include "server/serve_check.h"
@@ -47,6 +48,13 @@ static void create_measured(struct server *server)
     };
 }
 
+/* Of a server that serves. */
+static void limit_cache(void *context, uint64_t bytes)
+{
+    struct server *server = context;
+    cluster_limit_cache(server->cluster, bytes);
+}
+
 static status create_parts(struct server *server)
 {
     const struct settings *settings = server->settings;
@@ -60,7 +68,10 @@ static status create_parts(struct server *server)
     server->memory = (struct memory_guard){.limit_bytes = settings->memory,
                                            .clock = server->clock,
                                            .log = server->log,
-                                           .metrics = server->metrics};
+                                           .metrics = server->metrics,
+                                           .limit_cache = limit_cache,
+                                           .context = server,
+                                           .cache_bytes = sizing_blocks(settings)};
     TRY(blame(server, "tls_cert", server_create_tls(server)));
     TRY(pool_create((unsigned)settings->pool_threads, LIMIT_POOL_QUEUE, "pool", &server->pool));
     TRY(server_open_cluster(server));
@@ -145,7 +156,9 @@ bool server_memory_is_bounded(const struct server *server)
 
 void server_look_at_memory(struct server *server)
 {
-    memory_guard_look(&server->memory, large_rooms_want(&server->rooms));
+    const struct memory_wishes wishes =
+        large_rooms_look(&server->rooms, cluster_growth(server->cluster));
+    memory_guard_look(&server->memory, &wishes);
 }
 
 /* --- stop --- */

@@ -90,6 +90,24 @@ void test_room_again(void **)
     assert_int_equal(count_admitted(c, 200000, 100, STORE_CACHED_ONLY, Cache::Priority::LOW), 100);
 }
 
+/* What it has beyond goes at once, not when something comes. */
+void test_it_is_made_smaller(void **)
+{
+    std::shared_ptr<Cache> cache = make_block_cache(CAPACITY);
+    Cache *c = cache.get();
+    count_admitted(c, 0, 4 * ENTRIES, STORE_ANYWHERE, Cache::Priority::LOW);
+    assert_in_range(c->GetUsage(), CAPACITY / 2, CAPACITY);
+    freed = 0;
+    c->SetCapacity(CAPACITY / 8);
+    assert_int_equal(c->GetCapacity(), CAPACITY / 8);
+    assert_true(c->GetUsage() <= CAPACITY / 8);
+    assert_true(freed >= ENTRIES / 4);
+    c->SetCapacity(CAPACITY);
+    assert_int_equal(
+        count_admitted(c, 100000, ENTRIES / 2, STORE_CACHED_ONLY, Cache::Priority::LOW),
+        ENTRIES / 2);
+}
+
 /* A block lives as long as somebody holds it, in the cache or not. */
 void test_held_blocks(void **)
 {
@@ -134,7 +152,7 @@ int main()
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_there_is_room),       cmocka_unit_test(test_full),
         cmocka_unit_test(test_room_again),          cmocka_unit_test(test_held_blocks),
-        cmocka_unit_test(test_lookups_are_counted),
+        cmocka_unit_test(test_lookups_are_counted), cmocka_unit_test(test_it_is_made_smaller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -616,6 +616,13 @@ struct store_statistics {
 
 void store_statistics(struct store *store, struct store_statistics *out);
 
+/* How much the block cache may have from now on, instead of `cache_bytes` of the options. What it
+ * has beyond goes at once, but for what is being read. Any thread. */
+void store_limit_cache(struct store *store, uint64_t bytes);
+
+/* By how much the block cache and the write buffers may still grow, bytes. Cheap; any thread. */
+uint64_t store_growth(struct store *store);
+
 /* The version of RocksDB that this process has, "7.8.3", into `out`. */
 enum { STORE_VERSION_SIZE = 32 };
 void store_rocksdb_version(char out[STORE_VERSION_SIZE]);

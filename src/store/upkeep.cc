@@ -248,6 +248,29 @@ void store_statistics(store *store, struct store_statistics *out)
     }
 }
 
+void store_limit_cache(store *store, uint64_t bytes)
+{
+    CHECK_MAGIC(store, STORE_MAGIC);
+    try {
+        store->cache->SetCapacity(bytes);
+    } catch (const std::bad_alloc &) { /* it keeps what it has */
+    }
+}
+
+static uint64_t left_of(uint64_t most, uint64_t used)
+{
+    return most > used ? most - used : 0;
+}
+
+/* One set of write buffers is filled while another is flushed. */
+uint64_t store_growth(store *store)
+{
+    CHECK_MAGIC(store, STORE_MAGIC);
+    const rocksdb::WriteBufferManager &buffers = *store->write_buffers;
+    return left_of(store->cache->GetCapacity(), store->cache->GetUsage()) +
+           left_of(2 * buffers.buffer_size(), buffers.memory_usage());
+}
+
 void store_rocksdb_version(char out[STORE_VERSION_SIZE])
 {
     const std::string version = rocksdb::GetRocksVersionAsString(true);

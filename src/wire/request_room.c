@@ -26,6 +26,12 @@ void request_room_set_part(struct request_room *room, size_t part)
     room->part = part;
 }
 
+void request_room_share(struct request_room *room, struct request_memory *memory, unsigned times)
+{
+    room->memory = memory;
+    room->times = times;
+}
+
 bool request_room_could_hold(const struct request_room *room, size_t size)
 {
     return size <= room->alone;
@@ -50,13 +56,35 @@ static bool is_within(size_t held, size_t more, size_t most)
 }
 
 /* Also of a message that is larger than all of the room, when it is alone. */
-static bool fits_long(const struct request_room *room, size_t size)
+static bool has_place(const struct request_room *room, size_t size)
 {
     const struct request_share *held = &room->held;
     if (held->long_bytes == 0 && held->short_bytes <= quarter(room))
         return true;
     return is_within(held->long_bytes, size, room->most) &&
            is_within(held->long_bytes + held->short_bytes, size, room->most + quarter(room));
+}
+
+static bool has_memory(const struct request_room *room, size_t size)
+{
+    return room->memory == NULL || room->memory->has(room->memory->context, size * room->times);
+}
+
+static bool fits_long(const struct request_room *room, size_t size)
+{
+    return has_place(room, size) && has_memory(room, size);
+}
+
+static void hold_long(struct request_room *room, size_t size)
+{
+    room->held.long_bytes += size;
+    atomic_store(&room->claimed, room->held.long_bytes * room->times);
+}
+
+static void let_go_of_long(struct request_room *room, size_t size)
+{
+    room->held.long_bytes -= size;
+    atomic_store(&room->claimed, room->held.long_bytes * room->times);
 }
 
 static bool fits_short(const struct request_room *room, size_t size)
@@ -77,7 +105,7 @@ static struct list grant(struct request_room *room)
             break;
         list_take(&room->waiting);
         first->is_waiting = false;
-        room->held.long_bytes += first->size;
+        hold_long(room, first->size);
         list_append(&granted, &first->link);
     }
     return granted;
@@ -117,7 +145,7 @@ bool request_room_take_short(struct request_room *room, size_t size)
 void request_room_take_anyway(struct request_room *room, struct request_share share)
 {
     pthread_mutex_lock(&room->lock);
-    room->held.long_bytes += share.long_bytes;
+    hold_long(room, share.long_bytes);
     room->held.short_bytes += share.short_bytes;
     pthread_mutex_unlock(&room->lock);
 }
@@ -146,7 +174,7 @@ bool request_room_take_long(struct request_room *room, size_t size)
     pthread_mutex_lock(&room->lock);
     bool fits = fits_long(room, size);
     if (fits)
-        room->held.long_bytes += size;
+        hold_long(room, size);
     pthread_mutex_unlock(&room->lock);
     return fits;
 }
@@ -158,7 +186,7 @@ bool request_room_ask(struct request_room *room, struct request_waiter *waiter)
         list_is_empty(&room->waiting) && room->closings == 0 && fits_long(room, waiter->size);
     waiter->is_waiting = !fits;
     if (fits)
-        room->held.long_bytes += waiter->size;
+        hold_long(room, waiter->size);
     else
         list_append(&room->waiting, &waiter->link);
     pthread_mutex_unlock(&room->lock);
@@ -167,6 +195,8 @@ bool request_room_ask(struct request_room *room, struct request_waiter *waiter)
 
 bool request_room_is_wanted(struct request_room *room)
 {
+    if (room->memory != NULL && atomic_load(&room->memory->is_wanted))
+        return true;
     pthread_mutex_lock(&room->lock);
     bool is_wanted = !list_is_empty(&room->waiting) || room->closings > 0;
     pthread_mutex_unlock(&room->lock);
@@ -190,13 +220,39 @@ bool request_room_leave(struct request_room *room, struct request_waiter *waiter
 void request_room_give_back(struct request_room *room, struct request_share share)
 {
     pthread_mutex_lock(&room->lock);
-    room->held.long_bytes -= share.long_bytes;
+    let_go_of_long(room, share.long_bytes);
     room->held.short_bytes -= share.short_bytes;
     if (room->closings > 0 && room->held.long_bytes == 0)
         pthread_cond_broadcast(&room->emptied);
     struct list granted = grant(room);
     pthread_mutex_unlock(&room->lock);
     tell(granted);
+}
+
+/* --- memory that is shared --- */
+
+/* Under the lock. */
+static bool lacks_only_memory(const struct request_room *room)
+{
+    if (list_is_empty(&room->waiting) || room->closings > 0)
+        return false;
+    size_t size = LIST_ENTRY(room->waiting.first, struct request_waiter, link)->size;
+    return has_place(room, size); /* it would have been granted */
+}
+
+bool request_room_look(struct request_room *room)
+{
+    pthread_mutex_lock(&room->lock);
+    struct list granted = grant(room);
+    bool lacks = lacks_only_memory(room);
+    pthread_mutex_unlock(&room->lock);
+    tell(granted);
+    return lacks;
+}
+
+size_t request_room_claims(const struct request_room *room)
+{
+    return atomic_load(&room->claimed);
 }
 
 /* --- who needs the memory himself --- */

@@ -14,13 +14,18 @@
  *     whatever is waited for has all the room that it needs to end.
  *  2. While one waits none that asks later gets room, and short messages keep to their quarter. So
  *     the first is granted when those before it have ended, however large it is. (What grows while
- *     it is inflated takes room past it, or is refused: it cannot be asked to wait.) */
+ *     it is inflated takes room past it, or is refused: it cannot be asked to wait.)
+ *  3. Where rooms share memory (request_memory) a long message has room once there is memory for
+ *     it, too, beside what the others may still take. What frees memory gives no room back, so
+ *     somebody looks again (request_room_look); and who could let go of some hears that it is
+ *     wanted, in whichever room. */
 #ifndef TRESTLE_WIRE_REQUEST_ROOM_H
 #define TRESTLE_WIRE_REQUEST_ROOM_H
 
 #include "base/list.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -28,6 +33,14 @@
 struct request_share {
     size_t long_bytes;
     size_t short_bytes;
+};
+
+/* The process's, of which several rooms give. Outlives them. */
+struct request_memory {
+    /* Whether there is so much more. Called with a room's lock held: it takes none. */
+    bool (*has)(const void *context, size_t bytes);
+    const void *context;
+    atomic_bool is_wanted; /* by one that has room but for this; set by who looks */
 };
 
 struct request_room {
@@ -39,7 +52,10 @@ struct request_room {
     size_t parts; /* bytes */
     struct list waiting;
     unsigned closings;
-    pthread_cond_t emptied; /* of long messages */
+    pthread_cond_t emptied;        /* of long messages */
+    struct request_memory *memory; /* fixed; NULL: whatever it takes is there */
+    unsigned times;        /* fixed: what a long message takes of it, as often as its size */
+    atomic_size_t claimed; /* of it, by long messages; changes under the lock */
 };
 
 /* Of one long message; it is whoever's asks, and stays where it is until it has been granted, or
@@ -55,6 +71,8 @@ struct request_waiter {
 void request_room_init(struct request_room *room, size_t most);
 void request_room_bound(struct request_room *room, size_t alone);   /* before it is used, */
 void request_room_set_part(struct request_room *room, size_t part); /* likewise */
+void request_room_share(struct request_room *room, struct request_memory *memory,
+                        unsigned times); /* likewise */
 
 /* Whether it can ever have so much. */
 bool request_room_could_hold(const struct request_room *room, size_t size);
@@ -77,13 +95,19 @@ void request_room_return_part(struct request_room *room);
 /* Whether the waiter's `size` was taken; if not, `granted` is called when it is. */
 bool request_room_ask(struct request_room *room, struct request_waiter *waiter);
 
-/* Whether anybody waits, or it is closed. */
+/* Whether anybody waits, or it is closed; or somebody waits for memory that it shares. */
 bool request_room_is_wanted(struct request_room *room);
 
 /* False: `granted` has been or is being called, and what it was called for is held. */
 bool request_room_leave(struct request_room *room, struct request_waiter *waiter);
 
 void request_room_give_back(struct request_room *room, struct request_share share);
+
+/* Grants what there is memory for by now. Whether the first that waits lacks nothing else. */
+bool request_room_look(struct request_room *room);
+
+/* What its long messages may take of memory, bytes. Takes no lock. */
+size_t request_room_claims(const struct request_room *room);
 
 /* While it is closed, by however many, long messages get no room but what they have, as if one
  * waited that is larger than all: for who needs the memory himself. */
