@@ -18,23 +18,24 @@ enum {
     SECOND_NS = 1000 * 1000 * 1000
 };
 
-static struct file_stamp stamp_of_format(const struct data_directory *directory)
+/* The inode of FORMAT; 0 if it cannot be looked at. */
+static uint64_t format_of(struct data_directory *directory)
 {
-    struct file_stamp stamp = {0};
+    uint64_t inode;
     struct buffer path = {0};
     buffer_append_format(&path, "%s/FORMAT%c", directory->path, 0);
     if (!path.failed)
-        stamp = file_stamp((const char *)path.data);
+        inode = file_stamp((const char *)path.data).inode;
     else
-        stamp = directory->format; /* memory is short, nothing else */
+        inode = atomic_load(&directory->format_inode); /* memory is short, nothing else */
     buffer_free(&path);
-    return stamp;
+    return inode;
 }
 
 void data_directory_note(struct data_directory *directory)
 {
     directory->directory = file_stamp(directory->path);
-    directory->format = stamp_of_format(directory);
+    atomic_store(&directory->format_inode, format_of(directory));
 }
 
 static bool is_same(struct file_stamp a, struct file_stamp b)
@@ -42,8 +43,17 @@ static bool is_same(struct file_stamp a, struct file_stamp b)
     return a.device == b.device && a.inode == b.inode;
 }
 
-/* What has become of it; NULL: it is there. */
-static const char *what_is_wrong(const struct data_directory *directory)
+/* One that is made anew at the moment is the same. */
+static bool has_other_format(struct data_directory *directory)
+{
+    uint64_t now = format_of(directory), known = atomic_load(&directory->format_inode);
+    return known != 0 && now != known;
+}
+
+/* What has become of it; NULL: it is there. Of a new directory the inode may be the former one's:
+ * so FORMAT tells, too, as long as it is not the only file that is missing. */
+static const char *what_is_wrong(struct data_directory *directory,
+                                 const struct store_missing_files *found)
 {
     struct file_stamp now = file_stamp(directory->path);
     if (directory->directory.inode == 0)
@@ -52,8 +62,10 @@ static const char *what_is_wrong(const struct data_directory *directory)
         return "is gone";
     if (!is_same(now, directory->directory))
         return "is another one than at the start";
-    if (!is_same(stamp_of_format(directory), directory->format))
-        return "has lost its file FORMAT, or has another one";
+    if (found->is_taken)
+        return "is in use by another process, since its file LOCK was removed";
+    if (!found->only_format && has_other_format(directory))
+        return "has lost its file FORMAT and others, or has other ones";
     return NULL;
 }
 
@@ -108,12 +120,10 @@ static void note_missing(struct data_directory *directory, const struct store_mi
     wake_thread(directory);
 }
 
-static void look_for_files(struct data_directory *directory)
+static void note_files(struct data_directory *directory, const struct store_missing_files *found)
 {
-    struct store_missing_files found;
-    store_look_for_files(directory->store, &found);
-    if (found.any)
-        note_missing(directory, &found);
+    if (found->any)
+        note_missing(directory, found);
     else
         note_all_there(directory);
 }
@@ -121,10 +131,12 @@ static void look_for_files(struct data_directory *directory)
 /* Files are made in no directory but the one that was opened. */
 static void look(struct data_directory *directory)
 {
-    const char *what = what_is_wrong(directory);
+    struct store_missing_files found;
+    store_look_for_files(directory->store, &found);
+    const char *what = what_is_wrong(directory, &found);
     if (what == NULL) {
         atomic_store(&directory->wrong_looks, 0);
-        look_for_files(directory);
+        note_files(directory, &found);
     } else if (atomic_fetch_add(&directory->wrong_looks, 1) + 1 >= SURE_AFTER) {
         note_gone(directory, what);
     }
@@ -168,15 +180,27 @@ static void tell(struct data_directory *directory, const char *names, status s)
                  LOG_STR("files", names), LOG_STR("cause", status_message(s)));
 }
 
+/* Under `restoring`. While FORMAT comes anew, none is another one. */
+static status restore_files(struct data_directory *directory,
+                            const struct store_missing_files *found)
+{
+    if (!found->only_format)
+        return store_restore_files(directory->store);
+    uint64_t former = atomic_exchange(&directory->format_inode, 0);
+    status s = store_restore_files(directory->store);
+    atomic_store(&directory->format_inode, status_is_ok(s) ? format_of(directory) : former);
+    return s;
+}
+
 /* What is missing now, if the directory is there. */
 static status restore(struct data_directory *directory)
 {
     struct store_missing_files found;
     store_look_for_files(directory->store, &found);
-    if (!found.any || what_is_wrong(directory) != NULL)
+    if (!found.any || what_is_wrong(directory, &found) != NULL)
         return status_ok();
     pthread_mutex_lock(&directory->restoring);
-    status s = store_restore_files(directory->store);
+    status s = restore_files(directory, &found);
     tell(directory, found.names, s);
     pthread_mutex_unlock(&directory->restoring);
     return s;

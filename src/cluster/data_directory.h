@@ -2,9 +2,10 @@
  * unmounted. What is written then goes into files that have no name any more, and new ones would
  * come to lie among somebody else's: the store is fenced, and only a restart ends that.
  *
- * It is known by its inode and that of the file FORMAT in it. From the first look at which it is
- * not there nothing is written; for good only if the next one agrees, since a network's disk may
- * fail to answer once.
+ * It is known by its inode and that of the file FORMAT in it, and is somebody else's once another
+ * process has locked the file LOCK that is there. From the first look at which it is not there
+ * nothing is written; for good only if the next one agrees, since a network's disk may fail to
+ * answer once.
  *
  * In a directory that is there files of the store's own may be gone (store_look_for_files). Those
  * it makes anew, on a thread of its own; as long as a log is missing nothing is written. */
@@ -25,10 +26,10 @@ struct data_directory {
     struct clock *clock;
     struct condition *condition;
     const struct log *log;
-    struct file_stamp directory; /* as they were when the store was opened */
-    struct file_stamp format;
-    atomic_llong asked_us;   /* when it was last looked at; 0: never */
-    atomic_uint wrong_looks; /* in a row, up to now */
+    struct file_stamp directory;    /* as they were when the store was opened */
+    _Atomic(uint64_t) format_inode; /* 0: any */
+    atomic_llong asked_us;          /* when it was last looked at; 0: never */
+    atomic_uint wrong_looks;        /* in a row, up to now */
     atomic_bool is_gone;
     atomic_uint lacking_looks; /* in a row, at which files of the store's own were missing */
     atomic_bool lacks_log;     /* at the last of them */

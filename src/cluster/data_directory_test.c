@@ -3,6 +3,7 @@
 #include "base/condition.h"
 #include "cluster/cluster_private.h"
 #include "cluster/testing/testing.h"
+#include "store/testing/lock_testing.h"
 
 #include <glob.h>
 #include <poll.h>
@@ -93,6 +94,17 @@ static void assert_health(const struct cluster_fixture *f, enum health_level lev
     assert_non_null(strstr(view.reasons[0].text, text));
 }
 
+/* Then the store is fenced, too. */
+static void assert_gone(const struct cluster_fixture *f, const char *text)
+{
+    struct condition_view view;
+    condition_look(f->cluster->condition, &view);
+    assert_int_equal(view.level, HEALTH_NO_WRITES);
+    assert_true(view.count > 0);
+    assert_string_equal(view.reasons[0].name, "data_gone");
+    assert_non_null(strstr(view.reasons[0].text, text));
+}
+
 /* For the end of a test that went without the thread. */
 static void start_again(struct data_directory *place)
 {
@@ -171,9 +183,69 @@ static void what_cannot_be_made_anew_is_named(void **state)
     assert_true(is_there(f, "IDENTITY"));
 }
 
+/* FORMAT tells another directory, but not when it alone is gone. */
+static void format_alone_is_made_anew(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct data_directory *place = by_hand(f);
+    for (int i = 0; i < 2; i++) {
+        remove_files(f, "FORMAT");
+        admit(place, STATUS_OK);
+        admit(place, STATUS_OK);
+        assert_health(f, HEALTH_DEGRADED, "files_gone", "FORMAT; they are being made");
+        start_again(place);
+        assert_ok(data_directory_settle(place));
+        data_directory_stop(place);
+        assert_true(is_there(f, "FORMAT"));
+        admit(place, STATUS_OK);
+        assert_health(f, HEALTH_OK, NULL, NULL);
+    }
+    remove_files(f, "FORMAT");
+    remove_files(f, "IDENTITY");
+    admit(place, STATUS_UNAVAILABLE);
+    admit(place, STATUS_UNAVAILABLE);
+    assert_gone(f, "has lost its file FORMAT and others");
+    assert_false(is_there(f, "IDENTITY"));
+}
+
+/* As long as FORMAT cannot be made anew it is known what it was. */
+static void format_that_cannot_be_made_anew(void **state)
+{
+    struct cluster_fixture *f = *state;
+    block(f, "FORMAT", true);
+    remove_files(f, "FORMAT");
+    assert_status(data_directory_settle(&f->cluster->home->place), STATUS_UNAVAILABLE);
+    struct data_directory *place = by_hand(f);
+    assert_int_not_equal(atomic_load(&place->format_inode), 0);
+    start_again(place);
+    block(f, "FORMAT", false);
+    assert_ok(data_directory_settle(place));
+    assert_true(is_there(f, "FORMAT"));
+}
+
+/* Two that write to one directory harm it: the first to be there yields. */
+static void another_process_is_in_the_directory(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct another another;
+    set_cell(f, "a", "1");
+    struct data_directory *place = by_hand(f);
+    remove_files(f, "LOCK");
+    admit(place, STATUS_OK);
+    assert_true(start_another(f->directory, &another));
+    remove_files(f, "SYNCED");
+    admit(place, STATUS_UNAVAILABLE);
+    assert_health(f, HEALTH_OK, NULL, NULL);
+    admit(place, STATUS_UNAVAILABLE);
+    assert_gone(f, "is in use by another process");
+    end_another(&another);
+    admit(place, STATUS_UNAVAILABLE); /* for good */
+    assert_false(is_there(f, "SYNCED"));
+}
+
 static void the_thread_makes_them_anew(void **state)
 {
-    static const char *const names[] = {"SYNCED", "CURRENT", "IDENTITY"};
+    static const char *const names[] = {"SYNCED", "CURRENT", "IDENTITY", "FORMAT", "LOCK"};
     struct cluster_fixture *f = *state;
     set_cell(f, "a", "1");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -193,9 +265,10 @@ static void the_thread_makes_them_anew(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(without_a_log_nothing_is_admitted),  TEST(without_others_writes_go_on),
-        TEST(what_is_there_again_was_never_gone), TEST(what_cannot_be_made_anew_is_named),
-        TEST(the_thread_makes_them_anew),
+        TEST(without_a_log_nothing_is_admitted),   TEST(without_others_writes_go_on),
+        TEST(what_is_there_again_was_never_gone),  TEST(what_cannot_be_made_anew_is_named),
+        TEST(format_alone_is_made_anew),           TEST(format_that_cannot_be_made_anew),
+        TEST(another_process_is_in_the_directory), TEST(the_thread_makes_them_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

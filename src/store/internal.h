@@ -54,6 +54,7 @@ extern "C" {
 #include "rocksdb/table.h"
 
 #include "store/full_buffers.h"
+#include "store/lock_file.h"
 
 enum store_magic : uint32_t {
     STORE_MAGIC = 0x53746f72,
@@ -686,6 +687,7 @@ struct store {
     const uint64_t fine_keyspace;
     std::shared_ptr<rocksdb::MemTableRepFactory> memtables;
     rocksdb::FileLock *lock = nullptr; /* of the directory */
+    lock_file lock_name;               /* its file, which somebody may remove */
     rocksdb::DB *db = nullptr;
     rocksdb::ColumnFamilyHandle *default_handle = nullptr; /* RocksDB insists on having one */
 
@@ -698,7 +700,9 @@ struct store {
     std::mutex making; /* of keyspaces, one caller at a time; taken before `mutex` */
     std::vector<rocksdb::ColumnFamilyHandle *> leftovers; /* of failed creations; under `making` */
 
-    std::atomic<uint64_t> identity_inode{0}; /* of the file IDENTITY; 0: any: own_files.cc */
+    /* Of the files IDENTITY and FORMAT; 0: any: own_files.cc. */
+    std::atomic<uint64_t> identity_inode{0};
+    std::atomic<uint64_t> format_inode{0};
     std::atomic<bool> doubts_current{false}; /* CURRENT was written, and may not be durable */
 };
 

@@ -1,7 +1,7 @@
 /* Whether the small files that the next start needs are still there by their names, while the store
- * is open: logs, SYNCED, CURRENT, the manifest and its copy, IDENTITY. Who removes one, or puts
- * another one in its place, disturbs nobody: what was open stays open. But what is written to it
- * then is gone when the process is.
+ * is open: logs, SYNCED, CURRENT, the manifest and its copy, IDENTITY, FORMAT, LOCK. Who removes
+ * one, or puts another one in its place, disturbs nobody: what was open stays open. But what is
+ * written to it then is gone when the process is.
  *
  * As long as the process lives it has all of it, and makes them anew:
  *
@@ -11,6 +11,9 @@
  *     CURRENT     likewise
  *     manifest    its copy gets its name, or what is still open is copied: manifest.cc
  *     IDENTITY    is written as it was at the opening
+ *     FORMAT      likewise
+ *     LOCK        is made and locked, unless another process was quicker: then nothing is made, for
+ *                 the directory is not ours any more
  *
  * By name and inode, a few system calls. What is changed at the moment counts as there. */
 #include "store/log_ends.h"
@@ -54,8 +57,15 @@ struct own_files {
     bool manifest = false;
     bool copy = false;
     bool identity = false;
+    bool format = false;
+    enum lock_state lock = LOCK_OURS;
 
-    bool any() const { return !logs.empty() || record || current || manifest || copy || identity; }
+    bool any_but_format() const
+    {
+        return !logs.empty() || record || current || manifest || copy || identity ||
+               lock != LOCK_OURS;
+    }
+    bool any() const { return format || any_but_format(); }
 };
 
 } // namespace
@@ -103,6 +113,8 @@ static own_files look(store *store)
     gone.record = store->logs->record_is_gone();
     gone.current = lacks_current(store);
     gone.identity = is_gone(store->directory + "/IDENTITY", store->identity_inode);
+    gone.format = is_gone(store->directory + "/FORMAT", store->format_inode);
+    gone.lock = store->lock_name.look();
     if (kept != nullptr)
         kept->look(&gone.manifest, &gone.copy);
     /* Another one has come meanwhile, and this one went. */
@@ -124,6 +136,10 @@ static std::string names_of(store *store, const own_files &gone)
         add(&names, manifest + ".copy");
     if (gone.identity)
         add(&names, "IDENTITY");
+    if (gone.format)
+        add(&names, "FORMAT");
+    if (gone.lock != LOCK_OURS)
+        add(&names, "LOCK");
     return names;
 }
 
@@ -144,6 +160,8 @@ void store_look_for_files(store *store, struct store_missing_files *out)
         own_files gone = look(store);
         out->any = gone.any();
         out->logs = !gone.logs.empty();
+        out->only_format = gone.format && !gone.any_but_format();
+        out->is_taken = gone.lock == LOCK_TAKEN;
         if (out->any)
             snprintf(out->names, sizeof out->names, "%s", names_of(store, gone).c_str());
     } catch (const std::bad_alloc &) { /* nothing is known */
@@ -151,6 +169,10 @@ void store_look_for_files(store *store, struct store_missing_files *out)
 }
 
 /* --- making them anew --- */
+
+/* Of a file that counts as gone until it is durable: a new one may get the inode of the one that
+ * was removed. */
+static const uint64_t NO_INODE = UINT64_MAX;
 
 static IOStatus restore_current(store *store)
 {
@@ -165,9 +187,18 @@ static status restore_identity(store *store)
 {
     char identity[STORE_IDENTITY_SIZE];
     TRY(store_identity(store, identity));
+    store->identity_inode = NO_INODE;
     TRY(status_from(write_durably(store, "IDENTITY", identity)));
     TRY(status_from(sync_directory(store->files.get(), store->directory)));
     store->identity_inode = inode_of(store->directory + "/IDENTITY");
+    return status_ok();
+}
+
+static status restore_format(store *store)
+{
+    store->format_inode = NO_INODE;
+    TRY(directory_mark(store->files.get(), store->directory));
+    store->format_inode = inode_of(store->directory + "/FORMAT");
     return status_ok();
 }
 
@@ -209,18 +240,22 @@ static status leave_logs(store *store)
     return status_from(forget_removed(store, left));
 }
 
-/* The manifest first, in which the tables are to be named that the logs go into; and before a log
- * goes there is something to record that in. */
+/* The lock first: without it, nothing. The manifest before the logs, in which the tables are to be
+ * named that these go into; and before a log goes there is something to record that in. */
 static status restore(store *store)
 {
     own_files gone = look(store);
     std::shared_ptr<manifest_copy> kept = store->logs->kept_manifest();
+    if (gone.lock != LOCK_OURS)
+        TRY(store->lock_name.take());
     if ((gone.manifest || gone.copy) && kept != nullptr)
         TRY(status_from(kept->restore()));
     if (gone.current)
         TRY(status_from(restore_current(store)));
     if (gone.identity)
         TRY(restore_identity(store));
+    if (gone.format)
+        TRY(restore_format(store));
     if (gone.record)
         TRY(status_from(store->logs->record_afresh()));
     return gone.logs.empty() ? status_ok() : leave_logs(store);

@@ -1,11 +1,12 @@
 /* Tests of what becomes of files of the store's own that somebody removes while it is open. */
+#include "store/testing/lock_testing.h"
 #include "store/testing/log_ends_testing.h"
 
 #include <poll.h>
 
 /* Each that a start needs, as a pattern. */
-static const char *const OWN[] = {"*.log",           "SYNCED",  "CURRENT", "MANIFEST-0*[0-9]",
-                                  "MANIFEST-*.copy", "IDENTITY"};
+static const char *const OWN[] = {"*.log",           "SYNCED",   "CURRENT", "MANIFEST-0*[0-9]",
+                                  "MANIFEST-*.copy", "IDENTITY", "FORMAT",  "LOCK"};
 enum { OWN_COUNT = sizeof OWN / sizeof *OWN };
 
 /* --- what somebody does to the directory of a store that is open --- */
@@ -142,7 +143,7 @@ static void what_is_removed_is_made_anew(void **state)
     }
     stop(f);
     open_store(f);
-    assert_value(f->keyspace, "later", "5");
+    assert_value(f->keyspace, "later", "7");
 }
 
 static void what_is_replaced_is_made_anew(void **state)
@@ -251,6 +252,74 @@ static void a_log_whose_end_was_refused_is_forgotten(void **state)
     assert_durable(f, "a", "1");
 }
 
+/* --- FORMAT, LOCK --- */
+
+static void who_looks_is_told_whether_it_is_format_alone(void **state)
+{
+    struct fixture *f = *state;
+    struct store_missing_files found;
+    remove_files(f, "FORMAT");
+    store_look_for_files(f->store, &found);
+    assert_true(found.any && found.only_format);
+    remove_files(f, "SYNCED");
+    store_look_for_files(f->store, &found);
+    assert_true(found.any);
+    assert_false(found.only_format);
+    restore(f);
+    store_look_for_files(f->store, &found);
+    assert_false(found.any || found.only_format);
+}
+
+static void assert_ours(struct fixture *f)
+{
+    struct another another;
+    assert_false(start_another(f->directory, &another));
+    end_another(&another);
+}
+
+static void a_lock_that_is_made_anew_keeps_others_out(void **state)
+{
+    struct fixture *f = *state;
+    assert_ours(f);
+    for (int i = 0; i < 2; i++) {
+        remove_files(f, "LOCK");
+        assert_missing(f, "LOCK", false);
+        restore(f);
+        assert_ours(f);
+        assert_false(is_missing(f)); /* nor does looking lose it */
+        assert_ours(f);
+    }
+    stop(f);
+    struct another another;
+    assert_true(start_another(f->directory, &another));
+    end_another(&another);
+    open_store(f);
+}
+
+/* Then nothing is made anew in it. When that has gone it is ours again. */
+static void another_process_that_has_the_lock_has_the_directory(void **state)
+{
+    struct fixture *f = *state;
+    struct store_missing_files found;
+    struct another another;
+    remove_files(f, "LOCK");
+    remove_files(f, "SYNCED");
+    store_look_for_files(f->store, &found);
+    assert_true(found.any);
+    assert_false(found.is_taken);
+    assert_true(start_another(f->directory, &another));
+    store_look_for_files(f->store, &found);
+    assert_true(found.any && found.is_taken);
+    assert_status(store_restore_files(f->store), STATUS_FAILED_PRECONDITION);
+    assert_int_equal(count_files(f, "SYNCED"), 0);
+    end_another(&another);
+    store_look_for_files(f->store, &found);
+    assert_true(found.any);
+    assert_false(found.is_taken);
+    restore(f);
+    assert_ours(f);
+}
+
 /* --- what cannot be made anew --- */
 
 /* It stays missing, is told so, and is made anew when the disk is well. */
@@ -299,6 +368,9 @@ int main(void)
         TEST(all_that_the_log_had_is_in_tables),
         TEST(nothing_is_left_of_what_begins_a_log),
         TEST(a_log_whose_end_was_refused_is_forgotten),
+        TEST(who_looks_is_told_whether_it_is_format_alone),
+        TEST(a_lock_that_is_made_anew_keeps_others_out),
+        TEST(another_process_that_has_the_lock_has_the_directory),
         TEST(what_fails_is_tried_again),
         TEST(of_a_fenced_store_nothing_is_missing),
     };

@@ -342,8 +342,10 @@ static status lock_directory(store *store)
 {
     std::string name = store->directory + "/LOCK";
     rocksdb::IOStatus s = store->files->LockFile(name, rocksdb::IOOptions(), &store->lock, nullptr);
-    if (s.ok())
+    if (s.ok()) {
+        store->lock_name.begin(store->directory);
         return status_ok();
+    }
     if (directory_is_locked(store->files.get(), store->directory))
         return status_make(STATUS_FAILED_PRECONDITION,
                            "data directory %s is in use by another process",
@@ -387,6 +389,7 @@ status open_directory(store *store, const store_options *options)
     if (format != FORMAT_VERSION || state.has_lost_format)
         TRY(mark_directory(store, options, format));
     store->identity_inode = inode_of(store->directory + "/IDENTITY");
+    store->format_inode = inode_of(store->directory + "/FORMAT");
     store->logs->start_thread();
     store->damage.start();
     return status_ok();

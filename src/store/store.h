@@ -253,7 +253,9 @@ enum { STORE_FILE_NAMES_SIZE = 200 };
  * written to these is gone with the process. */
 struct store_missing_files {
     bool any;
-    bool logs; /* a write-ahead log among them: nothing that is acknowledged is durable */
+    bool logs;        /* a write-ahead log among them: nothing that is acknowledged is durable */
+    bool only_format; /* FORMAT, and no other: this is still the directory that was opened */
+    bool is_taken;    /* another process has locked the file LOCK that is there now */
     char names[STORE_FILE_NAMES_SIZE];
 };
 
@@ -262,7 +264,8 @@ struct store_missing_files {
 void store_look_for_files(struct store *store, struct store_missing_files *out);
 
 /* Makes those anew that are missing, out of what memory and open files have, durably; for a log
- * all is written to tables. As store_write fails. Blocking; one thread at a time. */
+ * all is written to tables. As store_write fails; FAILED_PRECONDITION, and nothing is made, if
+ * another process has the directory. Blocking; one thread at a time. */
 status store_restore_files(struct store *store);
 
 /* --- keyspaces: named by a number, never used again once dropped --- */

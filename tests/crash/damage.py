@@ -29,8 +29,7 @@ starts with --salvage and has all changes that lie before the damage or in anoth
 change each row has one side or the other. A table is not there only if that is where it was made.
 
 SYNCED, MANIFEST, its copy, CURRENT, FORMAT, IDENTITY: the server starts, or does not, and names the
-file and --salvage, as the doctor does, and starts with that; nothing is lost. (A server that runs
-takes a directory without FORMAT for one that is gone, and refuses writes from then on.)
+file and --salvage, as the doctor does, and starts with that; nothing is lost.
 
 A file of a whole backup: `trestle backup verify` finds no whole backup, and names the file, unless
 there is no backup left; a restore makes nothing, or all.

@@ -10,7 +10,7 @@ import time
 
 import grpc
 from damage_bounds import rows_in, synced_lengths
-from damage_model import NOWHERE, TABLES, Failure, Model, check, name_of
+from damage_model import TABLES, Failure, Model, check, name_of
 from damage_ways import KINDS, PLACES, hit_some
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
@@ -34,7 +34,6 @@ class Place:
         self.server = Server(directory, arguments)
         self.data = self.server.data
         self.gone = 0  # a log that was removed while it was written
-        self.is_fenced = False  # there is no FORMAT: it takes no writes
 
     def start(self):
         self.server.start()
@@ -55,8 +54,6 @@ class Place:
         """(number of the log, where what has been written ends in it)."""
         newest = max(self.data.glob("*.log"), key=lambda path: int(path.stem), default=None)
         number = int(newest.stem) if newest else 0
-        if self.is_fenced:
-            return NOWHERE
         if number <= self.gone:
             return self.gone, float("inf")
         return number, newest.stat().st_size
@@ -408,7 +405,6 @@ class FileRound(Round):
         [self.file] = self.hits
         if self.kind == "log" and self.file.after is None:
             self.place.gone = int(self.file.path.stem)
-        self.place.is_fenced = self.kind == "FORMAT" and self.file.after is None
 
     # --- what may be so ---
 
@@ -416,8 +412,6 @@ class FileRound(Round):
         """Whether a change that ends there is there for certain after damage to a log: if it lies
         in another one, or before the damage. Without a salvage, if it had been synced, too."""
         number, end = place
-        if place == NOWHERE:
-            return False
         if self.kind != "log" or number != int(self.file.path.stem):
             return True
         if end <= self.file.first_change():
@@ -488,7 +482,6 @@ class FileRound(Round):
             self.hit()
             self.model.write_some(self.place, 100)
         self.place.end(is_killed)
-        self.place.is_fenced = False
         if not is_under_load:
             self.hit()
         self.said.append(f"killed: {is_killed}, under load: {is_under_load}")

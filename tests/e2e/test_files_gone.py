@@ -49,8 +49,9 @@ class Writer:
 @pytest.mark.parametrize(
     "patterns",
     [["*.log"], ["SYNCED"], ["CURRENT"], [MANIFEST], [MANIFEST, MANIFEST + ".copy"], ["IDENTITY"],
-     ["*.log", "SYNCED", "CURRENT", MANIFEST, "IDENTITY"]],
-    ids=["log", "synced", "current", "manifest", "manifest-and-copy", "identity", "all"],
+     ["FORMAT"], ["LOCK"], ["*.log", "SYNCED", "CURRENT", MANIFEST, "IDENTITY", "LOCK"]],
+    ids=["log", "synced", "current", "manifest", "manifest-and-copy", "identity", "format", "lock",
+         "all"],
 )  # fmt: skip
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_what_is_removed_is_made_anew(fresh_server, connect, patterns, end):
