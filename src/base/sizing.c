@@ -144,6 +144,11 @@ uint64_t sizing_largest_cell(const struct settings *settings)
     return is_bound ? settings->max_message : 0;
 }
 
+uint64_t sizing_largest_commit(const struct settings *settings)
+{
+    return settings->memory > 0 ? sizing_commit_queue(settings) / 8 * 9 : 0;
+}
+
 bool sizing_reserve_is_short(const struct settings *settings)
 {
     return settings->disk_reserve > 0 && settings->disk_reserve < settings->write_buffer;

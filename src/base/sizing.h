@@ -61,6 +61,10 @@ uint64_t sizing_spare(const struct settings *settings);
 uint64_t sizing_large_work(const struct settings *settings);
 uint64_t sizing_large_flush(const struct settings *settings);
 
+/* The largest commit that a server with so much memory writes, and can replay: an eighth more than
+ * may wait to be committed. 0: any. */
+uint64_t sizing_largest_commit(const struct settings *settings);
+
 /* The largest cell that there is memory for, bytes: as large as a request may be. 0: any. */
 uint64_t sizing_largest_cell(const struct settings *settings);
 

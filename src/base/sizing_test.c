@@ -37,6 +37,7 @@ static void without_it_nothing_follows(void **state)
     assert_int_equal(settings.cache, 512 * MB);
     assert_int_equal(settings.max_connections, 10000);
     assert_int_equal(sizing_commit_queue(&settings), LIMIT_COMMIT_QUEUE_BYTES);
+    assert_int_equal(sizing_largest_commit(&settings), 0);
     assert_true(sizing_requests(&settings) == SIZE_MAX);
     assert_true(sizing_values(&settings) == SIZE_MAX);
     assert_true(sizing_values_alone(&settings) == SIZE_MAX);
@@ -75,6 +76,8 @@ static void shares_of_half_and_one_gigabyte(void **state)
     assert_int_equal(settings.datastore_transaction_memory, 32 * MB);
     assert_int_equal(settings.max_connections, 819);
     assert_int_equal(sizing_commit_queue(&settings), 2 * (512 * MB / 12));
+    assert_true(sizing_largest_commit(&settings) > sizing_commit_queue(&settings));
+    assert_true(sizing_largest_commit(&settings) < LIMIT_CELL_BYTES);
     assert_int_equal(sizing_requests(&settings), 512 * MB / 12);
     assert_int_equal(sizing_requests(&settings) / 4 / sizing_unasked(&settings), 170);
     assert_int_equal(sizing_values(&settings), 16 * MB);

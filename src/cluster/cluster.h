@@ -56,6 +56,7 @@ struct cluster_options {
     int64_t scrub_period_us; /* between two looks at each table file; 0: none is taken */
     void (*on_large_work)(void *context, enum store_large_work what); /* as in store_options, */
     uint64_t large_value_bytes;                                       /* and this */
+    uint64_t large_commit_bytes;
     void *large_work_context;
     uint64_t tombstones_from; /* as in row_rules (row/fold.h), for all tables */
     /* Besides our own; outlive the cluster. Called on each shard's commit thread. */

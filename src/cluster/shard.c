@@ -139,6 +139,7 @@ static status open_store(struct shard *shard)
                                           .metrics = options->metrics,
                                           .on_large_work = options->on_large_work,
                                           .large_value_bytes = options->large_value_bytes,
+                                          .large_commit_bytes = options->large_commit_bytes,
                                           .large_work_context = options->large_work_context};
     TRY(store_open(&store_options, &shard->store));
     if (store_old_data(shard->store) != NULL) /* it may not be true */

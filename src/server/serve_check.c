@@ -224,6 +224,7 @@ static status look_into(const struct settings *settings, struct notes *notes)
     struct store_options options = offline_store_options(settings->data_dir, &silent);
     struct store *store;
     options.read_only = true;
+    options.large_commit_bytes = sizing_largest_commit(settings);
     TRY(settings_blame(settings, "data_dir", store_open(&options, &store)));
     status s = check_catalog(settings, store, notes);
     if (status_is_ok(s))

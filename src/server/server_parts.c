@@ -135,6 +135,7 @@ status server_open_cluster(struct server *server)
         .spreads_tablets = settings->debug_shards > 1,
         .on_large_work = settings->memory > 0 ? large_work_changes : NULL,
         .large_value_bytes = sizing_largest_cell(settings),
+        .large_commit_bytes = sizing_largest_commit(settings),
         .large_work_context = &server->rooms,
     };
     say_starting(server->log);

@@ -318,6 +318,19 @@ static void values_that_are_too_large_are_refused(void **state)
     assert_int_equal(tables_at_level0(f), 0);
 }
 
+/* Nor is a log replayed that has more in one commit than there is memory for. */
+static void commits_that_are_too_large_are_refused(void **state)
+{
+    enum { SIZE = 64 << 10 };
+    struct fixture *f = *state;
+    write_value(f, f->keyspaces[0], "a", SIZE);
+    store_close(f->store);
+    f->options.large_commit_bytes = SIZE;
+    assert_status(store_open(&f->options, &f->store), STATUS_FAILED_PRECONDITION);
+    f->options.large_commit_bytes = 2 * SIZE;
+    open_store(f);
+}
+
 static size_t whole_key(bytes key)
 {
     return key.size;
@@ -395,12 +408,19 @@ static void a_job_ends_with_its_store(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(large_work_comes_one_at_a_time),          TEST(a_flush_is_large_work),
-        TEST(a_flush_that_another_commits_has_ended),  TEST(small_work_is_told_to_nobody),
-        TEST(tables_of_a_former_start_are_known),      TEST(large_values_are_compacted_soon),
-        TEST(a_large_value_among_small_ones_is_known), TEST(tables_at_level0_are_merged_one_by_one),
-        TEST(values_that_are_too_large_are_refused),   TEST(a_look_finds_what_is_too_large),
-        TEST(a_flush_waits_until_level0_is_empty),     TEST(a_job_ends_with_its_store),
+        TEST(large_work_comes_one_at_a_time),
+        TEST(a_flush_is_large_work),
+        TEST(a_flush_that_another_commits_has_ended),
+        TEST(small_work_is_told_to_nobody),
+        TEST(tables_of_a_former_start_are_known),
+        TEST(large_values_are_compacted_soon),
+        TEST(a_large_value_among_small_ones_is_known),
+        TEST(tables_at_level0_are_merged_one_by_one),
+        TEST(values_that_are_too_large_are_refused),
+        TEST(commits_that_are_too_large_are_refused),
+        TEST(a_look_finds_what_is_too_large),
+        TEST(a_flush_waits_until_level0_is_empty),
+        TEST(a_job_ends_with_its_store),
     };
     return cmocka_run_group_tests_name("store_large_work", tests, NULL, NULL);
 }

@@ -128,6 +128,7 @@ class judge {
         uint64_t length = entry != nullptr ? entry->length : 0;
         bool is_ended = entry != nullptr && entry->is_ended;
         bool is_lost = scan.twin != 0 || scan.end < length || (scan.is_proven && !is_ended);
+        findings->largest = std::max(findings->largest, scan.largest);
         if (scan.end < scan.size)
             findings->broken.push_back(scan);
         if (scan.twin != 0)

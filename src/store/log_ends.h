@@ -62,6 +62,7 @@ struct log_scan {
     uint64_t first = 0;
     uint64_t next = 0;
     uint64_t first_whole = 0; /* the first of any commit that is whole */
+    uint64_t largest = 0;     /* bytes of the largest commit that is */
 
     /* Of what is behind a broken piece that alone counts which ends at this byte at the latest, and
      * whose sequence numbers are all less than this: the rest was dropped by a former start, and
@@ -367,6 +368,7 @@ struct log_findings {
     bool has_loss = false;        /* something is missing, or may be */
     synced_record record;         /* of the logs that are there, up to their ends */
     std::vector<log_scan> broken; /* logs that are there */
+    uint64_t largest = 0;         /* bytes of the largest commit that is whole */
 };
 
 /* Holds the logs against what was recorded of them, if the directory's format has such a record. */

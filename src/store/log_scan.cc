@@ -267,6 +267,7 @@ void log_scanner::take(uint64_t end)
             found->first_whole = first;
     }
     taken_end = end;
+    found->largest = std::max(found->largest, end - begun);
     if (visit != nullptr)
         visit(record);
 }

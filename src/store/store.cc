@@ -288,11 +288,25 @@ static status refuse_loss(const log_findings &findings)
                        findings.has_loss ? "without that" : "and takes each commit once");
 }
 
+/* While a commit is replayed it is there three times: as the log's record, as a batch, and in write
+ * buffers. */
+static status refuse_large_commit(const store_options *options, const log_findings &findings)
+{
+    if (options->large_commit_bytes == 0 || findings.largest <= options->large_commit_bytes)
+        return status_ok();
+    return status_make(STATUS_FAILED_PRECONDITION,
+                       "the write-ahead log has a commit of %llu MB, and with so little memory one "
+                       "may have %llu",
+                       static_cast<unsigned long long>(findings.largest >> 20),
+                       static_cast<unsigned long long>(options->large_commit_bytes >> 20));
+}
+
 static status examine_logs(store *store, const store_options *options, unsigned long format)
 {
     log_findings findings;
     TRY(check_logs(store->files.get(), store->directory, store->logs.get(),
                    format >= FORMAT_WITH_SYNCED, &findings));
+    TRY(refuse_large_commit(options, findings));
     if (format != 0)
         TRY(examine_manifest(store, options, findings.record));
     store->log_verdict = findings.verdict;

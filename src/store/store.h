@@ -149,6 +149,9 @@ struct store_options {
     void (*on_large_work)(void *context, enum store_large_work what);
     void *large_work_context;
     uint64_t large_value_bytes; /* the largest value that there is memory for; 0: any */
+    /* The largest commit that there is memory for to replay it, bytes; 0: any. FAILED_PRECONDITION
+     * if a log has a larger one, before it is read as a whole. */
+    uint64_t large_commit_bytes;
     /* How long a write waits until enough of what was written before it is flushed, where memory is
      * bounded so. By the steady clock; 0: twenty seconds. */
     int64_t write_patience_us;
