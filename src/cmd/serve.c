@@ -8,15 +8,18 @@
 #include "base/metrics.h"
 #include "cmd/command.h"
 #include "os/allocator.h"
+#include "os/thread.h"
 #include "server/serve_check.h"
 #include "server/server.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <systemd/sd-daemon.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Each connection is a descriptor, each open table file is one. */
@@ -42,23 +45,55 @@ static void take_signals(sigset_t *taken)
     pthread_sigmask(SIG_BLOCK, taken, NULL);
 }
 
-/* Meanwhile looks at the memory that it takes, more often where that is bounded, and every second
- * whether files that the server has read have changed, and what is the matter with it. */
+/* --- while it serves --- */
+
+/* A thread that looks at the memory that the process takes, where that is bounded: the main one may
+ * have to wait for a disk. */
+struct memory_watch {
+    struct server *server;
+    pthread_t thread;
+    atomic_bool is_over;
+};
+
+static void *watch_memory(void *argument)
+{
+    static const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
+    struct memory_watch *watch = argument;
+    while (!atomic_load(&watch->is_over)) {
+        server_look_at_memory(watch->server);
+        nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+static status begin_memory_watch(struct memory_watch *watch)
+{
+    if (!server_memory_is_bounded(watch->server))
+        return status_ok();
+    return thread_start(&watch->thread, "memory", watch_memory, watch);
+}
+
+static void end_memory_watch(struct memory_watch *watch)
+{
+    if (!server_memory_is_bounded(watch->server))
+        return;
+    atomic_store(&watch->is_over, true);
+    pthread_join(watch->thread, NULL);
+}
+
+/* Meanwhile looks every second whether files that the server has read have changed, and what is the
+ * matter with it. */
 static void wait_for_stop(struct server *server, const sigset_t *taken, const struct log *log)
 {
-    static const struct timespec second = {.tv_sec = 1}, tenth = {.tv_nsec = 100 * 1000 * 1000};
-    const bool is_bounded = server_memory_is_bounded(server);
-    const unsigned looks_a_second = is_bounded ? 10 : 1;
+    static const struct timespec second = {.tv_sec = 1};
     int number;
-    unsigned looks = 0;
     do {
-        number = sigtimedwait(taken, NULL, is_bounded ? &tenth : &second);
-        server_look_at_memory(server);
-        bool is_second = ++looks % looks_a_second == 0;
-        if (number == SIGHUP || (number < 0 && is_second))
+        number = sigtimedwait(taken, NULL, &second);
+        if (!server_memory_is_bounded(server))
+            server_look_at_memory(server);
+        if (number == SIGHUP || number < 0)
             server_reload(server, number == SIGHUP);
-        if (number > 0 || is_second)
-            server_look(server);
+        server_look(server);
     } while (number != SIGTERM && number != SIGINT);
     log_info(log, "stopping", LOG_STR("signal", strsignal(number)));
     pthread_sigmask(SIG_UNBLOCK, taken, NULL); /* the next one ends the process */
@@ -93,11 +128,14 @@ static status serve(struct server *server, const struct settings *settings, cons
     char address[ADDRESS_TEXT_SIZE];
     address_format(server_address(server), address);
     warn_of_unknown_variables(log);
+    struct memory_watch watch = {.server = server};
     TRY(server_start(server));
+    TRY(begin_memory_watch(&watch));
     say_ready(settings, log, address);
     wait_for_stop(server, taken, log);
     sd_notify(0, "STOPPING=1");
     server_drain(server);
+    end_memory_watch(&watch);
     return status_ok();
 }
 

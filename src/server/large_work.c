@@ -7,8 +7,8 @@
 
 enum {
     SECOND_US = 1000000,
-    PATIENT_LOOKS = 10, /* ten a second */
-    ALONE_LOOKS = 200,  /* then others have their turn for as long */
+    PATIENT_LOOKS = 20, /* twenty a second */
+    ALONE_LOOKS = 400,  /* then others have their turn for as long */
     COPIES = 3,         /* of a request: as it came, packed, and in the store's batch */
 };
 

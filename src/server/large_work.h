@@ -74,7 +74,7 @@ struct large_rooms {
 void large_rooms_init(struct large_rooms *rooms, const struct settings *settings);
 void large_rooms_destroy(struct large_rooms *rooms);
 
-/* Grants what there is memory for, and says what is wanted: ten times a second, of one thread.
+/* Grants what there is memory for, and says what is wanted: twenty times a second, of one thread.
  * `growth`: bytes that the store's cache and write buffers may still take. */
 struct memory_wishes large_rooms_look(struct large_rooms *rooms, uint64_t growth);
 

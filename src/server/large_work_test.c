@@ -156,14 +156,14 @@ static void who_needs_much_has_a_turn(void **state)
     atomic_store(&resident, 200 * MB);
     assert_true(ask(&rooms.requests, &first, 20 * MB));
     assert_false(ask(&rooms.values, &value, 228 * MB));
-    assert_false(is_granted_within(&rooms, &value, 9));
+    assert_false(is_granted_within(&rooms, &value, 19));
     assert_true(ask(&rooms.requests, &second, 20 * MB)); /* as long as it is patient */
     give_back(&rooms.requests, 20 * MB);
     assert_false(is_granted_within(&rooms, &value, 2));
     assert_false(ask(&rooms.requests, &third, 20 * MB));
     assert_true(request_room_is_wanted(&rooms.requests));
-    assert_false(is_granted_within(&rooms, &third, 150));
-    assert_true(is_granted_within(&rooms, &third, 50)); /* twenty seconds */
+    assert_false(is_granted_within(&rooms, &third, 300));
+    assert_true(is_granted_within(&rooms, &third, 100)); /* twenty seconds */
     give_back(&rooms.requests, 20 * MB);
     give_back(&rooms.requests, 20 * MB);
     assert_true(is_granted_within(&rooms, &value, 1));

@@ -11,11 +11,12 @@
  *                                           Likewise when somebody waits for memory
  *                                           (server/large_work.h)
  *
- * What is under way may still take what it has begun to, for a tenth of a second, and that is not
- * less with less memory: hence the 64 MB. The cache grows again when there is room for all of it
- * and the store has no large work.
+ * What is under way may still take what it has begun to, for a twentieth of a second, and that is
+ * not less with less memory: hence the 64 MB. The cache grows again when there is room for all of
+ * it and the store has no large work.
  *
- * Of one thread, but for `is_short`, which any may read. */
+ * Of one thread, but for `is_short`, which any may read, and memory_guard_tend, which another may
+ * call. */
 #ifndef TRESTLE_SERVER_MEMORY_GUARD_H
 #define TRESTLE_SERVER_MEMORY_GUARD_H
 
@@ -44,7 +45,7 @@ struct memory_guard {
     uint64_t peak_bytes;
 };
 
-/* Looks at what the process takes: ten times a second if there is a limit, else once. */
+/* Looks at what the process takes: twenty times a second if there is a limit, else once. */
 void memory_guard_look(struct memory_guard *guard, const struct memory_wishes *wishes);
 
 /* The same, of so many bytes. */

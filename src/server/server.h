@@ -39,8 +39,8 @@ void server_look(struct server *server);
 /* Whether the setting memory is given. */
 bool server_memory_is_bounded(const struct server *server);
 
-/* Ten times a second if that is so, else once: what memory the process takes, and whether that is
- * more than the setting says. */
+/* Twenty times a second if that is so, else once, on one thread: what memory the process takes, and
+ * whether that is more than the setting says. */
 void server_look_at_memory(struct server *server);
 
 /* Accepts no more, asks clients to leave, and waits until they have and their calls have ended, at
