@@ -243,37 +243,42 @@ static void a_value_that_looks_like_a_log_is_none(void **state)
 
 /* --- what former starts have dropped --- */
 
-/* A log with a, b, c of which b is torn: c is behind it, whole, and a start, which leaves the store
- * open, has dropped both. */
-static void drop_some(struct fixture *f)
+/* A log with first, a, b, c of which b is torn: c is behind it, whole, and a start, which leaves
+ * the store open, has dropped both. Returns where a is: damage there is behind a commit, whose
+ * number says which one c is. */
+static long drop_some(struct fixture *f)
 {
-    long records[4];
+    long records[5];
+    put(f->store, f->keyspace, "first", "0");
     put(f->store, f->keyspace, "a", "1");
     make_keyspace(f->store, 8); /* a is recorded now */
     stop_recording(f);
     put(f->store, f->keyspace, "b", "2");
     put(f->store, f->keyspace, "c", "3");
     cut_power(f, ALL);
-    assert_int_equal(find_records(f, records, 3), 3);
-    flip(newest_log(f), records[1] + HEADER + 14, 1);
+    assert_int_equal(find_records(f, records, 4), 4);
+    flip(newest_log(f), records[2] + HEADER + 14, 1);
     expect(f, STORE_LOG_TORN);
     assert_value(of_copy(f), "c", NULL);
+    return records[1];
 }
 
 /* What is written afterwards has their numbers. */
-static void drop_a_commit(struct fixture *f)
+static long drop_a_commit(struct fixture *f)
 {
-    drop_some(f);
+    long at = drop_some(f);
     put(f->other, of_copy(f), "d", "4");
     put(f->other, of_copy(f), "e", "5");
     put(f->other, of_copy(f), "f", "6");
     close_copy(f);
+    return at;
 }
 
 static void expect_dropped(struct fixture *f, const char *a)
 {
     f->of_copy.salvage = true;
     expect(f, STORE_LOG_LOST);
+    assert_value(of_copy(f), "first", "0");
     assert_value(of_copy(f), "a", a);
     assert_value(of_copy(f), "b", NULL);
     assert_value(of_copy(f), "c", NULL);
@@ -283,14 +288,14 @@ static void expect_dropped(struct fixture *f, const char *a)
     f->of_copy.salvage = false;
 }
 
-/* In the log that has a, b and c. */
-static void damage_a(struct fixture *f)
+/* In the log that has b and c, too. */
+static void damage_a(struct fixture *f, long at)
 {
     char *pattern = path_in_copy(f, "*.log");
     glob_t logs;
     assert_int_equal(glob(pattern, 0, NULL, &logs), 0);
     assert_int_equal(logs.gl_pathc, 2);
-    flip(strdup(logs.gl_pathv[0]), HEADER + 14, 1);
+    flip(strdup(logs.gl_pathv[0]), at + HEADER + 14, 1);
     globfree(&logs);
     free(pattern);
 }
@@ -298,8 +303,7 @@ static void damage_a(struct fixture *f)
 static void what_a_start_has_dropped_stays_dropped(void **state)
 {
     struct fixture *f = *state;
-    drop_a_commit(f);
-    damage_a(f);
+    damage_a(f, drop_a_commit(f));
     expect_dropped(f, NULL);
 }
 
@@ -307,9 +311,9 @@ static void what_a_start_has_dropped_stays_dropped(void **state)
 static void also_if_nothing_was_written_since(void **state)
 {
     struct fixture *f = *state;
-    drop_some(f);
+    long at = drop_some(f);
     close_copy(f);
-    damage_a(f);
+    damage_a(f, at);
     f->of_copy.salvage = true;
     expect(f, STORE_LOG_LOST);
     assert_value(of_copy(f), "a", NULL);
@@ -320,7 +324,7 @@ static void also_if_nothing_was_written_since(void **state)
 static void nor_does_it_come_back_without_synced(void **state)
 {
     struct fixture *f = *state;
-    drop_a_commit(f);
+    (void)drop_a_commit(f);
     take_away(path_in_copy(f, "SYNCED"));
     expect_dropped(f, "1");
 }
