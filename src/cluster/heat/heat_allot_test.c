@@ -114,6 +114,24 @@ static void idle_tables_give_theirs_up_to_a_busy_one(void **state)
     assert_true(ranges_in_all(all) <= HEAT_MOST_IN_ALL);
 }
 
+/* Those of which the last window is over choose no more: theirs are taken from them. */
+static void tables_that_are_idle_for_long_give_theirs_up(void **state)
+{
+    enum { FORMER = 6 };
+    struct fixture *all = *state;
+    for (unsigned i = 0; i < FORMER; i++)
+        write_rows(all, i, ROWS);
+    for (unsigned i = 0; i < 3; i++)
+        pass(all, 60);
+    assert_true(ranges_in_all(all) > HEAT_MOST_IN_ALL / 2);
+    for (unsigned i = FORMER; i < TABLES; i++)
+        write_rows(all, i, ROWS);
+    pass(all, 1);
+    for (unsigned i = FORMER; i < TABLES; i++)
+        assert_true(ranges_of(all, i) > HEAT_MOST_RANGES / 2);
+    assert_true(ranges_in_all(all) <= HEAT_MOST_IN_ALL);
+}
+
 static void idle_tables_keep_theirs_while_nobody_lacks_any(void **state)
 {
     struct fixture *all = *state;
@@ -225,6 +243,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(idle_tables_give_theirs_up_to_a_busy_one),
+        TEST(tables_that_are_idle_for_long_give_theirs_up),
         TEST(idle_tables_keep_theirs_while_nobody_lacks_any),
         TEST(a_busy_table_makes_room_for_others_as_busy),
         TEST(a_hot_prefix_among_many_tables),
