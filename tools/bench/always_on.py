@@ -85,6 +85,10 @@ class Page:
             answer.read()
 
 
+def page_of(server, options):
+    return contextlib.nullcontext() if options.no_page else Page(server)
+
+
 def cpu_us(client, options):
     """Of the server, for one request."""
     result = client.run("read", duration=options.seconds or TURN_SECONDS)
@@ -107,7 +111,7 @@ def turns(options, full_is_first):
         Server(trestle_command(*settings[1])) as second,
     ):
         full, bare = (first, second) if full_is_first else (second, first)
-        with contextlib.nullcontext() if options.no_page else Page(full):
+        with page_of(full, options):
             both = prepare(full, options), prepare(bare, options)
             for turn in range(options.turns):
                 order = (0, 1) if turn % 2 == 0 else (1, 0)
@@ -181,7 +185,7 @@ def sort_samples(data):
 
 
 def look_on(options):
-    with Server(trestle_command()) as server, Page(server):
+    with Server(trestle_command()) as server, page_of(server, options):
         client = prepare(server, options)
         # Maintenance has looked at what was loaded when a window of the heat has passed.
         client.run("read", duration=WINDOW_SECONDS)
