@@ -71,6 +71,43 @@ status transfer_make_schema(const struct move_family *families, size_t count, st
     return status_ok();
 }
 
+static uint32_t least_kept(const BtAdmin__GcRule *rule);
+
+static uint32_t least_kept_of_any(BtAdmin__GcRule *const *rules, size_t count)
+{
+    uint32_t least = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t kept = least_kept(rules[i]);
+        if (kept != 0 && (least == 0 || kept < least))
+            least = kept;
+    }
+    return least;
+}
+
+static uint32_t least_kept(const BtAdmin__GcRule *rule)
+{
+    if (rule == NULL)
+        return 0;
+    switch (rule->rule_case) {
+    case BT_ADMIN__GC_RULE__RULE_MAX_NUM_VERSIONS:
+        return (uint32_t)rule->max_num_versions;
+    case BT_ADMIN__GC_RULE__RULE_UNION:
+        return least_kept_of_any(rule->union_->rules, rule->union_->n_rules);
+    case BT_ADMIN__GC_RULE__RULE_INTERSECTION:
+        return least_kept_of_any(rule->intersection->rules, rule->intersection->n_rules);
+    default:
+        return 0;
+    }
+}
+
+uint32_t transfer_kept_versions(const BtAdmin__Table *schema, const char *family)
+{
+    for (size_t i = 0; i < schema->n_column_families; i++)
+        if (strcmp(schema->column_families[i]->key, family) == 0)
+            return least_kept(schema->column_families[i]->value->gc_rule);
+    return 0;
+}
+
 status transfer_get_schema(struct client_session *session, const char *table_id,
                            struct arena *arena, const BtAdmin__Table **out)
 {

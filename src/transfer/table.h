@@ -23,6 +23,10 @@ status transfer_prepare_table(struct client_session *session, const struct trans
 status transfer_make_schema(const struct move_family *families, size_t count, struct arena *arena,
                             const BtAdmin__Table **out);
 
+/* How many versions of a column's cells the family's rule keeps at least, when it takes any by
+ * their number; 0: it takes none so, or the table has no such family. */
+uint32_t transfer_kept_versions(const BtAdmin__Table *schema, const char *family);
+
 /* A table's schema, as the server has it. NOT_FOUND. */
 status transfer_get_schema(struct client_session *session, const char *table_id,
                            struct arena *arena, const BtAdmin__Table **out);

@@ -37,7 +37,8 @@ struct verification {
     const char *table;
     bool is_sample;
     bool expects_whole_rows;
-    const struct seen *outdone; /* by which records; NULL: by none */
+    const BtAdmin__Table *schema; /* NULL: not known */
+    const struct seen *outdone;   /* by which records; NULL: by none */
     struct slot slots[SLOTS];
     size_t count;
     uint64_t seen;
@@ -79,6 +80,11 @@ void verification_expect_whole_rows(struct verification *verification)
     verification->expects_whole_rows = true;
 }
 
+void verification_know_schema(struct verification *verification, const BtAdmin__Table *schema)
+{
+    verification->schema = schema;
+}
+
 void verification_forgive(struct verification *verification, const struct seen *seen)
 {
     verification->outdone = seen;
@@ -86,31 +92,51 @@ void verification_forgive(struct verification *verification, const struct seen *
 
 /* --- comparing --- */
 
+static bool is_of_column(const struct move_cell *at, const struct move_cell *cell)
+{
+    return bytes_equal(at->qualifier, cell->qualifier) && strcmp(at->family, cell->family) == 0;
+}
+
 /* Looks from `*place` on, and then before it: cells mostly come in the order in which they are
  * expected. `*place` is the one behind it then. */
-static bool has_cell(const struct move_change *row, const struct move_cell *cell, bool is_undated,
-                     size_t *place)
+static const struct move_cell *find_cell(const struct move_change *row,
+                                         const struct move_cell *cell, bool is_undated,
+                                         size_t *place)
 {
     for (size_t i = 0; i < row->count; i++) {
         size_t index = *place + i < row->count ? *place + i : *place + i - row->count;
         const struct move_cell *at = &row->cells[index];
-        if ((is_undated || at->timestamp_us == cell->timestamp_us) &&
-            bytes_equal(at->qualifier, cell->qualifier) && strcmp(at->family, cell->family) == 0) {
+        if ((is_undated || at->timestamp_us == cell->timestamp_us) && is_of_column(at, cell)) {
             *place = index + 1;
-            return bytes_equal(at->value, cell->value);
+            return at;
         }
     }
-    return false;
+    return NULL;
+}
+
+/* Whether the rule of its family takes the cell, for the later ones that are there. */
+static bool is_superseded(const struct verification *v, const struct move_change *row,
+                          const struct move_cell *cell)
+{
+    uint32_t kept = v->schema == NULL ? 0 : transfer_kept_versions(v->schema, cell->family);
+    uint32_t later = 0;
+    for (size_t i = 0; i < row->count && kept != 0; i++)
+        later +=
+            row->cells[i].timestamp_us > cell->timestamp_us && is_of_column(&row->cells[i], cell);
+    return kept != 0 && later >= kept;
 }
 
 /* `is_whole`: and nothing else. */
-static bool has_all(const struct move_change *row, const struct move_change *expected,
-                    bool is_whole)
+static bool has_all(const struct verification *v, const struct move_change *row,
+                    const struct move_change *expected, bool is_whole)
 {
     size_t place = 0;
-    for (size_t i = 0; i < expected->count; i++)
-        if (!has_cell(row, &expected->cells[i], expected->is_undated, &place))
+    for (size_t i = 0; i < expected->count; i++) {
+        const struct move_cell *cell = &expected->cells[i];
+        const struct move_cell *found = find_cell(row, cell, expected->is_undated, &place);
+        if (found == NULL ? !is_superseded(v, row, cell) : !bytes_equal(found->value, cell->value))
             return false;
+    }
     return !is_whole || row->count <= expected->count;
 }
 
@@ -128,7 +154,7 @@ static enum verdict judge(const struct verification *v, const struct move_change
     bool is_whole = expected->replaces || v->expects_whole_rows;
     if (expected->yields && has_later_cell(row, expected->written_us))
         return ROW_IS_LATER;
-    return has_all(row, expected, is_whole) ? ROW_IS_SAME : ROW_DIFFERS;
+    return has_all(v, row, expected, is_whole) ? ROW_IS_SAME : ROW_DIFFERS;
 }
 
 static int compare_slots(const void *a, const void *b)

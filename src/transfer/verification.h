@@ -5,6 +5,7 @@
 #include "client/client_session.h"
 #include "transfer/seen.h"
 #include "transfer/source.h"
+#include "transfer/table.h"
 
 struct verification;
 
@@ -18,6 +19,10 @@ bool verification_is_sample(const struct verification *verification);
 
 /* From now on a row that has more cells than it should differs, too. */
 void verification_expect_whole_rows(struct verification *verification);
+
+/* The table's schema, which outlives the verification: a cell is not missed that its family's rule
+ * takes for the later ones of its column that are there. */
+void verification_know_schema(struct verification *verification, const BtAdmin__Table *schema);
 
 /* A record's row as it should be; of several records that replace one row, the last counts. Its
  * place is told if it differs. */

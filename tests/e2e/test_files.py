@@ -539,6 +539,20 @@ def test_or_the_last_of_them_counts(files, new_table_id, verify):
     assert {key.decode(): cells[0][3].decode() for key, cells in rows.items()} == last
 
 
+@pytest.mark.parametrize("verify", ["sample", "full"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_version_that_a_later_one_replaces_is_not_missed(files, new_table_id, verify, order):
+    """A table that is made keeps one version: the older of two records' cells is not there."""
+    table_id = new_table_id()
+    lines = ["a,old,1700000000", "a,new,1700000001"][::order]
+    (files.directory / "versions.csv").write_text("\n".join(["key,v,at", *lines]) + "\n")
+    told = files.run_well("import", "csv", "versions.csv", "--table", table_id, "--timestamp", "at",
+                          *IMPORT_DOUBLES, "--verify", verify)  # fmt: skip
+    assert "2 rows read, 2 written, 0 rejected" in told
+    assert "2 rows compared, 0 different" in told
+    assert [cell[3] for cell in files.rows(table_id)[b"a"]] == [b"new"]
+
+
 def test_what_makes_no_doubles(files, new_table_id):
     """Other timestamps are other cells; records of cells are parts of rows."""
     table_id = new_table_id()

@@ -79,8 +79,12 @@ static status connect_import(struct import *import)
     TRY(endpoint_sink_create(&sink, &import->sink));
     if (import->options->verify == VERIFY_NONE)
         return status_ok();
-    return verification_create(import->session, table, import->options->verify == VERIFY_SAMPLE,
-                               &import->verification);
+    TRY(verification_create(import->session, table, import->options->verify == VERIFY_SAMPLE,
+                            &import->verification));
+    const BtAdmin__Table *schema;
+    TRY(transfer_get_schema(import->session, target->table_id, import->setup, &schema));
+    verification_know_schema(import->verification, schema);
+    return status_ok();
 }
 
 static void print_verification(const struct transfer_result *result)
