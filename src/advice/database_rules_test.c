@@ -272,8 +272,8 @@ static void names_are_shown(void **state)
     sample_check_words(sample);
     assert_non_null(strstr(sample->advice.findings[0].evidence, "the kind a\\x1b[2J/b"));
     for (size_t odd = 0; odd < 2; odd++) {
-        for (size_t i = 0; i < LETTERS; i++)
-            memcpy(letters + odd + 2 * i, "\xc3\x9f", 2);
+        for (size_t i = 0; i < 2 * LETTERS; i++)
+            letters[odd + i] = "\xc3\x9f"[i % 2];
         letters[0] = odd == 1 ? 'a' : letters[0];
         made.entity.odd = letters;
         expect(sample, &made, "entity-names");
