@@ -81,6 +81,8 @@ static status connect_import(struct import *import)
         return status_ok();
     TRY(verification_create(import->session, table, import->options->verify == VERIFY_SAMPLE,
                             &import->verification));
+    if (!target->records_add)
+        return status_ok();
     const BtAdmin__Table *schema;
     TRY(transfer_get_schema(import->session, target->table_id, import->setup, &schema));
     verification_know_schema(import->verification, schema);

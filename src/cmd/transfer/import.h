@@ -34,6 +34,10 @@ struct import_target {
     const bytes *splits;          /* row keys at which the table is cut if it is made */
     size_t split_count;
 
+    /* Several records of a row add to it, each at its time: of their cells the families' rules may
+     * take the older ones. */
+    bool records_add;
+
     struct loop *loop; /* that the source runs; NULL: none */
 };
 

@@ -195,6 +195,7 @@ static status prepare(const struct import_options *options, enum row_kind kind,
     TRY(find_families(options, &plan->format.layout, plan->arena, &plan->target));
     TRY(name_identity(options, kind, &plan->identity));
     plan->target.identity = (const char *)plan->identity.data;
+    plan->target.records_add = true;
     return status_ok();
 }
 
