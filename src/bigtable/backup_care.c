@@ -6,7 +6,6 @@
 #include "os/thread.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 /* --- one look --- */
 
@@ -129,31 +128,14 @@ void backup_care_look(struct bigtable *bigtable, struct backup_attempts *attempt
 
 /* --- the thread --- */
 
-enum { REST_SECONDS = 60, SHORT_REST_SECONDS = 1 };
+enum { SECOND_US = 1000 * 1000, REST_US = 60 * SECOND_US, SHORT_REST_US = SECOND_US };
 
 struct backup_care {
     struct bigtable *bigtable;
     struct backup_attempts attempts; /* only the thread looks at them */
     pthread_t thread;
-    pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t stop;
-    bool is_stopping;
+    struct thread_stop stop;
 };
-
-/* Returns whether to go on. */
-static bool rest(struct backup_care *care, int seconds)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += seconds;
-    pthread_mutex_lock(&care->lock);
-    int waited = 0;
-    while (!care->is_stopping && waited == 0)
-        waited = pthread_cond_clockwait(&care->stop, &care->lock, CLOCK_MONOTONIC, &until);
-    bool goes_on = !care->is_stopping;
-    pthread_mutex_unlock(&care->lock);
-    return goes_on;
-}
 
 static void *run(void *argument)
 {
@@ -161,7 +143,7 @@ static void *run(void *argument)
     bool has_more;
     do {
         backup_care_look(care->bigtable, &care->attempts, &has_more);
-    } while (rest(care, has_more ? SHORT_REST_SECONDS : REST_SECONDS));
+    } while (thread_rest(&care->stop, has_more ? SHORT_REST_US : REST_US));
     return NULL;
 }
 
@@ -172,15 +154,13 @@ status backup_care_start(struct bigtable *bigtable, struct backup_care **out)
     if (care == NULL)
         return status_out_of_memory();
     care->bigtable = bigtable;
-    pthread_mutex_init(&care->lock, NULL);
-    pthread_cond_init(&care->stop, NULL);
+    thread_stop_init(&care->stop);
     status s = thread_start(&care->thread, "backups", run, care);
     if (status_is_ok(s)) {
         *out = care;
         return s;
     }
-    pthread_cond_destroy(&care->stop);
-    pthread_mutex_destroy(&care->lock);
+    thread_stop_destroy(&care->stop);
     free(care);
     return s;
 }
@@ -189,13 +169,9 @@ void backup_care_stop(struct backup_care *care)
 {
     if (care == NULL)
         return;
-    pthread_mutex_lock(&care->lock);
-    care->is_stopping = true;
-    pthread_cond_signal(&care->stop);
-    pthread_mutex_unlock(&care->lock);
+    thread_stop_now(&care->stop);
     pthread_join(care->thread, NULL);
     backup_attempts_free(&care->attempts);
-    pthread_cond_destroy(&care->stop);
-    pthread_mutex_destroy(&care->lock);
+    thread_stop_destroy(&care->stop);
     free(care);
 }

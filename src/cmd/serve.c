@@ -46,40 +46,21 @@ static void take_signals(sigset_t *taken)
 
 /* --- while it serves --- */
 
-/* A thread that looks at the memory that the process takes, where that is bounded: the main one may
- * have to wait for a disk. `lock` guards `is_over`. */
+/* A thread that looks at the memory that the process takes, twenty times a second, where that is
+ * bounded: the main one may have to wait for a disk. */
 struct memory_watch {
     struct server *server;
     pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t over;
-    bool is_over;
+    struct thread_stop stop;
 };
-
-/* A twentieth of a second, by the steady clock, or until it is over. */
-static bool pause_watch(struct memory_watch *watch)
-{
-    enum { PAUSE_NS = 50 * 1000 * 1000, SECOND_NS = 1000 * 1000 * 1000 };
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += PAUSE_NS;
-    until.tv_sec += until.tv_nsec / SECOND_NS;
-    until.tv_nsec %= SECOND_NS;
-    pthread_mutex_lock(&watch->lock);
-    int waited = 0;
-    while (!watch->is_over && waited == 0)
-        waited = pthread_cond_clockwait(&watch->over, &watch->lock, CLOCK_MONOTONIC, &until);
-    bool goes_on = !watch->is_over;
-    pthread_mutex_unlock(&watch->lock);
-    return goes_on;
-}
 
 static void *watch_memory(void *argument)
 {
+    enum { PAUSE_US = 50 * 1000 };
     struct memory_watch *watch = argument;
     do {
         server_look_at_memory(watch->server);
-    } while (pause_watch(watch));
+    } while (thread_rest(&watch->stop, PAUSE_US));
     return NULL;
 }
 
@@ -87,6 +68,7 @@ static status begin_memory_watch(struct memory_watch *watch)
 {
     if (!server_memory_is_bounded(watch->server))
         return status_ok();
+    thread_stop_init(&watch->stop);
     return thread_start(&watch->thread, "memory", watch_memory, watch);
 }
 
@@ -94,11 +76,9 @@ static void end_memory_watch(struct memory_watch *watch)
 {
     if (!server_memory_is_bounded(watch->server))
         return;
-    pthread_mutex_lock(&watch->lock);
-    watch->is_over = true;
-    pthread_cond_signal(&watch->over);
-    pthread_mutex_unlock(&watch->lock);
+    thread_stop_now(&watch->stop);
     pthread_join(watch->thread, NULL);
+    thread_stop_destroy(&watch->stop);
 }
 
 /* Meanwhile looks every second whether files that the server has read have changed, and what is the
@@ -148,8 +128,7 @@ static status serve(struct server *server, const struct settings *settings, cons
     char address[ADDRESS_TEXT_SIZE];
     address_format(server_address(server), address);
     warn_of_unknown_variables(log);
-    struct memory_watch watch = {
-        .server = server, .lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
+    struct memory_watch watch = {.server = server};
     TRY(server_start(server));
     TRY(begin_memory_watch(&watch));
     say_ready(settings, log, address);

@@ -14,7 +14,6 @@
 #include "os/thread.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #define SECOND_US INT64_C(1000000)
 
@@ -45,9 +44,7 @@ struct ds_care {
     struct watched *watched;
     int64_t working_since_us; /* clock_steady_us */
     pthread_t thread;
-    pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t stop;
-    bool is_stopping;
+    struct thread_stop stop;
 };
 
 static int64_t steady_us(const struct ds_care *care)
@@ -56,23 +53,6 @@ static int64_t steady_us(const struct ds_care *care)
 }
 
 /* --- resting --- */
-
-/* Returns whether to go on. */
-static bool rest(struct ds_care *care, int64_t us)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t end_ns = until.tv_nsec + us * 1000;
-    until.tv_sec += end_ns / 1000000000;
-    until.tv_nsec = end_ns % 1000000000;
-    pthread_mutex_lock(&care->lock);
-    int waited = 0;
-    while (!care->is_stopping && waited == 0)
-        waited = pthread_cond_clockwait(&care->stop, &care->lock, CLOCK_MONOTONIC, &until);
-    bool goes_on = !care->is_stopping;
-    pthread_mutex_unlock(&care->lock);
-    return goes_on;
-}
 
 static void collect_usage(struct ds_care *care)
 {
@@ -83,7 +63,7 @@ static void collect_usage(struct ds_care *care)
 status ds_care_rest(struct ds_care *care)
 {
     int64_t worked_us = steady_us(care) - care->working_since_us;
-    bool goes_on = rest(care, worked_us > 0 ? worked_us : 0);
+    bool goes_on = thread_rest(&care->stop, worked_us > 0 ? worked_us : 0);
     care->working_since_us = steady_us(care);
     collect_usage(care);
     return goes_on ? status_ok() : status_make(STATUS_CANCELLED, "The server stops.");
@@ -259,7 +239,7 @@ static void *run(void *argument)
     struct ds_care *care = argument;
     do {
         look(care);
-    } while (rest(care, SECOND_US));
+    } while (thread_rest(&care->stop, SECOND_US));
     return NULL;
 }
 
@@ -270,8 +250,7 @@ static void destroy(struct ds_care *care)
         care->watched = first->next;
         free_watched(first);
     }
-    pthread_cond_destroy(&care->stop);
-    pthread_mutex_destroy(&care->lock);
+    thread_stop_destroy(&care->stop);
     free(care);
 }
 
@@ -285,8 +264,7 @@ status ds_care_start(struct datastore *datastore, const struct ds_care_options *
     care->datastore = datastore;
     care->options = *options;
     care->log = control_log(datastore->control);
-    pthread_mutex_init(&care->lock, NULL);
-    pthread_cond_init(&care->stop, NULL);
+    thread_stop_init(&care->stop);
     status s = thread_start(&care->thread, "datastore-care", run, care);
     if (status_is_ok(s))
         *out = care;
@@ -299,10 +277,7 @@ void ds_care_stop(struct ds_care *care)
 {
     if (care == NULL)
         return;
-    pthread_mutex_lock(&care->lock);
-    care->is_stopping = true;
-    pthread_cond_signal(&care->stop);
-    pthread_mutex_unlock(&care->lock);
+    thread_stop_now(&care->stop);
     pthread_join(care->thread, NULL);
     destroy(care);
 }

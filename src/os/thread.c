@@ -41,6 +41,44 @@ bool thread_wait_for(bool (*is_so)(void *context), void *context, int64_t most_u
     return true;
 }
 
+void thread_stop_init(struct thread_stop *stop)
+{
+    pthread_mutex_init(&stop->lock, NULL);
+    pthread_cond_init(&stop->wake, NULL);
+    stop->is_stopping = false;
+}
+
+void thread_stop_destroy(struct thread_stop *stop)
+{
+    pthread_cond_destroy(&stop->wake);
+    pthread_mutex_destroy(&stop->lock);
+}
+
+bool thread_rest(struct thread_stop *stop, int64_t us)
+{
+    enum { SECOND_NS = 1000 * 1000 * 1000 };
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t end_ns = until.tv_nsec + us * 1000;
+    until.tv_sec += end_ns / SECOND_NS;
+    until.tv_nsec = end_ns % SECOND_NS;
+    pthread_mutex_lock(&stop->lock);
+    int waited = 0;
+    while (!stop->is_stopping && waited == 0)
+        waited = pthread_cond_clockwait(&stop->wake, &stop->lock, CLOCK_MONOTONIC, &until);
+    bool goes_on = !stop->is_stopping;
+    pthread_mutex_unlock(&stop->lock);
+    return goes_on;
+}
+
+void thread_stop_now(struct thread_stop *stop)
+{
+    pthread_mutex_lock(&stop->lock);
+    stop->is_stopping = true;
+    pthread_cond_signal(&stop->wake);
+    pthread_mutex_unlock(&stop->lock);
+}
+
 int64_t thread_cpu_us(void)
 {
     struct timespec used = {0};

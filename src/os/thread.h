@@ -18,6 +18,22 @@ void thread_init_steady_wake(pthread_cond_t *wake);
  * may be the last to leave would cost all the life long. */
 bool thread_wait_for(bool (*is_so)(void *context), void *context, int64_t most_us);
 
+/* What a thread rests by between two rounds of its work, and what ends it. */
+struct thread_stop {
+    pthread_mutex_t lock; /* of the rest */
+    pthread_cond_t wake;
+    bool is_stopping;
+};
+
+void thread_stop_init(struct thread_stop *stop);
+void thread_stop_destroy(struct thread_stop *stop); /* no thread rests */
+
+/* So long by the steady clock, or until thread_stop_now. Whether to go on. */
+bool thread_rest(struct thread_stop *stop, int64_t us);
+
+/* Ends the rest, and those to come. Any thread. */
+void thread_stop_now(struct thread_stop *stop);
+
 /* Processor time of the calling thread so far, microseconds. */
 int64_t thread_cpu_us(void);
 
