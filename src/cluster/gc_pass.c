@@ -148,32 +148,12 @@ static status piece_end(struct keyspace *keyspace, bytes from, struct buffer *en
     return s;
 }
 
-static status compact_bounds(struct keyspace *keyspace, const struct key_bounds *bounds)
-{
-    return keyspace_compact(keyspace, buffer_bytes(&bounds->lower), buffer_bytes(&bounds->upper));
-}
-
-static status compact_rows(struct keyspace *keyspace, bytes from, bytes to)
-{
-    DCHECK(to.size == 0 || bytes_compare(from, to) < 0);
-    struct key_bounds records;
-    struct key_bounds spilled;
-    bool is_bounded = record_bounds(from, to, &records);
-    is_bounded = spill_bounds(from, to, &spilled) && is_bounded;
-    status s = is_bounded ? compact_bounds(keyspace, &records) : status_out_of_memory();
-    if (status_is_ok(s))
-        s = compact_bounds(keyspace, &spilled);
-    key_bounds_free(&records);
-    key_bounds_free(&spilled);
-    return s;
-}
-
 static status collect_rows(struct table *table, struct keyspace *keyspace, bytes from, bytes to)
 {
     DCHECK(to.size == 0 || bytes_compare(from, to) < 0);
     if (table->gc.tends_rows)
         TRY(tend_rows(table, keyspace, from, to));
-    return table->gc.compacts ? compact_rows(keyspace, from, to) : status_ok();
+    return table->gc.compacts ? rows_compact(keyspace, from, to) : status_ok();
 }
 
 static void end_pass(struct table *table, int64_t now_us, bool is_whole)

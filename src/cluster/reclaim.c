@@ -32,25 +32,6 @@ static bytes bytes_of_prefix(const struct dropped_prefix *prefix)
 
 /* --- pieces --- */
 
-static status compact_bounds(struct keyspace *keyspace, const struct key_bounds *bounds)
-{
-    return keyspace_compact(keyspace, buffer_bytes(&bounds->lower), buffer_bytes(&bounds->upper));
-}
-
-static status compact_rows(struct keyspace *keyspace, bytes from, bytes to)
-{
-    DCHECK(to.size == 0 || bytes_compare(from, to) < 0);
-    struct key_bounds records = {0}, spilled = {0};
-    bool is_bounded = record_bounds(from, to, &records);
-    is_bounded = spill_bounds(from, to, &spilled) && is_bounded;
-    status s = is_bounded ? compact_bounds(keyspace, &records) : status_out_of_memory();
-    if (status_is_ok(s))
-        s = compact_bounds(keyspace, &spilled);
-    key_bounds_free(&records);
-    key_bounds_free(&spilled);
-    return s;
-}
-
 /* Of the rows from `next` up to `to`, those that come first: in one keyspace, and not too many. */
 static status find_piece(struct table *table, bytes to, struct table_space *space,
                          struct buffer *end)
@@ -74,7 +55,7 @@ static status compact_piece(struct table *table, bytes to, bool *is_over)
     struct table_space space;
     status s = find_piece(table, to, &space, &end);
     if (status_is_ok(s))
-        s = compact_rows(space.keyspace, buffer_bytes(&reclaim->next), buffer_bytes(&end));
+        s = rows_compact(space.keyspace, buffer_bytes(&reclaim->next), buffer_bytes(&end));
     *is_over = bytes_equal(buffer_bytes(&end), to);
     buffer_clear(&reclaim->next);
     buffer_append_bytes(&reclaim->next, buffer_bytes(&end));

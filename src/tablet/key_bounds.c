@@ -65,6 +65,25 @@ status row_check_open(struct keyspace *keyspace, bytes row_key)
     return s;
 }
 
+static status compact_bounds(struct keyspace *keyspace, const struct key_bounds *bounds)
+{
+    return keyspace_compact(keyspace, buffer_bytes(&bounds->lower), buffer_bytes(&bounds->upper));
+}
+
+status rows_compact(struct keyspace *keyspace, bytes from, bytes to)
+{
+    DCHECK(to.size == 0 || bytes_compare(from, to) < 0);
+    struct key_bounds records, spilled;
+    bool is_bounded = record_bounds(from, to, &records);
+    is_bounded = spill_bounds(from, to, &spilled) && is_bounded;
+    status s = is_bounded ? compact_bounds(keyspace, &records) : status_out_of_memory();
+    if (status_is_ok(s))
+        s = compact_bounds(keyspace, &spilled);
+    key_bounds_free(&records);
+    key_bounds_free(&spilled);
+    return s;
+}
+
 static uint64_t bounds_size(struct keyspace *keyspace, const struct key_bounds *bounds)
 {
     return keyspace_size(keyspace, buffer_bytes(&bounds->lower), buffer_bytes(&bounds->upper));

@@ -22,6 +22,9 @@ void key_bounds_free(struct key_bounds *bounds);
 /* OK, or DATA_LOSS if something of the row is out of service. */
 status row_check_open(struct keyspace *keyspace, bytes row_key);
 
+/* Compacts the rows in the range, and then their spilled cells: see keyspace_compact. Blocks. */
+status rows_compact(struct keyspace *keyspace, bytes from, bytes to);
+
 /* Bytes of the rows in the range on disk and in write buffers, spilled cells included; estimated,
  * 0 without memory. */
 uint64_t rows_size(struct keyspace *keyspace, bytes from, bytes to);
