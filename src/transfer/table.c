@@ -176,17 +176,17 @@ static status check_families(const BtAdmin__Table *table, const BtAdmin__Table *
 }
 
 status transfer_prepare_table(struct client_session *session, const struct transfer_table *table,
-                              struct arena *arena, bool *is_made)
+                              struct arena *arena, bool *is_made, const BtAdmin__Table **schema)
 {
-    const BtAdmin__Table *found;
     *is_made = false;
-    status s = transfer_get_schema(session, table->id, arena, &found);
+    status s = transfer_get_schema(session, table->id, arena, schema);
     if (status_is_ok(s))
-        return check_families(found, table->schema);
+        return check_families(*schema, table->schema);
     if (s.code != STATUS_NOT_FOUND)
         return s;
     status_free(s);
     TRY(create_table(session, table, arena));
     *is_made = true;
+    *schema = table->schema;
     return status_ok();
 }

@@ -15,9 +15,9 @@ struct transfer_table {
 };
 
 /* Makes the table if it is not there: `*is_made`. FAILED_PRECONDITION if it is and lacks a family.
- */
+ * `*schema`: as it is then, the arena's or the table's. */
 status transfer_prepare_table(struct client_session *session, const struct transfer_table *table,
-                              struct arena *arena, bool *is_made);
+                              struct arena *arena, bool *is_made, const BtAdmin__Table **schema);
 
 /* A schema of these families, with their rules. */
 status transfer_make_schema(const struct move_family *families, size_t count, struct arena *arena,

@@ -18,8 +18,9 @@ struct import {
     struct transfer_job *job;
     struct arena *setup;
     struct client_session *session;
-    const BtAdmin__Table *schema;
-    struct buffer table; /* its full name, and a NUL */
+    const BtAdmin__Table *schema;  /* of the families that rows have */
+    const BtAdmin__Table *present; /* of the table as it is there */
+    struct buffer table;           /* its full name, and a NUL */
     struct endpoint_sink *sink;
     struct verification *verification; /* NULL: none is asked for */
 };
@@ -29,6 +30,7 @@ static status find_table(struct import *import)
 {
     const char *table_id = import->target->table_id;
     status s = transfer_get_schema(import->session, table_id, import->setup, &import->schema);
+    import->present = import->schema;
     if (s.code != STATUS_NOT_FOUND)
         return s;
     status_free(s);
@@ -51,7 +53,7 @@ static status prepare_table(struct import *import)
                                  &table.schema));
     import->schema = table.schema;
     bool is_made;
-    TRY(transfer_prepare_table(import->session, &table, import->setup, &is_made));
+    TRY(transfer_prepare_table(import->session, &table, import->setup, &is_made, &import->present));
     if (is_made)
         transfer_job_note_made(import->job);
     return status_ok();
@@ -81,11 +83,8 @@ static status connect_import(struct import *import)
         return status_ok();
     TRY(verification_create(import->session, table, import->options->verify == VERIFY_SAMPLE,
                             &import->verification));
-    if (!target->records_add)
-        return status_ok();
-    const BtAdmin__Table *schema;
-    TRY(transfer_get_schema(import->session, target->table_id, import->setup, &schema));
-    verification_know_schema(import->verification, schema);
+    if (target->records_add)
+        verification_know_schema(import->verification, import->present);
     return status_ok();
 }
 
