@@ -146,6 +146,17 @@ static void tell_snowflakes(struct times *times)
             times->places[i].form = KEY_TIME_SNOWFLAKE;
 }
 
+/* The field of the row's key from the time on, if that is of the form; `*day`: see key_time_day. */
+static bool find_time(const struct times *times, size_t row, bytes *field, int64_t *day)
+{
+    const struct place *place = &times->places[row];
+    if (place->form != times->form)
+        return false;
+    *field = bytes_from(times->seen->rows[row].key, place->start);
+    *day = key_time_day(*field, place->form, place->size);
+    return true;
+}
+
 static status find_order(struct advisor *advisor, const struct times *times,
                          struct write_order *out)
 {
@@ -154,13 +165,13 @@ static status find_order(struct advisor *advisor, const struct times *times,
     if (all == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < times->seen->row_count; i++) {
-        const struct place *place = &times->places[i];
-        if (place->form != times->form)
+        bytes field;
+        int64_t day;
+        if (!find_time(times, i, &field, &day))
             continue;
-        bytes field = bytes_from(times->seen->rows[i].key, place->start);
-        int64_t day = key_time_day(field, place->form, place->size);
         all[count++] = (struct ranked){
-            .rank = day > 0 ? (uint64_t)day : key_time_rank(field, place->form, place->size),
+            .rank =
+                day > 0 ? (uint64_t)day : key_time_rank(field, times->form, times->places[i].size),
             .written_us = first_written(&times->seen->rows[i])};
     }
     *out = write_order_of(all, count);
@@ -172,11 +183,10 @@ static int64_t days_between(const struct times *times)
 {
     int64_t first = INT64_MAX, last = 0;
     for (size_t i = 0; i < times->seen->row_count; i++) {
-        const struct place *place = &times->places[i];
-        if (place->form != times->form)
+        bytes field;
+        int64_t day;
+        if (!find_time(times, i, &field, &day))
             continue;
-        bytes field = bytes_from(times->seen->rows[i].key, place->start);
-        int64_t day = key_time_day(field, place->form, place->size);
         first = day < first ? day : first;
         last = day > last ? day : last;
     }
