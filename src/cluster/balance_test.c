@@ -26,14 +26,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    struct metrics *metrics = ((struct cluster_fixture *)*state)->options.metrics;
-    cluster_fixture_destroy(*state);
-    metrics_destroy(metrics);
-    return 0;
-}
-
 static int64_t splits(struct cluster_fixture *f)
 {
     return metrics_value(f->options.metrics, METRIC_tablet_splits_total);
@@ -254,13 +246,15 @@ static void a_hot_range_splits_in_the_middle_of_its_load(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_tablet_splits_as_it_grows, setup, teardown),
-        cmocka_unit_test_setup_teardown(one_large_row_does_not_split, setup, teardown),
-        cmocka_unit_test_setup_teardown(small_idle_tablets_merge, setup, teardown),
-        cmocka_unit_test_setup_teardown(nothing_flaps, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_busy_tablet_splits, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_tablet_splits_as_it_grows, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(one_large_row_does_not_split, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(small_idle_tablets_merge, setup, cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(nothing_flaps, setup, cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_busy_tablet_splits, setup, cluster_fixture_teardown),
         cmocka_unit_test_setup_teardown(a_hot_range_splits_in_the_middle_of_its_load, setup,
-                                        teardown),
+                                        cluster_fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,14 +33,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    struct metrics *metrics = ((struct cluster_fixture *)*state)->options.metrics;
-    cluster_fixture_destroy(*state);
-    metrics_destroy(metrics);
-    return 0;
-}
-
 /* Waits until so many whole passes have been made from now on. */
 static void await_passes(struct cluster_fixture *f, int64_t passes)
 {
@@ -221,7 +213,8 @@ static void spilled_cells_that_were_deleted_go(void **state)
 }
 
 #define A_TEST(name, rule)                                                                         \
-    cmocka_unit_test_prestate_setup_teardown(name, setup, teardown, (void *)(uintptr_t)(rule))
+    cmocka_unit_test_prestate_setup_teardown(name, setup, cluster_fixture_teardown,                \
+                                             (void *)(uintptr_t)(rule))
 
 int main(void)
 {

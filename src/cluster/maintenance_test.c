@@ -6,6 +6,7 @@
 #include "base/testing/failmalloc.h"
 #include "cluster/midpoint.h"
 #include "cluster/testing/heat_testing.h"
+#include "os/testing/job_testing.h"
 #include "tablet/key_bounds.h"
 
 #include <stdatomic.h>
@@ -29,14 +30,6 @@ static int setup(void **state)
     f->options.reclaim_bytes = PIECE_BYTES;
     reopen_test_cluster(f);
     *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct metrics *metrics = ((struct cluster_fixture *)*state)->options.metrics;
-    cluster_fixture_destroy(*state);
-    metrics_destroy(metrics);
     return 0;
 }
 
@@ -84,47 +77,18 @@ static void run_round(struct cluster_fixture *f)
 
 /* --- a job that stands --- */
 
-struct door {
-    struct pool_job job;
-    struct table *table;
-    pthread_barrier_t entered;
-    pthread_barrier_t leave;
-};
-
-static bool stand(struct pool_job *job)
-{
-    struct door *door = LIST_ENTRY(job, struct door, job);
-    pthread_barrier_wait(&door->entered);
-    pthread_barrier_wait(&door->leave);
-    return false;
-}
-
 static void release_table(struct pool_job *job)
 {
-    table_release(LIST_ENTRY(job, struct door, job)->table);
+    table_release(LIST_ENTRY(job, struct door, job)->context);
 }
 
 /* Returns when it stands. */
 static void let_stand(struct cluster_fixture *f, enum maintenance_kind kind, struct door *door)
 {
-    *door = (struct door){.job = {.kind = kind, .run = stand, .ended = release_table},
-                          .table = f->table};
-    pthread_barrier_init(&door->entered, NULL, 2);
-    pthread_barrier_init(&door->leave, NULL, 2);
+    door_init(door, kind, NULL, release_table);
+    door->context = f->table;
     maintenance_submit(f->cluster->maintenance, f->table, &door->job);
-    pthread_barrier_wait(&door->entered);
-}
-
-static void let_go(struct door *door)
-{
-    pthread_barrier_wait(&door->leave);
-}
-
-/* When all jobs have ended. */
-static void close_door(struct door *door)
-{
-    pthread_barrier_destroy(&door->entered);
-    pthread_barrier_destroy(&door->leave);
+    door_await(door);
 }
 
 /* --- what goes on meanwhile --- */
@@ -356,7 +320,7 @@ static void a_stop_ends_what_is_under_way(void **state)
     pthread_barrier_destroy(&of.entered);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, cluster_fixture_teardown)
 
 int main(void)
 {

@@ -17,14 +17,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    struct metrics *metrics = ((struct cluster_fixture *)*state)->options.metrics;
-    cluster_fixture_destroy(*state);
-    metrics_destroy(metrics);
-    return 0;
-}
-
 /* --- what there is of a row, and what became of it --- */
 
 static struct keyspace *keyspace_of(struct cluster_fixture *f)
@@ -341,7 +333,7 @@ static void without_memory_there_is_no_mender(void **state)
     assert_null(mender);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, cluster_fixture_teardown)
 
 int main(void)
 {

@@ -108,14 +108,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    struct metrics *metrics = ((struct cluster_fixture *)*state)->options.metrics;
-    cluster_fixture_destroy(*state);
-    metrics_destroy(metrics);
-    return 0;
-}
-
 struct wanted {
     const char *name;
     const char *table;
@@ -256,11 +248,15 @@ int main(void)
         cmocka_unit_test(no_name_changes_for_little),
         cmocka_unit_test(what_is_busy_is_heavy),
         cmocka_unit_test(what_is_past_fades),
-        cmocka_unit_test_setup_teardown(reads_and_writes_are_counted, setup, teardown),
-        cmocka_unit_test_setup_teardown(splits_and_merges_lose_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(sizes_are_measured_by_maintenance, setup, teardown),
-        cmocka_unit_test_setup_teardown(series_are_bounded, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_deleted_is_not_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(reads_and_writes_are_counted, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(splits_and_merges_lose_nothing, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(sizes_are_measured_by_maintenance, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(series_are_bounded, setup, cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(what_is_deleted_is_not_told, setup,
+                                        cluster_fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

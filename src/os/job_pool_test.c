@@ -5,6 +5,7 @@
 
 #include "base/testing/failmalloc.h"
 #include "base/testing/testing.h"
+#include "os/testing/job_testing.h"
 #include "os/thread.h"
 
 #include <pthread.h>
@@ -34,21 +35,6 @@ static void stop(struct job_pool *pool)
 
 /* --- a job that stands --- */
 
-struct door {
-    struct pool_job job;
-    pthread_barrier_t entered;
-    pthread_barrier_t leave;
-    unsigned ends;
-};
-
-static bool stand(struct pool_job *job)
-{
-    struct door *door = LIST_ENTRY(job, struct door, job);
-    pthread_barrier_wait(&door->entered);
-    pthread_barrier_wait(&door->leave);
-    return false;
-}
-
 static void count_end(struct pool_job *job)
 {
     LIST_ENTRY(job, struct door, job)->ends++;
@@ -57,22 +43,9 @@ static void count_end(struct pool_job *job)
 /* Returns when its piece has begun. */
 static void let_stand(struct job_pool *pool, struct door *door, unsigned kind, const void *owner)
 {
-    *door = (struct door){.job = {.kind = kind, .owner = owner, .run = stand, .ended = count_end}};
-    pthread_barrier_init(&door->entered, NULL, 2);
-    pthread_barrier_init(&door->leave, NULL, 2);
+    door_init(door, kind, owner, count_end);
     assert_true(job_pool_submit(pool, &door->job));
-    pthread_barrier_wait(&door->entered);
-}
-
-static void let_go(struct door *door)
-{
-    pthread_barrier_wait(&door->leave);
-}
-
-static void close_door(struct door *door)
-{
-    pthread_barrier_destroy(&door->entered);
-    pthread_barrier_destroy(&door->leave);
+    door_await(door);
 }
 
 /* --- jobs that write down when they ran --- */

@@ -149,6 +149,15 @@ static inline void cluster_fixture_destroy(struct cluster_fixture *f)
     free(f);
 }
 
+/* Of tests: `*state` is a fixture, whose metrics are the test's own. */
+static inline int cluster_fixture_teardown(void **state)
+{
+    struct metrics *metrics = ((struct cluster_fixture *)*state)->options.metrics;
+    cluster_fixture_destroy(*state);
+    metrics_destroy(metrics);
+    return 0;
+}
+
 /* --- something that a test waits for --- */
 
 struct event {
