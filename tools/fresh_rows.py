@@ -197,7 +197,7 @@ class Upgrade:
     def start(self):
         self.server = Server(
             "build/trestle", "serve", "--data-dir", self.data, "--backup-dir", self.backups,
-            "--write-buffer", "4MB", "--spill-threshold", "1KB",
+            "--write-buffer", "4MB", "--overflow-threshold", "1KB",
         )  # fmt: skip
 
     def kill(self):

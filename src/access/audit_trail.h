@@ -1,5 +1,5 @@
 /* The latest administrative calls, as many as LIMIT_AUDIT_ENTRIES, for who looks at them
- * (insight/audit_entries.c). They are in memory alone: what is to be kept is in the audit log.
+ * (introspect/audit_entries.c). They are in memory alone: what is to be kept is in the audit log.
  *
  * Any thread, all of it. */
 #ifndef TRESTLE_ACCESS_AUDIT_TRAIL_H

@@ -98,7 +98,7 @@ status bases_visit(struct keyspace *catalog,
                    status (*visit)(void *context, const struct archive_base *base), void *context)
 {
     struct store_cursor_options options = {
-        .lower = bytes_of(prefix), .upper = bytes_of(behind), .reach = STORE_ANYWHERE};
+        .lower = bytes_of(prefix), .upper = bytes_of(behind), .read_tier = STORE_READ_ANY};
     struct store_cursor *cursor;
     status s = status_ok();
     TRY(store_cursor_create(catalog, &options, &cursor));

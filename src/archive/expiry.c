@@ -81,7 +81,7 @@ static status remove_pieces(struct expiring *expiring, const struct piece_list *
     if (*removed == 0)
         return status_ok();
     stream_folder(expiry->stream, folder);
-    return place_settle(expiry->place, folder);
+    return place_sync_folder(expiry->place, folder);
 }
 
 status archive_expire(const struct archive_expiry *expiry, size_t *removed)

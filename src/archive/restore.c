@@ -320,14 +320,14 @@ static status make_plan(struct plan *plan)
     return check_names(plan);
 }
 
-status archive_check(struct place *place, const struct archive_reach *reach)
+status archive_check(struct place *place, const struct archive_reach *read_tier)
 {
     const struct archive_restore restore = {
-        .place = place, .what = "the backup", .until = reach->until};
+        .place = place, .what = "the backup", .until = read_tier->until};
     struct plan plan = {.restore = &restore,
-                        .state = {.stream = reach->stream},
-                        .from = reach->from,
-                        .next = reach->next};
+                        .state = {.stream = read_tier->stream},
+                        .from = read_tier->from,
+                        .next = read_tier->next};
     status s = check_names(&plan);
     piece_list_free(&plan.list);
     return s;

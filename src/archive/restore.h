@@ -62,7 +62,7 @@ struct archive_reach {
  * FAILED_PRECONDITION, or DATA_LOSS if a piece is missing, with the nearest moments that can be
  * had.
  */
-status archive_check(struct place *place, const struct archive_reach *reach);
+status archive_check(struct place *place, const struct archive_reach *read_tier);
 
 /* --- restoring --- */
 

@@ -227,7 +227,7 @@ static bool is_worth_it(const struct dynamo_call *call)
 }
 
 /* Sets the timer for another attempt, if that may help; else the call has ended. */
-static void settle(struct dynamo_call *call)
+static void retry_or_end(struct dynamo_call *call)
 {
     struct dynamo_client *client = call->client;
     if (status_is_ok(call->outcome) || !is_worth_it(call)) {
@@ -251,7 +251,7 @@ static void answered(struct http_call *http)
     struct dynamo_call *call = LIST_ENTRY(http, struct dynamo_call, http);
     status_free(call->outcome);
     call->outcome = take_outcome(call);
-    settle(call);
+    retry_or_end(call);
 }
 
 static status send_signed(struct dynamo_call *call, const char *target)

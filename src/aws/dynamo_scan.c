@@ -7,7 +7,7 @@
 #include "aws/dynamo_scan.h"
 
 #include "base/check.h"
-#include "move/dynamo_page.h"
+#include "formats/dynamo_page.h"
 
 #include <stdlib.h>
 

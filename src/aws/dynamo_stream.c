@@ -9,7 +9,7 @@
 #include "aws/dynamo_stream.h"
 
 #include "base/check.h"
-#include "move/dynamo_page.h"
+#include "formats/dynamo_page.h"
 
 #include <stdlib.h>
 

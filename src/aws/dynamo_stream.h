@@ -16,7 +16,7 @@
 #define TRESTLE_AWS_DYNAMO_STREAM_H
 
 #include "aws/dynamo_table.h"
-#include "move/dynamo_record.h"
+#include "formats/dynamo_record.h"
 
 struct dynamo_stream;
 

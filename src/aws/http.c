@@ -134,7 +134,7 @@ static int forget_socket(struct http_client *client, struct http_socket *socket)
 }
 
 /* libcurl gives its transfers up after -1. */
-static int settled(status s)
+static int curl_result(status s)
 {
     bool is_ok = status_is_ok(s);
     status_free(s);
@@ -151,7 +151,7 @@ static int new_socket(struct http_client *client, curl_socket_t fd, int what)
     socket->watch.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     socket->watch.ready = socket_is_ready;
     if (socket->watch.fd < 0 ||
-        settled(loop_watch(client->loop, &socket->watch, events_of(what))) != 0) {
+        curl_result(loop_watch(client->loop, &socket->watch, events_of(what))) != 0) {
         if (socket->watch.fd >= 0)
             close(socket->watch.fd);
         free(socket);
@@ -170,7 +170,7 @@ static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *context, v
         return forget_socket(client, socket);
     if (socket == NULL)
         return new_socket(client, fd, what);
-    return settled(loop_watch_change(client->loop, &socket->watch, events_of(what)));
+    return curl_result(loop_watch_change(client->loop, &socket->watch, events_of(what)));
 }
 
 static void timer_is_due(struct timer *timer)
@@ -187,7 +187,7 @@ static int set_timer(CURLM *multi, long timeout_ms, void *context)
         return 0;
     }
     int64_t due_us = clock_steady_us(loop_clock(client->loop)) + (int64_t)timeout_ms * US_PER_MS;
-    return settled(loop_timer_set(client->loop, &client->timer, due_us));
+    return curl_result(loop_timer_set(client->loop, &client->timer, due_us));
 }
 
 /* --- clients --- */

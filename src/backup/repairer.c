@@ -53,8 +53,8 @@ static status fill(struct whole_repair *repair, const struct repair_order *order
     struct table_repair_options how = {.is_trial = order->is_trial,
                                        .lost = tell,
                                        .context = &filling,
-                                       .mend = order->mend,
-                                       .mend_context = order->mend_context};
+                                       .heal = order->heal,
+                                       .heal_context = order->heal_context};
     TRY(whole_repair_begin_table(repair, order->table, false, &how.source));
     if (how.source == NULL)
         return status_ok();

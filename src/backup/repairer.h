@@ -1,5 +1,5 @@
 /* Repairs of tables of a server that serves, with rows from its whole backups: what RepairTable
- * does when it names a place (insight/repair_source.h).
+ * does when it names a place (introspect/repair_source.h).
  *
  *     what the table has in the backup into the data directory ──► table_repair ──► removed again
  *
@@ -8,7 +8,7 @@
 #ifndef TRESTLE_BACKUP_REPAIRER_H
 #define TRESTLE_BACKUP_REPAIRER_H
 
-#include "insight/repair_source.h"
+#include "introspect/repair_source.h"
 
 struct whole_repairer;
 

@@ -203,7 +203,7 @@ static status call_back_former(const struct replaying *r)
 }
 
 /* One that was killed at its end has left it: without DIR it is that, else it was being removed. */
-static status settle_former(const struct replaying *r)
+static status finish_former(const struct replaying *r)
 {
     enum unfinished_state former, directory;
     TRY(unfinished_look(r->files, former_of(r), &former));
@@ -232,7 +232,7 @@ static status require_directory(const struct replaying *r)
 static status lock_and_make(struct replaying *r)
 {
     struct files_lock *lock;
-    TRY(settle_former(r));
+    TRY(finish_former(r));
     TRY(require_directory(r));
     TRY(files_lock_directory(r->files, r->order->directory, &lock));
     status s = make_or_abandon(r);

@@ -85,7 +85,7 @@ static void look_at_copy(struct fixture *f, bool *is_taken_on)
     assert_non_null(keyspace);
     assert_value(keyspace, "a", "in a table");
     assert_value(keyspace, "b", "in the log");
-    assert_ok(store_get(keyspace, NULL, bytes_of("c"), STORE_ANYWHERE, &value, &presence));
+    assert_ok(store_get(keyspace, NULL, bytes_of("c"), STORE_READ_ANY, &value, &presence));
     store_value_release(&value);
     assert_ok(store_identity(store, identity));
     store_close(store);
@@ -323,7 +323,7 @@ static void end_faults(struct fixture *f)
 }
 
 /* Whole or as it was, and the next one needs no help. */
-static void settle(struct fixture *f, bool has_worked)
+static void check_outcome(struct fixture *f, bool has_worked)
 {
     bool is_taken_on = false;
     struct fault_fs *fs = faults;
@@ -348,7 +348,7 @@ static bool fail_at(struct fixture *f, enum fault_operation operation, unsigned 
     fault_fs_heal(f->fs);
     bool has_failed = fault_fs_failures(f->fs) > before;
     assert_true(has_failed || status_is_ok(s));
-    settle(f, status_is_ok(s));
+    check_outcome(f, status_is_ok(s));
     status_free(s);
     return has_failed;
 }

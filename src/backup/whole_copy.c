@@ -109,7 +109,7 @@ static status fetch(struct whole_copy *copy, const struct whole_choice *choice)
 
 /* What says which tables there are, and which files they have, cannot be done without: `is_of_rows`
  * is for the others. The store is closed. */
-static status settle_harm(struct whole_copy *copy, bool is_of_rows)
+static status resolve_harm(struct whole_copy *copy, bool is_of_rows)
 {
     const struct whole_copy_options *options = &copy->options;
     if (copy->harm.count == 0)
@@ -117,7 +117,7 @@ static status settle_harm(struct whole_copy *copy, bool is_of_rows)
     if (!is_of_rows || !options->salvage)
         return whole_harm_refuse(&copy->harm, options->directory,
                                  is_of_rows ? options->way_out : NULL);
-    return whole_harm_settle(&copy->harm, options->files, options->directory);
+    return whole_harm_remove(&copy->harm, options->files, options->directory);
 }
 
 static status list_known(struct whole_copy *copy, struct file_names *list)
@@ -144,7 +144,7 @@ static status add_files(struct whole_copy *copy, bool of_catalog)
         s = fetch(copy, &choice);
     buffer_free(&list.names);
     TRY(s);
-    TRY(settle_harm(copy, !of_catalog));
+    TRY(resolve_harm(copy, !of_catalog));
     return open_store(copy);
 }
 
@@ -281,8 +281,8 @@ static status fetch_all(struct whole_copy *copy)
 {
     const struct whole_choice no_tables = {.wants = is_no_table_file};
     TRY(fetch(copy, &no_tables));
-    TRY(settle_harm(copy, false));
-    TRY(store_settle_copy(copy->options.directory));
+    TRY(resolve_harm(copy, false));
+    TRY(store_correct_copy(copy->options.directory));
     TRY(open_store(copy));
     TRY(add_files(copy, true));
     TRY(read_catalog(copy));

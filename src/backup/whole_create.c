@@ -7,6 +7,7 @@
  * the server's last backup had under the same name, of the same size and with the same end, where a
  * table says which run of the server made it, has the same content and is not read at all. */
 #include "backup/whole_contents.h"
+#include "base/crc32c.h"
 #include "backup/whole_scope.h"
 
 #include <stdio.h>
@@ -80,7 +81,7 @@ static status look_at_file(struct making *m, struct whole_file *file)
     TRY(source_path(m, file, &path));
     status s = files_read_tail(m->source->files, path, TAIL_SIZE, &tail, &file->size);
     if (status_is_ok(s))
-        s = crc32c_of(buffer_bytes(&tail), &file->tail_crc32c);
+        file->tail_crc32c = crc32c_of(buffer_bytes(&tail));
     buffer_free(&tail);
     return s;
 }

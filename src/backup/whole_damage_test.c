@@ -291,7 +291,7 @@ static void assert_has_damage(struct fixture *f, const char *key, enum status_co
     struct keyspace *keyspace = store_keyspace_find(store, KEYSPACE);
     assert_ok(keyspace_look_for_damage(keyspace));
     assert_true(keyspace_has_damage(keyspace));
-    status s = store_get(keyspace, NULL, bytes_of(key), STORE_ANYWHERE, &value, &presence);
+    status s = store_get(keyspace, NULL, bytes_of(key), STORE_READ_ANY, &value, &presence);
     assert_int_equal(s.code, code);
     status_free(s);
     store_value_release(&value);

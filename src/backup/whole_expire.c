@@ -216,7 +216,7 @@ static status remove_manifests(struct expiring *e)
     for (size_t i = 0; i < e->candidate_count; i++)
         if (e->candidates[i].goes)
             TRY(remove_manifest(e, &e->candidates[i]));
-    return e->expiry->is_trial ? status_ok() : place_settle(e->place, WHOLE_BACKUPS);
+    return e->expiry->is_trial ? status_ok() : place_sync_folder(e->place, WHOLE_BACKUPS);
 }
 
 /* --- what a place shows --- */

@@ -261,7 +261,7 @@ static status remove_unshown(const struct whole_harm *harm, const struct buffer 
     return status_ok();
 }
 
-status whole_harm_settle(const struct whole_harm *harm, struct files *files, const char *directory)
+status whole_harm_remove(const struct whole_harm *harm, struct files *files, const char *directory)
 {
     struct buffer damages = {0};
     status s = look(directory, &damages);

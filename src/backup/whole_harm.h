@@ -43,6 +43,6 @@ status whole_harm_refuse(const struct whole_harm *harm, const char *directory, c
 
 /* Before the directory is opened to be used: removes those of its damaged table files whose damage
  * does not show. Reads them all. */
-status whole_harm_settle(const struct whole_harm *harm, struct files *files, const char *directory);
+status whole_harm_remove(const struct whole_harm *harm, struct files *files, const char *directory);
 
 #endif

@@ -233,7 +233,7 @@ static uint64_t next_after(const struct search *search, const struct base *chose
 }
 
 static status find(struct search *search, const char **name, struct whole_backup *out,
-                   struct archive_reach *reach)
+                   struct archive_reach *read_tier)
 {
     const struct whole_moment *moment = search->moment;
     const struct base *base = NULL;
@@ -243,20 +243,20 @@ static status find(struct search *search, const char **name, struct whole_backup
     TRY(find_bases(search));
     TRY(choose(search, &base));
     CHECK(base != NULL);
-    *reach = (struct archive_reach){.stream = base->stream,
-                                    .from = base->version,
-                                    .until = moment->until,
-                                    .next = next_after(search, base)};
-    TRY(archive_check(moment->archive, reach));
+    *read_tier = (struct archive_reach){.stream = base->stream,
+                                        .from = base->version,
+                                        .until = moment->until,
+                                        .next = next_after(search, base)};
+    TRY(archive_check(moment->archive, read_tier));
     *name = base->name;
     return whole_read(moment->place, base->name, search->arena, out);
 }
 
 status whole_find_base(const struct whole_moment *moment, struct arena *arena, const char **name,
-                       struct whole_backup *out, struct archive_reach *reach)
+                       struct whole_backup *out, struct archive_reach *read_tier)
 {
     struct search search = {.moment = moment, .arena = arena};
-    status s = find(&search, name, out, reach);
+    status s = find(&search, name, out, read_tier);
     for (size_t i = 0; i < search.unread_count; i++)
         status_free(search.unread[i].why);
     arena_destroy(search.manifest_arena);

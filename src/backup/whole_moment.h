@@ -19,6 +19,6 @@ struct whole_moment {
  * none is named and one from between the newest and the moment cannot be read.
  * Reads every manifest, and no piece of the archive. */
 status whole_find_base(const struct whole_moment *moment, struct arena *arena, const char **name,
-                       struct whole_backup *out, struct archive_reach *reach);
+                       struct whole_backup *out, struct archive_reach *read_tier);
 
 #endif

@@ -112,12 +112,12 @@ static bool is_refused(const struct whole_restore *restore, const struct whole_h
     return restore->salvage == NULL || (restore->take_on != NULL && !whole_harm_is_of_tables(harm));
 }
 
-static status settle(const struct whole_restore *restore, const char *directory,
-                     const struct whole_harm *harm)
+static status resolve_harm(const struct whole_restore *restore, const char *directory,
+                           const struct whole_harm *harm)
 {
     if (is_refused(restore, harm))
         return whole_harm_refuse(harm, directory, restore->way_out);
-    TRY(whole_harm_settle(harm, restore->files, directory));
+    TRY(whole_harm_remove(harm, restore->files, directory));
     return restore->take_on == NULL ? salvage(restore, directory) : status_ok();
 }
 
@@ -128,10 +128,10 @@ static status fetch(const struct whole_restore *restore, const char *directory, 
         return status_out_of_memory();
     status s = fetch_into(restore, directory, &harm);
     if (status_is_ok(s) && whole_harm_is_of_tables(&harm))
-        s = store_settle_copy(directory);
+        s = store_correct_copy(directory);
     *is_harmed = harm.count > 0;
     if (status_is_ok(s) && *is_harmed)
-        s = settle(restore, directory, &harm);
+        s = resolve_harm(restore, directory, &harm);
     arena_destroy(harm.arena);
     return s;
 }

@@ -268,7 +268,7 @@ status whole_scope_has_instance(struct keyspace *catalog, const char *scope, boo
         return status_ok();
     resource_append_key(&key, RESOURCE_INSTANCE, scope);
     status s = key.failed ? status_out_of_memory()
-                          : store_get(catalog, NULL, buffer_bytes(&key), STORE_ANYWHERE, &value,
+                          : store_get(catalog, NULL, buffer_bytes(&key), STORE_READ_ANY, &value,
                                       &presence);
     buffer_free(&key);
     TRY(s);
@@ -374,7 +374,8 @@ static status delete_of_others(struct narrowing *n, struct store_cursor *cursor)
 
 static status delete_records(struct narrowing *n)
 {
-    static const struct store_cursor_options all = {.reach = STORE_ANYWHERE, .is_long = true};
+    static const struct store_cursor_options all = {.read_tier = STORE_READ_ANY,
+                                                    .bypasses_cache = true};
     struct store_cursor *cursor;
     n->batch = store_batch_create();
     if (n->batch == NULL)
@@ -404,7 +405,7 @@ static status drop_keyspaces(struct narrowing *n)
 }
 
 /* The catalog last: with it the log holds nothing any more. */
-static status settle(struct narrowing *n)
+static status flush_all(struct narrowing *n)
 {
     for (size_t i = 0; i < n->keyspaces.count; i++) {
         struct keyspace *keyspace = store_keyspace_find(n->store, n->keyspaces.ids[i]);
@@ -449,7 +450,7 @@ static status take_out(struct narrowing *n)
     TRY(find_tables(n));
     TRY(delete_records(n));
     TRY(drop_keyspaces(n));
-    TRY(settle(n));
+    TRY(flush_all(n));
     close_store(n);
     TRY(open_store(n));
     return store_forget_record(n->store);

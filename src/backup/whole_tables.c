@@ -90,7 +90,7 @@ static status visit_resources(const struct making *m,
 {
     static const uint8_t first = RESOURCE_KEY, end = RESOURCE_KEY + 1;
     const struct store_cursor_options options = {
-        .lower = bytes_make(&first, 1), .upper = bytes_make(&end, 1), .reach = STORE_ANYWHERE};
+        .lower = bytes_make(&first, 1), .upper = bytes_make(&end, 1), .read_tier = STORE_READ_ANY};
     struct store_cursor *cursor;
     status s = status_ok();
     TRY(store_cursor_create(whole_copy_catalog(m->copy), &options, &cursor));
@@ -197,7 +197,7 @@ static status stage_table(void *context, struct edit *edit)
     if (m->order->with_policies || is_database(m))
         TRY(visit_resources(m, put_of_table));
     TRY(describe(m, &spec));
-    TRY(edit_txn(edit, &spec.also));
+    TRY(edit_txn(edit, &spec.txn));
     return staged_backup_restore(m->staged, &spec, &m->made);
 }
 

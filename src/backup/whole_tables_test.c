@@ -64,7 +64,7 @@ static void write_data(struct fixture *f)
     memset(big, 'x', sizeof big - 1);
     big[sizeof big - 1] = 0;
     set_cell(&f->base, "a", "1");
-    set_cell(&f->base, "b", big); /* spills */
+    set_cell(&f->base, "b", big); /* overflows */
     set_cell(&f->base, "c", "gone");
     set_cell(&f->base, "d", "4");
     split_at(&f->base, "c");
@@ -717,7 +717,7 @@ static status narrow(struct fixture *f, const char *scope)
 struct census {
     unsigned tables;
     unsigned tablets;
-    unsigned spares;
+    unsigned preallocated;
     unsigned resources;
 };
 
@@ -737,11 +737,11 @@ static status count_tablet(void *context, const struct tablet_record *record)
     return status_ok();
 }
 
-static status count_spare(void *context, uint64_t keyspace_id)
+static status count_preallocated(void *context, uint64_t keyspace_id)
 {
     struct census *census = context;
     (void)keyspace_id;
-    census->spares++;
+    census->preallocated++;
     return status_ok();
 }
 
@@ -749,7 +749,7 @@ static unsigned count_resources(struct keyspace *catalog)
 {
     static const uint8_t first = RESOURCE_KEY, end = RESOURCE_KEY + 1;
     const struct store_cursor_options options = {
-        .lower = bytes_make(&first, 1), .upper = bytes_make(&end, 1), .reach = STORE_ANYWHERE};
+        .lower = bytes_make(&first, 1), .upper = bytes_make(&end, 1), .read_tier = STORE_READ_ANY};
     struct store_cursor *cursor;
     unsigned count = 0;
     assert_ok(store_cursor_create(catalog, &options, &cursor));
@@ -778,15 +778,17 @@ static struct census take_census(struct fixture *f)
                                           .open_files = 64,
                                           .read_only = true};
     struct census census = {.tables = 0};
-    const struct catalog_visitor visitor = {
-        .context = &census, .table = count_table, .tablet = count_tablet, .spare = count_spare};
+    const struct catalog_visitor visitor = {.context = &census,
+                                            .table = count_table,
+                                            .tablet = count_tablet,
+                                            .preallocated = count_preallocated};
     struct store *store;
     assert_ok(store_open(&options, &store));
     struct keyspace *catalog = store_keyspace_find(store, CATALOG_KEYSPACE_ID);
     assert_ok(catalog_read(catalog, &visitor));
     census.resources = count_resources(catalog);
     assert_int_equal(count_keyspaces(store), 1 + census.tables);
-    assert_int_equal(census.spares, 0);
+    assert_int_equal(census.preallocated, 0);
     store_close(store);
     return census;
 }

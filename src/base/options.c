@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
-#include <strings.h>
 
 enum { LARGEST_FILE = 1 << 20 };
 
@@ -131,23 +130,49 @@ struct reading {
     struct option_values *values;
 };
 
-static const struct option *find(const struct option_table *table, const char *name, size_t size)
-{
-    for (size_t i = 0; i < table->count; i++) {
-        char known[OPTION_NAME_SIZE];
-        option_name(&table->rows[i], known);
-        if (strlen(known) == size && memcmp(known, name, size) == 0)
-            return &table->rows[i];
-    }
-    return NULL;
-}
-
 static const struct option *find_member(const struct option_table *table, const char *member)
 {
     for (size_t i = 0; i < table->count; i++)
         if (strcmp(table->rows[i].member, member) == 0)
             return &table->rows[i];
     return NULL;
+}
+
+/* `separator` stands where the member has '_': flags and files have "data-dir". The environment's
+ * names, with '_', are in letters of either case. */
+static bool is_name_of(const char *member, char separator, const char *name, size_t size)
+{
+    if (strlen(member) != size)
+        return false;
+    for (size_t i = 0; i < size; i++) {
+        int c = separator == '_' ? tolower((unsigned char)name[i]) : name[i];
+        if (c != (member[i] == '_' ? separator : member[i]))
+            return false;
+    }
+    return true;
+}
+
+static const struct option *find_former(const struct option_table *table, char separator,
+                                        const char *name, size_t size)
+{
+    for (size_t i = 0; i < table->alias_count; i++)
+        if (is_name_of(table->aliases[i].former, separator, name, size))
+            return find_member(table, table->aliases[i].member);
+    return NULL;
+}
+
+/* The row of this name, or of this former name, which is noted in `origins` unless that is NULL;
+ * NULL if there is none. */
+static const struct option *find(const struct option_table *table, char separator,
+                                 struct option_origin *origins, const char *name, size_t size)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (is_name_of(table->rows[i].member, separator, name, size))
+            return &table->rows[i];
+    const struct option *option = find_former(table, separator, name, size);
+    if (option != NULL && origins != NULL)
+        origins[option - table->rows].has_former_name = true;
+    return option;
 }
 
 static void append_origin(const struct option_table *table, const struct option_values *values,
@@ -214,7 +239,7 @@ static status give(const struct reading *r, const struct option *option, enum op
 }
 
 /* A refusal, or nothing if it has been noted and reading goes on. */
-static status settle(const struct reading *r, status s)
+static status collect_refusal(const struct reading *r, status s)
 {
     struct buffer *refusals = r->values->refusals;
     if (status_is_ok(s) || refusals == NULL)
@@ -252,7 +277,7 @@ static status take_flag(const struct reading *r, const char *const **arguments,
     if (strncmp(flag, "--", 2) != 0)
         return status_make(STATUS_INVALID_ARGUMENT, "unexpected argument \"%s\"", flag);
     size_t size = strcspn(flag, "=");
-    *option = find(r->table, flag + 2, size - 2);
+    *option = find(r->table, '-', r->values->origins, flag + 2, size - 2);
     if (*option == NULL)
         return no_such_flag(r, flag, size);
     if (flag[size] == '=')
@@ -274,23 +299,20 @@ static status give_flags(const struct reading *r, const char *const *arguments)
         status s = take_flag(r, &arguments, &option, &value);
         if (status_is_ok(s))
             s = give(r, option, OPTION_FLAG, 0, value);
-        TRY(settle(r, s));
+        TRY(collect_refusal(r, s));
     }
     return status_ok();
 }
 
 /* The row that an environment variable names, and its value; NULL if none. */
-static const struct option *match_variable(const struct option_table *table, const char *variable,
+static const struct option *match_variable(const struct option_table *table,
+                                           struct option_origin *origins, const char *variable,
                                            const char **value)
 {
     const char *name = variable + strlen(table->environment_prefix);
     size_t size = strcspn(name, "=");
     *value = name[size] == '=' ? name + size + 1 : "";
-    for (size_t i = 0; i < table->count; i++)
-        if (strlen(table->rows[i].member) == size &&
-            strncasecmp(table->rows[i].member, name, size) == 0)
-            return &table->rows[i];
-    return NULL;
+    return find(table, '_', origins, name, size);
 }
 
 static status give_environment(const struct reading *r, const char *const *environment)
@@ -302,9 +324,10 @@ static status give_environment(const struct reading *r, const char *const *envir
         const char *value;
         if (strncmp(*environment, prefix, strlen(prefix)) != 0)
             continue;
-        const struct option *option = match_variable(r->table, *environment, &value);
+        const struct option *option =
+            match_variable(r->table, r->values->origins, *environment, &value);
         if (option != NULL)
-            TRY(settle(r, give(r, option, OPTION_ENVIRONMENT, 0, value)));
+            TRY(collect_refusal(r, give(r, option, OPTION_ENVIRONMENT, 0, value)));
     }
     return status_ok();
 }
@@ -316,8 +339,19 @@ const char *options_unknown_variable(const struct option_table *table,
     while (**environment != NULL) {
         const char *variable = *(*environment)++, *value;
         if (strncmp(variable, prefix, strlen(prefix)) == 0 &&
-            match_variable(table, variable, &value) == NULL)
+            match_variable(table, NULL, variable, &value) == NULL)
             return variable;
+    }
+    return NULL;
+}
+
+const struct option_alias *options_next_alias(const struct option_table *table,
+                                              const struct option_values *values, size_t *at)
+{
+    while (*at < table->alias_count) {
+        const struct option_alias *alias = &table->aliases[(*at)++];
+        if (values->origins[find_member(table, alias->member) - table->rows].has_former_name)
+            return alias;
     }
     return NULL;
 }
@@ -381,7 +415,7 @@ static status give_line(const struct reading *r, char *line, unsigned number)
                            r->values->file_name, number);
     *equals = '\0';
     cut_trailing_space(line);
-    const struct option *option = find(r->table, line, strlen(line));
+    const struct option *option = find(r->table, '-', r->values->origins, line, strlen(line));
     if (option == NULL || option == find_member(r->table, r->table->config_member))
         return status_make(STATUS_INVALID_ARGUMENT,
                            "%s:%u: %s: no such setting in a file; see %s "
@@ -396,7 +430,7 @@ static status give_file(const struct reading *r)
     char *next = (char *)r->values->file.data;
     for (unsigned number = 1; next != NULL; number++) {
         char *line = strsep(&next, "\n");
-        TRY(settle(r, give_line(r, line, number)));
+        TRY(collect_refusal(r, give_line(r, line, number)));
     }
     return status_ok();
 }

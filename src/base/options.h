@@ -54,6 +54,13 @@ struct option_origin {
     enum option_source source; /* the one that counts */
     unsigned given;            /* bit 1 << source for each that gave it */
     unsigned line;             /* in the file */
+    bool has_former_name;      /* it was given by a name that it had once */
+};
+
+/* A name that a row had once, and is still read by. */
+struct option_alias {
+    const char *former; /* as members are written: "overflow_threshold" */
+    const char *member;
 };
 
 struct option_table {
@@ -62,6 +69,8 @@ struct option_table {
     const char *command;            /* "trestle serve", for help */
     const char *environment_prefix; /* "TRESTLE_"; NULL: no environment */
     const char *config_member;      /* the row that names the file; NULL: no file */
+    const struct option_alias *aliases;
+    size_t alias_count;
 };
 
 /* What was read, and what keeps the strings alive. */
@@ -84,6 +93,10 @@ status options_read(const struct option_table *table, const char *const *argumen
  * Steps over it. */
 const char *options_unknown_variable(const struct option_table *table,
                                      const char *const **environment);
+
+/* Which of the aliases was used, from `*at` on; NULL if none. Steps over it. */
+const struct option_alias *options_next_alias(const struct option_table *table,
+                                              const struct option_values *values, size_t *at);
 
 /* Where the row's value came from, in words: "--cache", "TRESTLE_CACHE", "trestle.conf:12: cache",
  * "cache" for a default, or "cache, from other settings". */

@@ -27,12 +27,18 @@ static const struct option rows[] = {
 #undef SETTING
 };
 
+static const struct option_alias aliases[] = {
+    {.former = "spill_threshold", .member = "overflow_threshold"},
+};
+
 static const struct option_table table = {
     .rows = rows,
     .count = SETTING_COUNT,
     .command = "trestle serve",
     .environment_prefix = "TRESTLE_",
     .config_member = "config",
+    .aliases = aliases,
+    .alias_count = sizeof aliases / sizeof *aliases,
 };
 
 status settings_refuse(const struct settings *settings, const char *member, const char *format, ...)
@@ -139,6 +145,11 @@ void settings_free(struct settings *settings)
 const char *settings_unknown_variable(const char *const **environment)
 {
     return options_unknown_variable(&table, environment);
+}
+
+const struct option_alias *settings_next_alias(const struct settings *settings, size_t *at)
+{
+    return options_next_alias(&table, &settings->sources, at);
 }
 
 const struct option *settings_describe(const struct settings *settings, size_t index,

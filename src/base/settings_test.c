@@ -62,7 +62,7 @@ static void flags_of_every_kind(void **state)
     read_fine(&settings,
               LIST("--listen", "[::1]:0", "--durability=async", "--cache", "1GB", "--threads=3",
                    "--gc-interval", "90s", "--insecure", "--gc-on-read=false", "--log-format",
-                   "json", "--spill-threshold=256"),
+                   "json", "--overflow-threshold=256"),
               LIST());
     assert_string_equal(settings.listen, "[::1]:0");
     assert_int_equal(settings.durability, DURABILITY_ASYNC);
@@ -72,8 +72,37 @@ static void flags_of_every_kind(void **state)
     assert_true(settings.insecure);
     assert_false(settings.gc_on_read);
     assert_int_equal(settings.log_format, LOG_JSON);
-    assert_int_equal(settings.spill_threshold, 256);
+    assert_int_equal(settings.overflow_threshold, 256);
     settings_free(&settings);
+}
+
+static void assert_former_name(const char *flag, const char *variable)
+{
+    struct settings settings;
+    size_t at = 0;
+    read_fine(&settings, flag != NULL ? LIST(flag) : LIST(),
+              variable != NULL ? LIST(variable) : LIST());
+    assert_int_equal(settings.overflow_threshold, 512);
+    const struct option_alias *alias = settings_next_alias(&settings, &at);
+    assert_non_null(alias);
+    assert_string_equal(alias->former, "spill_threshold");
+    assert_string_equal(alias->member, "overflow_threshold");
+    assert_null(settings_next_alias(&settings, &at));
+    settings_free(&settings);
+}
+
+static void former_names_are_taken_and_told(void **state)
+{
+    (void)state;
+    assert_former_name("--spill-threshold=512", NULL);
+    assert_former_name(NULL, "TRESTLE_SPILL_THRESHOLD=512");
+    struct settings settings;
+    size_t at = 0;
+    read_fine(&settings, LIST("--overflow-threshold=512"), LIST());
+    assert_null(settings_next_alias(&settings, &at));
+    settings_free(&settings);
+    assert_refused(LIST("--spill-threshold=512", "--overflow-threshold=512"), LIST(),
+                   "--overflow-threshold: is given twice");
 }
 
 static void flag_over_environment_over_file(void **state)
@@ -115,8 +144,8 @@ static void flags_are_refused(void **state)
     assert_refused(LIST("--cache", "-1"), LIST(), "--cache: \"-1\" is not a size from 8MB to 16TB");
     assert_refused(LIST("--cache", "99999999999999999999"), LIST(),
                    "--cache: \"99999999999999999999\" is not a size from 8MB to 16TB");
-    assert_refused(LIST("--spill-threshold=255"), LIST(),
-                   "--spill-threshold: \"255\" is not a size from 256 to 16MB");
+    assert_refused(LIST("--overflow-threshold=255"), LIST(),
+                   "--overflow-threshold: \"255\" is not a size from 256 to 16MB");
     assert_refused(LIST("--threads", "1025"), LIST(),
                    "--threads: \"1025\" is not a whole number from 0 to 1024");
     assert_refused(LIST("--drain-timeout", "5"), LIST(),
@@ -294,6 +323,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(presets_hold),
         cmocka_unit_test(flags_of_every_kind),
+        cmocka_unit_test(former_names_are_taken_and_told),
         cmocka_unit_test(flag_over_environment_over_file),
         cmocka_unit_test(the_environment_may_name_the_file),
         cmocka_unit_test(flags_are_refused),

@@ -264,61 +264,61 @@ static void log_failure(const struct look *look, const char *table, status s)
 /* --- all tables --- */
 
 /* A table with a policy that is in force. */
-struct cared {
+struct scheduled {
     const char *table;
     const BtAdmin__Table__AutomatedBackupPolicy *policy;
     struct newest newest;
     struct backup_attempt *attempt; /* NULL: there was none lately */
 };
 
-static int64_t due_us(const struct cared *cared, int64_t newest_us)
+static int64_t due_us(const struct scheduled *scheduled, int64_t newest_us)
 {
-    return newest_us + cared->policy->frequency->seconds * 1000000;
+    return newest_us + scheduled->policy->frequency->seconds * 1000000;
 }
 
-static bool is_due(const struct look *look, const struct cared *cared)
+static bool is_due(const struct look *look, const struct scheduled *scheduled)
 {
-    const struct backup_attempt *attempt = cared->attempt;
+    const struct backup_attempt *attempt = scheduled->attempt;
     bool was_tried = attempt != NULL &&
                      look->steady_us - attempt->begun_us <= RETRY_AFTER_SECONDS * INT64_C(1000000);
-    return !was_tried && due_us(cared, cared->newest.begun_us) <= look->now_us;
+    return !was_tried && due_us(scheduled, scheduled->newest.begun_us) <= look->now_us;
 }
 
-static status begin(struct look *look, struct cared *cared)
+static status begin(struct look *look, struct scheduled *scheduled)
 {
     look->has_more |= look->is_making;
     if (look->is_making)
         return status_ok();
     look->is_making = true;
-    TRY(note_attempt(look->attempts, cared->table, look->steady_us, &cared->attempt));
-    status s = begin_automated(look, cared->table, cared->policy);
+    TRY(note_attempt(look->attempts, scheduled->table, look->steady_us, &scheduled->attempt));
+    status s = begin_automated(look, scheduled->table, scheduled->policy);
     if (status_is_ok(s))
-        cared->newest.begun_us = look->now_us;
-    log_failure(look, cared->table, s);
+        scheduled->newest.begun_us = look->now_us;
+    log_failure(look, scheduled->table, s);
     return status_ok();
 }
 
 /* Whether the policy is not kept to, as far as that is anybody's trouble: an attempt has come to
  * nothing, or it is late. */
-static bool is_overdue(const struct look *look, const struct cared *cared)
+static bool is_overdue(const struct look *look, const struct scheduled *scheduled)
 {
-    int64_t ready_us = cared->newest.ready_us;
-    int64_t late_us = look->now_us - due_us(cared, ready_us);
-    bool is_under_way = cared->newest.begun_us != ready_us;
+    int64_t ready_us = scheduled->newest.ready_us;
+    int64_t late_us = look->now_us - due_us(scheduled, ready_us);
+    bool is_under_way = scheduled->newest.begun_us != ready_us;
     bool is_late = late_us >= 0;
-    if (cared->attempt != NULL && (!is_late || !is_under_way))
-        cared->attempt->has_failed = is_late;
-    bool has_failed = cared->attempt != NULL && cared->attempt->has_failed;
+    if (scheduled->attempt != NULL && (!is_late || !is_under_way))
+        scheduled->attempt->has_failed = is_late;
+    bool has_failed = scheduled->attempt != NULL && scheduled->attempt->has_failed;
     return is_late && (has_failed || (ready_us > 0 && late_us >= GRACE_SECONDS * INT64_C(1000000)));
 }
 
-static void note_overdue(struct look *look, const struct cared *cared)
+static void note_overdue(struct look *look, const struct scheduled *scheduled)
 {
-    if (!is_overdue(look, cared))
+    if (!is_overdue(look, scheduled))
         return;
     look->overdue++;
-    look->overdue_table = cared->table;
-    look->overdue_us = cared->newest.ready_us;
+    look->overdue_table = scheduled->table;
+    look->overdue_us = scheduled->newest.ready_us;
 }
 
 static void tell_overdue(const struct look *look)
@@ -337,7 +337,7 @@ static void tell_overdue(const struct look *look)
                         look->overdue, look->overdue_table, newest);
 }
 
-static status care_for_table(struct look *look, struct table *table)
+static status back_up_table_if_due(struct look *look, struct table *table)
 {
     struct table_info info;
     BtAdmin__Table *kept;
@@ -346,20 +346,20 @@ static status care_for_table(struct look *look, struct table *table)
     const BtAdmin__Table__AutomatedBackupPolicy *policy = table_backup_policy(kept);
     if (policy == NULL || policy->disabled)
         return status_ok();
-    struct cared cared = {.table = info.name,
-                          .policy = policy,
-                          .newest = newest_of(look, info.name),
-                          .attempt = find_attempt(look->attempts, info.name)};
-    if (is_due(look, &cared))
-        TRY(begin(look, &cared));
-    note_overdue(look, &cared);
+    struct scheduled scheduled = {.table = info.name,
+                                  .policy = policy,
+                                  .newest = newest_of(look, info.name),
+                                  .attempt = find_attempt(look->attempts, info.name)};
+    if (is_due(look, &scheduled))
+        TRY(begin(look, &scheduled));
+    note_overdue(look, &scheduled);
     return status_ok();
 }
 
 static bool visit_table(void *context, struct table *table)
 {
     struct look *look = context;
-    look->failure = care_for_table(look, table);
+    look->failure = back_up_table_if_due(look, table);
     return status_is_ok(look->failure);
 }
 

@@ -1,4 +1,4 @@
-/* Backups that tables' policies ask for: see backup_care.h, which looks after them. */
+/* Backups that tables' policies ask for: see backup_scheduler.h, which looks after them. */
 #ifndef TRESTLE_BIGTABLE_AUTOMATED_BACKUPS_H
 #define TRESTLE_BIGTABLE_AUTOMATED_BACKUPS_H
 

@@ -111,7 +111,7 @@ static status create(void *context, struct edit *edit)
     struct creation *creation = context;
     const struct admin_request *request = creation->request;
     TRY(require_instance(request->bigtable, edit, request->arena, creation->instance));
-    TRY(edit_txn(edit, &creation->spec.also));
+    TRY(edit_txn(edit, &creation->spec.txn));
     return cluster_create_table(request->bigtable->cluster, &creation->spec, &creation->table);
 }
 

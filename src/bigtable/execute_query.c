@@ -15,13 +15,13 @@
  *  4. The execution is used by one thread at a time, and holds nothing of the store while it waits
  *     for the client: what is read next is read as it is then, as by ReadRows. */
 #include "base/budget.h"
+#include "base/crc32c.h"
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
 #include "bigtable/query.h"
 #include "bigtable/query_access.h"
 #include "bigtable/query_messages.h"
 #include "sql/run/execute.h"
-#include "store/files.h"
 #include "wire/proto_call.h"
 
 enum { BATCH_BYTES = 2 << 20, LARGE_BATCH_BYTES = 2 * BATCH_BYTES };
@@ -118,7 +118,7 @@ static status send_batch(struct execute_query *self)
     results.proto_rows_batch = &rows;
     if (self->batch.size > 0) {
         results.has_batch_checksum_case = BT__PARTIAL_RESULT_SET__HAS_BATCH_CHECKSUM_BATCH_CHECKSUM;
-        TRY(crc32c_of(buffer_bytes(&self->batch), &results.batch_checksum));
+        results.batch_checksum = crc32c_of(buffer_bytes(&self->batch));
     }
     if (self->place.size > 0) {
         encode_token(self, false, &token);

@@ -180,7 +180,7 @@ static status read_bounded(struct query_scan *scan, struct scan_row *read,
     size_t most = scan->may_read > SMALL_READ ? scan->may_read : SMALL_READ;
     struct store_read_bound bound = {.most = scan->budget == NULL ? SIZE_MAX : most};
     bound = store_bound_reads(bound);
-    status s = scan_next(scan->scan, STORE_ANYWHERE, read, outcome);
+    status s = scan_next(scan->scan, STORE_READ_ANY, read, outcome);
     bound = store_bound_reads(bound);
     *wants = bound.refused;
     return s;
@@ -205,7 +205,7 @@ static status load_into(struct query_scan *scan, const struct cell *cell, uint8_
 {
     enum row_outcome outcome;
     bytes value;
-    status s = scan_load_value(scan->scan, cell, STORE_ANYWHERE, &value, &outcome);
+    status s = scan_load_value(scan->scan, cell, STORE_READ_ANY, &value, &outcome);
     if (status_is_ok(s))
         memcpy(to, value.data, value.size);
     scan_release_value(scan->scan);

@@ -248,8 +248,8 @@ static bool has_room(const struct read_rows *self, const struct cell *cell)
 }
 
 /* Gives the writer a value that was left in the store; false with why not. */
-static bool load_value(struct read_rows *self, const struct cell *cell, enum store_reach reach,
-                       enum slice_end *end, status *result)
+static bool load_value(struct read_rows *self, const struct cell *cell,
+                       enum store_read_tier read_tier, enum slice_end *end, status *result)
 {
     bytes value = {0};
     enum row_outcome outcome;
@@ -259,7 +259,7 @@ static bool load_value(struct read_rows *self, const struct cell *cell, enum sto
         self->wants = cell->value.size;
         return false;
     }
-    *result = scan_load_value(self->scan, cell, reach, &value, &outcome);
+    *result = scan_load_value(self->scan, cell, read_tier, &value, &outcome);
     *end = status_is_ok(*result) ? SLICE_NOT_CACHED : SLICE_DONE;
     if (!status_is_ok(*result) || outcome != ROW_FOUND)
         return false;
@@ -276,12 +276,12 @@ static void let_go_of_value(struct read_rows *self)
 }
 
 /* Writes of the row in hand until `out` is full; false, with why, when a value cannot be had. */
-static bool fill_from_row(struct read_rows *self, struct buffer *out, enum store_reach reach,
-                          enum slice_end *end, status *result)
+static bool fill_from_row(struct read_rows *self, struct buffer *out,
+                          enum store_read_tier read_tier, enum slice_end *end, status *result)
 {
     while (!row_writer_is_done(&self->writer) && out->size < MESSAGE_BYTES && !out->failed) {
         const struct cell *cell = row_writer_lacks(&self->writer);
-        if (cell != NULL && !load_value(self, cell, reach, end, result))
+        if (cell != NULL && !load_value(self, cell, read_tier, end, result))
             return false;
         row_writer_write(&self->writer, out, MESSAGE_BYTES);
     }
@@ -290,12 +290,12 @@ static bool fill_from_row(struct read_rows *self, struct buffer *out, enum store
     return true;
 }
 
-static bool write_piece(struct read_rows *self, enum store_reach reach, enum slice_end *end,
+static bool write_piece(struct read_rows *self, enum store_read_tier read_tier, enum slice_end *end,
                         status *result)
 {
     struct buffer piece = {0};
     grpc_piece_start(&piece);
-    bool goes_on = fill_from_row(self, &piece, reach, end, result);
+    bool goes_on = fill_from_row(self, &piece, read_tier, end, result);
     if (piece.size > GRPC_PIECE_SIZE || piece.failed)
         grpc_call_send_piece(self->data.call, &piece);
     else
@@ -304,11 +304,11 @@ static bool write_piece(struct read_rows *self, enum store_reach reach, enum sli
 }
 
 /* What the message has is sent at the slice's end, if not before. */
-static bool write_message(struct read_rows *self, enum store_reach reach, enum slice_end *end,
-                          status *result)
+static bool write_message(struct read_rows *self, enum store_read_tier read_tier,
+                          enum slice_end *end, status *result)
 {
     row_writer_next_message(&self->writer);
-    bool goes_on = fill_from_row(self, open_message(self), reach, end, result);
+    bool goes_on = fill_from_row(self, open_message(self), read_tier, end, result);
     if (self->message.size == GRPC_PREFIX_SIZE && !self->message.failed)
         buffer_free(&self->message);
     return goes_on;
@@ -316,7 +316,7 @@ static bool write_message(struct read_rows *self, enum store_reach reach, enum s
 
 /* Writes the row in hand, or a part of it; a message goes out when it is full. False, with why, if
  * the client does not keep up, or a value cannot be had. */
-static bool write_row(struct read_rows *self, enum store_reach reach, enum slice_end *end,
+static bool write_row(struct read_rows *self, enum store_read_tier read_tier, enum slice_end *end,
                       status *result)
 {
     bool goes_on = true;
@@ -325,10 +325,10 @@ static bool write_row(struct read_rows *self, enum store_reach reach, enum slice
         write_among_others(self);
         break;
     case ROW_ANNOUNCED:
-        goes_on = write_piece(self, reach, end, result);
+        goes_on = write_piece(self, read_tier, end, result);
         break;
     case ROW_IN_MESSAGES:
-        goes_on = write_message(self, reach, end, result);
+        goes_on = write_message(self, read_tier, end, result);
         break;
     }
     bool is_full = self->message.size >= MESSAGE_BYTES || self->message.failed;
@@ -354,7 +354,7 @@ static void take_row(struct read_rows *self, const struct scan_row *row)
 }
 
 /* Gets the next row in hand; false with why not. */
-static bool next_row(struct read_rows *self, enum store_reach reach, enum slice_end *end,
+static bool next_row(struct read_rows *self, enum store_read_tier read_tier, enum slice_end *end,
                      status *result)
 {
     struct scan_row row;
@@ -363,7 +363,7 @@ static bool next_row(struct read_rows *self, enum store_reach reach, enum slice_
     *result = status_ok();
     if (self->rows_left == 0)
         return false;
-    *result = scan_next(self->scan, reach, &row, &outcome);
+    *result = scan_next(self->scan, read_tier, &row, &outcome);
     if (!status_is_ok(*result))
         return false;
     switch (outcome) {
@@ -409,7 +409,7 @@ static bool is_time_over(struct slice_time *time, struct clock *clock)
     return false;
 }
 
-static enum slice_end fill_messages(struct read_rows *self, enum store_reach reach,
+static enum slice_end fill_messages(struct read_rows *self, enum store_read_tier read_tier,
                                     int64_t slice_us, status *result)
 {
     struct clock *clock = cluster_clock(self->data.bigtable->cluster);
@@ -426,9 +426,9 @@ static enum slice_end fill_messages(struct read_rows *self, enum store_reach rea
             *result = status_make(STATUS_CANCELLED, "The call was cancelled");
             return SLICE_DONE;
         }
-        if (row_writer_is_done(&self->writer) && !next_row(self, reach, &end, result))
+        if (row_writer_is_done(&self->writer) && !next_row(self, read_tier, &end, result))
             return end;
-        if (!write_row(self, reach, &end, result))
+        if (!write_row(self, read_tier, &end, result))
             return end;
     } while (!is_time_over(&time, clock));
     return SLICE_TIME_OVER;
@@ -436,10 +436,10 @@ static enum slice_end fill_messages(struct read_rows *self, enum store_reach rea
 
 /* What has been found goes out at the end of a slice, however little it is: the next one may take
  * long to find more. */
-static enum slice_end run_slice(struct read_rows *self, enum store_reach reach, int64_t slice_us,
-                                status *result)
+static enum slice_end run_slice(struct read_rows *self, enum store_read_tier read_tier,
+                                int64_t slice_us, status *result)
 {
-    enum slice_end end = fill_messages(self, reach, slice_us, result);
+    enum slice_end end = fill_messages(self, read_tier, slice_us, result);
     if (end == SLICE_DONE)
         return end;
     grpc_call_count(self->data.call, self->rows_returned, scan_counts(self->scan).rows_seen);
@@ -518,10 +518,10 @@ static void wait_for_room(struct read_rows *self)
 static enum slice_end run_bounded_slice(struct read_rows *self, status *result)
 {
     if (self->data.bigtable->values == NULL)
-        return run_slice(self, STORE_ANYWHERE, POOL_SLICE_US, result);
+        return run_slice(self, STORE_READ_ANY, POOL_SLICE_US, result);
     struct store_read_bound bound = {.most = value_turn_most(&self->turn)};
     bound = store_bound_reads(bound);
-    enum slice_end end = run_slice(self, STORE_ANYWHERE, POOL_SLICE_US, result);
+    enum slice_end end = run_slice(self, STORE_READ_ANY, POOL_SLICE_US, result);
     bound = store_bound_reads(bound);
     if (end == SLICE_NOT_CACHED)
         self->wants = bound.refused;
@@ -554,7 +554,7 @@ static void run_on_loop(struct read_rows *self)
     }
     status result;
     grpc_call_step(call, CALL_READS);
-    switch (run_slice(self, STORE_CACHED_ONLY, LOOP_SLICE_US, &result)) {
+    switch (run_slice(self, STORE_READ_CACHED, LOOP_SLICE_US, &result)) {
     case SLICE_DONE:
         finish(self, result);
         break;

@@ -191,7 +191,7 @@ static status stage_finish(void *context, struct edit *edit)
     TRY(stage_optimization(edit, finishing->job->arena, finishing->metadata));
     TRY(operation_finish(finishing->job->operation, edit, &finishing->metadata->base,
                          &message->base));
-    TRY(edit_txn(edit, &spec.also));
+    TRY(edit_txn(edit, &spec.txn));
     return staged_backup_restore(finishing->staged, &spec, &finishing->made);
 }
 

@@ -2,9 +2,9 @@
 #include "bigtable/services.h"
 
 #include "base/metrics.h"
-#include "bigtable/backup_care.h"
 #include "bigtable/backup_failures.h"
 #include "bigtable/backup_jobs.h"
+#include "bigtable/backup_scheduler.h"
 #include "bigtable/data_call.h"
 #include "bigtable/default_instance.h"
 #include "bigtable/names.h"
@@ -86,13 +86,13 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
 
 status bigtable_start(struct bigtable *bigtable)
 {
-    return backup_care_start(bigtable, &bigtable->backup_care);
+    return backup_scheduler_start(bigtable, &bigtable->backup_scheduler);
 }
 
 void bigtable_stop(struct bigtable *bigtable)
 {
-    backup_care_stop(bigtable->backup_care);
-    bigtable->backup_care = NULL;
+    backup_scheduler_stop(bigtable->backup_scheduler);
+    bigtable->backup_scheduler = NULL;
     pool_destroy(bigtable->queries);
     bigtable->queries = NULL;
     query_room_destroy(&bigtable->query_room);

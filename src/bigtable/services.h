@@ -31,7 +31,7 @@ struct bigtable {
     struct request_room *values;       /* that ReadRows gets one by one; NULL: no bound */
     size_t largest_cell;               /* bytes, that there is memory for; with `values` */
     struct query_room query_room;      /* without `values` nobody has it */
-    struct backup_care *backup_care;
+    struct backup_scheduler *backup_scheduler;
     struct backup_failures *backup_failures;
     bool backups_expire;   /* else they stay behind their time, and can still be read */
     bool auto_create;      /* see default_instance.h */
@@ -64,7 +64,8 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
 /* The kinds of its long-running operations, with it as their context. */
 void bigtable_kinds(struct bigtable *bigtable, struct operation_kind out[BIGTABLE_KINDS]);
 
-/* Begins what happens by itself, after operations_start and before any call: see backup_care.h. */
+/* Begins what happens by itself, after operations_start and before any call: see
+ * backup_scheduler.h. */
 status bigtable_start(struct bigtable *bigtable);
 
 /* Ends that, when no call is left. Operations may still run. All zeroes are fine. */

@@ -78,7 +78,7 @@ static status change(void *context, const struct table_info *now, struct arena *
                                   .family_count = now->schema->family_count,
                                   .deletion_protection = after.deletion_protection,
                                   .extra = after.extra};
-    return edit_txn(update->edit, &next->also);
+    return edit_txn(update->edit, &next->txn);
 }
 
 static status change_table(void *context, struct edit *edit)

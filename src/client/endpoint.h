@@ -2,7 +2,7 @@
 #ifndef TRESTLE_CLIENT_ENDPOINT_H
 #define TRESTLE_CLIENT_ENDPOINT_H
 
-#include "client/grpc_link.h"
+#include "wire/grpc_link.h"
 
 struct endpoint_options {
     const char *address;      /* HOST:PORT */

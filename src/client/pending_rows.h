@@ -3,7 +3,7 @@
 #ifndef TRESTLE_CLIENT_PENDING_ROWS_H
 #define TRESTLE_CLIENT_PENDING_ROWS_H
 
-#include "move/change.h"
+#include "formats/change.h"
 
 struct pending_row {
     struct pending_row *next;

@@ -2,8 +2,8 @@
 #ifndef TRESTLE_CLIENT_ROW_ASSEMBLY_H
 #define TRESTLE_CLIENT_ROW_ASSEMBLY_H
 
+#include "formats/change.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
-#include "move/change.h"
 
 /* All zeroes is none; row_assembly_init before use, row_assembly_free after it. */
 struct row_assembly {

@@ -4,7 +4,7 @@
 #ifndef TRESTLE_CLIENT_ROW_ENTRY_H
 #define TRESTLE_CLIENT_ROW_ENTRY_H
 
-#include "move/change.h"
+#include "formats/change.h"
 
 /* The bytes of the entry, of the arena. The change does not yield, and no family of its cells is an
  * aggregate's. */

@@ -2,8 +2,8 @@
 #ifndef TRESTLE_CLIENT_ROW_MUTATIONS_H
 #define TRESTLE_CLIENT_ROW_MUTATIONS_H
 
+#include "formats/change.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
-#include "move/change.h"
 
 /* All of an arena, copies of what the change had. */
 struct row_mutations {

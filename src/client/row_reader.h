@@ -3,8 +3,8 @@
 #define TRESTLE_CLIENT_ROW_READER_H
 
 #include "client/client_session.h"
+#include "formats/change.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
-#include "move/change.h"
 
 struct row_reading {
     struct client_session *session;

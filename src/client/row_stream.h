@@ -8,8 +8,8 @@
 #define TRESTLE_CLIENT_ROW_STREAM_H
 
 #include "client/client_session.h"
+#include "formats/change.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
-#include "move/change.h"
 
 struct row_stream;
 

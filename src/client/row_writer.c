@@ -1,10 +1,10 @@
 /* See row_writer.h.
  *
- * A batch is filled, sent, and settled when each of its rows has been written or refused. Rows
- * whose failure may pass are sent again, alone, after a while. Batches are settled in any order;
+ * A batch is filled, sent, and finished when each of its rows has been written or refused. Rows
+ * whose failure may pass are sent again, alone, after a while. Batches are finished in any order;
  * the list is in the order in which they were filled.
  *
- *     filling ──► under way ──► settled
+ *     filling ──► under way ──► finished
  *                  ▲     │ some rows, or the call, failed for now
  *                  └─wait┘ */
 #include "client/row_writer.h"
@@ -30,7 +30,7 @@ enum {
     CALL_TIMEOUT_US = 60 * 1000 * 1000,
     FIRST_WAIT_US = 100 * 1000, /* twice as long each time */
     WAIT_MOST_US = 10 * 1000 * 1000,
-    GIVE_UP_AFTER_US = 60 * 1000 * 1000, /* without a row that was settled */
+    GIVE_UP_AFTER_US = 60 * 1000 * 1000, /* without a row that was finished */
     US_PER_S = 1000 * 1000,
     CONDITIONALS_A_BATCH = 16, /* calls of one row that are under way in place of one of many */
 };
@@ -39,11 +39,11 @@ struct batch {
     struct link link;
     struct row_writer *writer;
     struct arena *arena;
-    bytes entries[ROWS_MOST]; /* of MutateRowsRequest, encoded, that are not settled */
+    bytes entries[ROWS_MOST]; /* of MutateRowsRequest, encoded, that are not finished */
     struct pending_row *pending[ROWS_MOST];
     uint64_t tags[ROWS_MOST];
     bytes texts[ROWS_MOST]; /* of the records, for who is told that one is refused */
-    bool is_settled[ROWS_MOST];
+    bool is_finished[ROWS_MOST];
     Bt__CheckAndMutateRowRequest *condition; /* of a batch of one row, in place of its entry; else
                                                 NULL */
     size_t count;
@@ -88,7 +88,7 @@ static void destroy_batch(struct batch *batch)
         client_call_cancel(batch->call);
     loop_timer_clear(batch->writer->options.loop, &batch->timer);
     for (size_t i = 0; i < batch->count; i++)
-        if (!batch->is_settled[i])
+        if (!batch->is_finished[i])
             pending_rows_remove(&batch->writer->pending, batch->pending[i]);
     status_free(batch->failure);
     arena_destroy(batch->arena);
@@ -156,12 +156,12 @@ static status failure_of(const struct row_writer *writer)
     return status_copy(writer->failure);
 }
 
-/* --- settling --- */
+/* --- finishing --- */
 
-static void settle(struct batch *batch, size_t index, status s)
+static void finish(struct batch *batch, size_t index, status s)
 {
     struct row_writer *writer = batch->writer;
-    batch->is_settled[index] = true;
+    batch->is_finished[index] = true;
     pending_rows_remove(&writer->pending, batch->pending[index]);
     writer->progress_us = now_us(writer);
     if (status_is_ok(s))
@@ -172,23 +172,23 @@ static void settle(struct batch *batch, size_t index, status s)
     status_free(s);
 }
 
-/* Keeps those that are not settled, in their order. */
+/* Keeps those that are not finished, in their order. */
 static void compact(struct batch *batch)
 {
     size_t kept = 0;
     for (size_t i = 0; i < batch->count; i++) {
-        if (batch->is_settled[i])
+        if (batch->is_finished[i])
             continue;
         batch->entries[kept] = batch->entries[i];
         batch->pending[kept] = batch->pending[i];
         batch->texts[kept] = batch->texts[i];
         batch->tags[kept++] = batch->tags[i];
     }
-    memset(batch->is_settled, 0, sizeof batch->is_settled);
+    memset(batch->is_finished, 0, sizeof batch->is_finished);
     batch->count = kept;
 }
 
-static void drop_settled(struct row_writer *writer)
+static void drop_finished(struct row_writer *writer)
 {
     struct list all = list_take_all(&writer->sent);
     while (!list_is_empty(&all)) {
@@ -240,17 +240,17 @@ static void take_entry(struct batch *batch, const Bt__MutateRowsResponse__Entry 
         return;
     size_t index = (size_t)entry->index;
     const Rpc__Status *answer = entry->status;
-    if (batch->is_settled[index])
+    if (batch->is_finished[index])
         return;
     if (answer == NULL || answer->code == STATUS_OK) {
-        settle(batch, index, status_ok());
+        finish(batch, index, status_ok());
         return;
     }
     status s = status_make((enum status_code)answer->code, "%s", answer->message);
     if (endpoint_failure_may_pass(s))
         remember(batch, s);
     else
-        settle(batch, index, s);
+        finish(batch, index, s);
 }
 
 static status take_answers(struct batch *batch, bytes message, struct arena *arena)
@@ -272,8 +272,8 @@ static void batch_took(void *context, struct client_call *call, bytes message)
     status s = arena == NULL              ? status_out_of_memory()
                : batch->condition == NULL ? take_answers(batch, message, arena)
                                           : status_ok();
-    if (status_is_ok(s) && batch->condition != NULL && !batch->is_settled[0])
-        settle(batch, 0, status_ok());
+    if (status_is_ok(s) && batch->condition != NULL && !batch->is_finished[0])
+        finish(batch, 0, status_ok());
     if (!status_is_ok(s))
         remember(batch, s);
     arena_destroy(arena);
@@ -298,8 +298,8 @@ static void batch_ended(void *context, struct client_call *call, status s)
         status_free(s);
         return;
     }
-    if (batch->condition != NULL && is_of_one_row(s) && !batch->is_settled[0]) {
-        settle(batch, 0, s);
+    if (batch->condition != NULL && is_of_one_row(s) && !batch->is_finished[0]) {
+        finish(batch, 0, s);
         s = status_ok();
     }
     compact(batch);
@@ -311,7 +311,7 @@ static void batch_ended(void *context, struct client_call *call, status s)
         remember(batch, s);
     if (batch->count > 0)
         send_later(batch);
-    drop_settled(writer);
+    drop_finished(writer);
     wake(writer);
 }
 
@@ -527,7 +527,7 @@ static status fill(struct row_writer *writer, const struct move_change *change, 
     return status_ok();
 }
 
-/* Until what is being written to the row is settled, if the order counts. */
+/* Until what is being written to the row is finished, if the order counts. */
 static status wait_for_row(struct row_writer *writer, const struct move_change *change)
 {
     if (!pending_rows_blocks(&writer->pending, change))

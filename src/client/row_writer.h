@@ -15,7 +15,7 @@
 #define TRESTLE_CLIENT_ROW_WRITER_H
 
 #include "client/endpoint.h"
-#include "move/change.h"
+#include "formats/change.h"
 
 struct row_writer;
 
@@ -44,7 +44,7 @@ void row_writer_destroy(struct row_writer *writer); /* gives up what is under wa
 status row_writer_add(struct row_writer *writer, const struct move_change *change, uint64_t tag,
                       bytes text);
 
-/* Sends what there is and waits until it is settled. Fails as row_writer_add. */
+/* Sends what there is and waits until it is finished. Fails as row_writer_add. */
 status row_writer_flush(struct row_writer *writer);
 
 #endif

@@ -25,9 +25,9 @@ static status is_remote(const char *endpoint, bool *out)
     return status_ok();
 }
 
-status target_options_settle_as(const struct option_table *table,
-                                const struct option_origin *origins, const char *prefix,
-                                struct target_options *out)
+status target_options_resolve_as(const struct option_table *table,
+                                 const struct option_origin *origins, const char *prefix,
+                                 struct target_options *out)
 {
     struct endpoint_options *server = &out->server;
     int tokens =
@@ -56,8 +56,8 @@ status target_options_settle_as(const struct option_table *table,
     return status_ok();
 }
 
-status target_options_settle(const struct option_table *table, const struct option_origin *origins,
-                             struct target_options *out)
+status target_options_resolve(const struct option_table *table, const struct option_origin *origins,
+                              struct target_options *out)
 {
-    return target_options_settle_as(table, origins, "", out);
+    return target_options_resolve_as(table, origins, "", out);
 }

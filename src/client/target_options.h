@@ -65,10 +65,10 @@ struct target_options {
 
 /* After options_read: what follows from what was given, and what excludes each other.
  * INVALID_ARGUMENT. `origins` are the table's. */
-status target_options_settle(const struct option_table *table, const struct option_origin *origins,
-                             struct target_options *out);
-status target_options_settle_as(const struct option_table *table,
-                                const struct option_origin *origins, const char *prefix,
-                                struct target_options *out);
+status target_options_resolve(const struct option_table *table, const struct option_origin *origins,
+                              struct target_options *out);
+status target_options_resolve_as(const struct option_table *table,
+                                 const struct option_origin *origins, const char *prefix,
+                                 struct target_options *out);
 
 #endif

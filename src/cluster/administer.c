@@ -1,7 +1,7 @@
 /* Creating, changing, listing tables. (Deleting them is deletions.c's.)
  *
  * Each change is one commit of catalog records, then the change in memory. What comes before the
- * commit, a keyspace taken from the spares, is undone by forgetting it. */
+ * commit, a keyspace taken from the preallocated, is undone by forgetting it. */
 #include "base/check.h"
 #include "base/limits.h"
 #include "cluster/index.h"
@@ -42,14 +42,14 @@ status cluster_table(struct cluster *cluster, bytes name, struct table **out)
     return *out == NULL ? cluster_not_found(name) : status_ok();
 }
 
-struct store_batch *cluster_batch_with(struct catalog_txn *also)
+struct store_batch *cluster_batch_with(struct catalog_txn *txn)
 {
-    return also != NULL ? catalog_txn_batch(also) : store_batch_create();
+    return txn != NULL ? catalog_txn_batch(txn) : store_batch_create();
 }
 
-void cluster_batch_done(struct store_batch *batch, const struct catalog_txn *also)
+void cluster_batch_done(struct store_batch *batch, const struct catalog_txn *txn)
 {
-    if (also == NULL)
+    if (txn == NULL)
         store_batch_destroy(batch);
 }
 
@@ -159,7 +159,7 @@ static status record_new_table(struct cluster *cluster, struct table *table,
     }
     TRY(adopt_damage(cluster, keyspace, files, batch));
     if (keyspace != NULL)
-        catalog_delete_spare(batch, cluster->catalog, keyspace_id(keyspace));
+        catalog_delete_preallocated(batch, cluster->catalog, keyspace_id(keyspace));
     TRY(catalog_put_next_id(batch, cluster->catalog, cluster->next_id));
     return commit_new_table(table, files, batch);
 }
@@ -169,11 +169,11 @@ static status fill_new_table(struct cluster *cluster, const struct table_spec *s
                              struct table *table)
 {
     TRY(append_tablets(cluster, spec, spaces, table));
-    struct store_batch *batch = cluster_batch_with(spec->also);
+    struct store_batch *batch = cluster_batch_with(spec->txn);
     if (batch == NULL)
         return status_out_of_memory();
     status s = record_new_table(cluster, table, spaces->keyspaces[0], files, batch);
-    cluster_batch_done(batch, spec->also);
+    cluster_batch_done(batch, spec->txn);
     return s;
 }
 
@@ -200,13 +200,13 @@ static status create_in(struct cluster *cluster, const struct table_spec *spec,
     return status_ok();
 }
 
-/* Another shard's keyspace is no spare before the catalog names it: if that fails nobody does, and
- * the next start drops it. */
+/* Another shard's keyspace is no preallocated before the catalog names it: if that fails nobody
+ * does, and the next start drops it. */
 static status take_space(struct cluster *cluster, unsigned number, struct keyspace **out)
 {
     struct shard *shard = cluster->shards[number];
-    TRY(shard_take_spare(shard, out));
-    return shard == cluster->home ? status_ok() : shard_forget_spare(shard, *out);
+    TRY(shard_take_preallocated(shard, out));
+    return shard == cluster->home ? status_ok() : shard_forget_preallocated(shard, *out);
 }
 
 static status take_spaces(struct cluster *cluster, const struct table_spec *spec,
@@ -225,9 +225,9 @@ static status take_spaces(struct cluster *cluster, const struct table_spec *spec
 /* There is room: it was just taken out, and admin is still held. */
 static void give_back(struct shard *home, const struct keyspace *keyspace)
 {
-    DCHECK(keyspace == NULL || home->spare_count < home->spare_capacity);
+    DCHECK(keyspace == NULL || home->preallocated_count < home->preallocated_capacity);
     if (keyspace != NULL)
-        home->spares[home->spare_count++] = keyspace_id(keyspace);
+        home->preallocated[home->preallocated_count++] = keyspace_id(keyspace);
 }
 
 /* With admin held. */
@@ -304,7 +304,7 @@ static status create_from(struct cluster *cluster, const struct table_spec *spec
     if (!status_is_ok(s))
         damages_forget_keyspace(cluster->home->damages, keyspace_id(keyspace));
     if (!status_is_ok(s) && *out != NULL) {
-        (*out)->is_doomed = true;
+        (*out)->is_dropped = true;
         table_release(*out);
     } else if (!status_is_ok(s)) { /* what cannot be dropped now is dropped at the next start */
         status_ignore(store_keyspace_drop(cluster->home->store, keyspace));
@@ -393,15 +393,15 @@ static status commit_change(struct table *table, struct description *description
 
 /* The description is published if this succeeds. */
 static status record_change(struct table *table, const struct table_record *record,
-                            struct description *description, struct catalog_txn *also)
+                            struct description *description, struct catalog_txn *txn)
 {
-    struct store_batch *batch = cluster_batch_with(also);
+    struct store_batch *batch = cluster_batch_with(txn);
     if (batch == NULL)
         return status_out_of_memory();
     status s = catalog_put_table(batch, table->cluster->catalog, record);
     if (status_is_ok(s))
         s = commit_change(table, description, batch);
-    cluster_batch_done(batch, also);
+    cluster_batch_done(batch, txn);
     return s;
 }
 
@@ -421,7 +421,7 @@ static status apply_change(struct table *table, const struct table_info *now,
                                       table_description(table)->without_rules != NULL};
     struct description *description;
     TRY(description_create(cluster, &record, &description));
-    status s = record_change(table, &record, description, change->also);
+    status s = record_change(table, &record, description, change->txn);
     if (!status_is_ok(s))
         description_destroy(description);
     return s;

@@ -44,7 +44,7 @@ static void open_cluster(struct fixture *fixture)
                                       .write_buffer_bytes = 8 << 20,
                                       .open_files = 64,
                                       .background_threads = 1,
-                                      .spill_bytes = 64 << 10,
+                                      .overflow_bytes = 64 << 10,
                                       .split_bytes = 1 << 30,
                                       .split_rows_per_second = 1000000,
                                       .merge_after_us = INT64_C(3600) * 1000000,
@@ -241,7 +241,7 @@ static void test_a_deleted_table_is_gone_and_its_keyspace_too(void **state)
     assert_status(cluster_table(fixture->cluster, bytes_of(table_t), &table), STATUS_NOT_FOUND);
     assert_status(cluster_delete_table(fixture->cluster, bytes_of(table_t), NULL),
                   STATUS_NOT_FOUND);
-    cluster_drop_doomed(fixture->cluster);
+    cluster_reclaim_dropped(fixture->cluster);
     assert_int_equal(count_keyspaces(fixture), keyspaces); /* somebody holds it still */
     table_release(held);
     reopen(fixture);
@@ -277,18 +277,18 @@ static void test_what_a_crash_leaves_of_a_creation_is_dropped_at_start(void **st
     assert_true(fixture->cluster->next_id >= id + 2); /* ids are not given twice */
 }
 
-static void test_spare_keyspaces_are_used_after_a_restart(void **state)
+static void test_preallocated_keyspaces_are_used_after_a_restart(void **state)
 {
     struct fixture *fixture = *state;
     table_release(create_table(fixture, table_t, NULL));
     size_t keyspaces = count_keyspaces(fixture);
-    size_t spares = fixture->cluster->home->spare_count;
-    assert_true(spares > 0);
+    size_t preallocated = fixture->cluster->home->preallocated_count;
+    assert_true(preallocated > 0);
     reopen(fixture);
-    assert_int_equal(fixture->cluster->home->spare_count, spares);
+    assert_int_equal(fixture->cluster->home->preallocated_count, preallocated);
     table_release(create_table(fixture, "projects/p/instances/i/tables/u", NULL));
     assert_int_equal(count_keyspaces(fixture), keyspaces);
-    assert_int_equal(fixture->cluster->home->spare_count, spares - 1);
+    assert_int_equal(fixture->cluster->home->preallocated_count, preallocated - 1);
 }
 
 /* --- changing --- */
@@ -470,7 +470,7 @@ int main(void)
         TEST(test_a_deleted_table_is_gone_and_its_keyspace_too),
         TEST(test_what_a_crash_leaves_of_a_deletion_is_dropped_at_start),
         TEST(test_what_a_crash_leaves_of_a_creation_is_dropped_at_start),
-        TEST(test_spare_keyspaces_are_used_after_a_restart),
+        TEST(test_preallocated_keyspaces_are_used_after_a_restart),
         TEST(test_protection_from_deletion),
         TEST(test_a_family_made_anew_gets_a_new_id),
         TEST(test_a_refused_change_changes_nothing),

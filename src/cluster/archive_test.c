@@ -178,14 +178,14 @@ static void note_base(struct fixture *t, uint64_t version)
 }
 
 /* What the restore says that it cannot do; freed by the caller. */
-static char *refusal_of(struct fixture *t, const char *base, const struct archive_reach *reach,
+static char *refusal_of(struct fixture *t, const char *base, const struct archive_reach *read_tier,
                         enum status_code code)
 {
     char copy[] = "/tmp/trestle-restored-XXXXXX";
     struct archive_restored restored;
     assert_non_null(mkdtemp(copy));
     copy_directory(base, copy);
-    status s = restore_known(copy, &t->place->place, reach, NULL, &t->f.log, &restored);
+    status s = restore_known(copy, &t->place->place, read_tier, NULL, &t->f.log, &restored);
     assert_int_equal(s.code, code);
     char *words = strdup(status_message(s));
     assert_non_null(words);
@@ -196,8 +196,8 @@ static char *refusal_of(struct fixture *t, const char *base, const struct archiv
 
 static char *refusal(struct fixture *t, const char *base, uint64_t until, enum status_code code)
 {
-    const struct archive_reach reach = {.until = until};
-    return refusal_of(t, base, &reach, code);
+    const struct archive_reach read_tier = {.until = until};
+    return refusal_of(t, base, &read_tier, code);
 }
 
 static void assert_refused(struct fixture *t, const char *base, uint64_t until,
@@ -233,12 +233,12 @@ static void a_place_that_is_gone_stops_nobody(void **state)
 static void assert_nearest(struct fixture *t, uint64_t stream, const struct moment *before,
                            const struct moment *within)
 {
-    const struct archive_reach reach = {.stream = stream,
-                                        .from = before->sequence,
-                                        .until = within->sequence,
-                                        .next = within->sequence + 1};
+    const struct archive_reach read_tier = {.stream = stream,
+                                            .from = before->sequence,
+                                            .until = within->sequence,
+                                            .next = within->sequence + 1};
     char nearest[2][64];
-    status s = archive_check(&t->place->place, &reach);
+    status s = archive_check(&t->place->place, &read_tier);
     assert_int_equal(s.code, STATUS_FAILED_PRECONDITION);
     snprintf(nearest[0], 64, "(version %llu), and", (unsigned long long)before->sequence);
     snprintf(nearest[1], 64, "(version %llu)", (unsigned long long)within->sequence + 1);
@@ -604,21 +604,21 @@ static void assert_second_is_lost(struct fixture *t, const struct three_steps *s
 
 static status check_reach(struct fixture *t, const struct three_steps *steps, uint64_t from)
 {
-    const struct archive_reach reach = {
+    const struct archive_reach read_tier = {
         .stream = steps->stream, .from = from, .until = steps->last[2]};
-    return archive_check(&t->place->place, &reach);
+    return archive_check(&t->place->place, &read_tier);
 }
 
 /* Moments that can be had from a backup are no older than it, and another one may have the next. */
 static void assert_second_is_lost_to(struct fixture *t, const struct three_steps *steps,
                                      const char *base)
 {
-    const struct archive_reach reach = {
+    const struct archive_reach read_tier = {
         .until = ARCHIVE_END, .from = steps->last[0] + 1, .next = steps->last[2] + 7};
     char nearest[2][64];
-    char *words = refusal_of(t, base, &reach, STATUS_DATA_LOSS);
-    snprintf(nearest[0], 64, "(version %llu), and", (unsigned long long)reach.from);
-    snprintf(nearest[1], 64, "(version %llu)", (unsigned long long)reach.next);
+    char *words = refusal_of(t, base, &read_tier, STATUS_DATA_LOSS);
+    snprintf(nearest[0], 64, "(version %llu), and", (unsigned long long)read_tier.from);
+    snprintf(nearest[1], 64, "(version %llu)", (unsigned long long)read_tier.next);
     assert_non_null(strstr(words, nearest[0]));
     assert_non_null(strstr(words, nearest[1]));
     assert_null(strstr(words, "made since"));

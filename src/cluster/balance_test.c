@@ -10,7 +10,7 @@ static void reopen_with(struct cluster_fixture *f, uint64_t split_bytes, uint64_
                         int64_t merge_after_us)
 {
     f->options.balance = true;
-    f->options.spill_bytes = 64 << 10;
+    f->options.overflow_bytes = 64 << 10;
     f->options.split_bytes = split_bytes;
     f->options.split_rows_per_second = rows_per_second;
     f->options.merge_after_us = merge_after_us;

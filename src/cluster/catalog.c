@@ -10,7 +10,7 @@
 enum record_type {
     RECORD_COUNTERS = 'C',
     RECORD_DAMAGE = 'D',
-    RECORD_SPARE = 'K',
+    RECORD_PREALLOCATED = 'K',
     RECORD_MUTES = 'M',
     RECORD_TABLE = 'T',
     RECORD_TABLET = 't',
@@ -95,7 +95,7 @@ static void put_message(struct store_batch *batch, struct keyspace *catalog, byt
 }
 
 /* A record is never empty, as the store demands, even if its message is. */
-static const char spare_value[] = "-";
+static const char preallocated_value[] = "-";
 
 static status rule_to_message(const struct gc_rule *rule, struct arena *arena,
                               Catalog__GcRule **out)
@@ -303,15 +303,17 @@ void catalog_delete_kept(struct store_batch *batch, struct keyspace *catalog, ui
     delete_all_of(batch, catalog, RECORD_KEPT, table_id);
 }
 
-void catalog_put_spare(struct store_batch *batch, struct keyspace *catalog, uint64_t keyspace_id)
+void catalog_put_preallocated(struct store_batch *batch, struct keyspace *catalog,
+                              uint64_t keyspace_id)
 {
-    struct id_key key = make_id_key(RECORD_SPARE, keyspace_id);
-    store_batch_put(batch, catalog, id_key_bytes(&key), bytes_of(spare_value));
+    struct id_key key = make_id_key(RECORD_PREALLOCATED, keyspace_id);
+    store_batch_put(batch, catalog, id_key_bytes(&key), bytes_of(preallocated_value));
 }
 
-void catalog_delete_spare(struct store_batch *batch, struct keyspace *catalog, uint64_t keyspace_id)
+void catalog_delete_preallocated(struct store_batch *batch, struct keyspace *catalog,
+                                 uint64_t keyspace_id)
 {
-    struct id_key key = make_id_key(RECORD_SPARE, keyspace_id);
+    struct id_key key = make_id_key(RECORD_PREALLOCATED, keyspace_id);
     store_batch_delete(batch, catalog, id_key_bytes(&key));
 }
 
@@ -515,7 +517,7 @@ static bool key_is_whole(bytes key)
     case RECORD_TABLET:
         return key.size >= 1 + ID_SIZE;
     case RECORD_TABLE:
-    case RECORD_SPARE:
+    case RECORD_PREALLOCATED:
     case RECORD_UNCLAIMED:
         return key.size == 1 + ID_SIZE;
     default:
@@ -536,8 +538,8 @@ static status visit_record(const struct catalog_visitor *visitor, bytes key, byt
         return visit_table(visitor, key, value, arena);
     if (type == RECORD_TABLET && visitor->tablet != NULL)
         return visit_tablet(visitor, key, value, arena);
-    if (type == RECORD_SPARE && visitor->spare != NULL)
-        return visitor->spare(visitor->context, id_of_key(key));
+    if (type == RECORD_PREALLOCATED && visitor->preallocated != NULL)
+        return visitor->preallocated(visitor->context, id_of_key(key));
     if (type == RECORD_DAMAGE && visitor->damage != NULL)
         return visit_damage(visitor, key, value, arena);
     if (type == RECORD_UNCLAIMED && visitor->unclaimed != NULL)
@@ -574,7 +576,7 @@ static status read_records(struct store_cursor *cursor, const struct catalog_vis
 
 status catalog_read(struct keyspace *catalog, const struct catalog_visitor *visitor)
 {
-    struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    struct store_cursor_options options = {.read_tier = STORE_READ_ANY};
     struct store_cursor *cursor;
     TRY(store_cursor_create(catalog, &options, &cursor));
     struct arena *arena = arena_create(RECORD_MEMORY);

@@ -3,8 +3,8 @@
  * Records are protobuf messages (proto/trestle/catalog.proto) under these keys:
  *
  *     'C'                                   Counters
- *     'K' <keyspace id>                     empty message: a spare keyspace, empty and never used
- *     'U' <keyspace id>                     8 bytes, when it was found: a keyspace without a table
+ *     'K' <keyspace id>                     empty message: a preallocated keyspace, empty and never
+ * used 'U' <keyspace id>                     8 bytes, when it was found: a keyspace without a table
  *     'M' <table id>                        Mutes: see mutes.c
  *     'T' <table id>                        Table
  *     't' <table id> <start key>            Tablet
@@ -89,9 +89,10 @@ void catalog_append_kept_key(struct buffer *key, uint64_t table_id);
 enum { CATALOG_KEPT_KEY_SIZE = 9 };
 void catalog_delete_kept(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id);
 
-void catalog_put_spare(struct store_batch *batch, struct keyspace *catalog, uint64_t keyspace_id);
-void catalog_delete_spare(struct store_batch *batch, struct keyspace *catalog,
-                          uint64_t keyspace_id);
+void catalog_put_preallocated(struct store_batch *batch, struct keyspace *catalog,
+                              uint64_t keyspace_id);
+void catalog_delete_preallocated(struct store_batch *batch, struct keyspace *catalog,
+                                 uint64_t keyspace_id);
 /* `found_us`: since 1970, by the wall clock. */
 void catalog_put_unclaimed(struct store_batch *batch, struct keyspace *catalog,
                            uint64_t keyspace_id, int64_t found_us);
@@ -125,7 +126,7 @@ struct catalog_visitor {
      * during the call only. Any may be NULL. A failure ends the reading and is returned. */
     status (*table)(void *context, const struct table_record *record);
     status (*tablet)(void *context, const struct tablet_record *record);
-    status (*spare)(void *context, uint64_t keyspace_id);
+    status (*preallocated)(void *context, uint64_t keyspace_id);
     status (*next_id)(void *context, uint64_t next_id);
     status (*damage)(void *context, const struct damage_record *record);
     status (*unclaimed)(void *context, uint64_t keyspace_id, int64_t found_us);

@@ -164,9 +164,9 @@ static status copy_tablet(void *context, const struct tablet_record *record)
     return catalog_put_tablet(NULL, context, record);
 }
 
-static status copy_spare(void *context, uint64_t keyspace_id)
+static status copy_preallocated(void *context, uint64_t keyspace_id)
 {
-    catalog_put_spare(NULL, context, keyspace_id);
+    catalog_put_preallocated(NULL, context, keyspace_id);
     return status_ok();
 }
 
@@ -185,7 +185,7 @@ static bool copy(struct keyspace *from, struct keyspace *to)
     const struct catalog_visitor visitor = {.context = to,
                                             .table = copy_table,
                                             .tablet = copy_tablet,
-                                            .spare = copy_spare,
+                                            .preallocated = copy_preallocated,
                                             .next_id = copy_next_id,
                                             .damage = copy_damage};
     status s = catalog_read(from, &visitor);

@@ -65,7 +65,7 @@ status catalog_get(struct keyspace *catalog, bytes key, struct buffer *value, bo
 {
     struct store_value found = {0};
     enum store_presence presence = STORE_ABSENT;
-    status s = store_get(catalog, NULL, key, STORE_ANYWHERE, &found, &presence);
+    status s = store_get(catalog, NULL, key, STORE_READ_ANY, &found, &presence);
     *is_there = status_is_ok(s) && presence == STORE_FOUND;
     if (*is_there)
         buffer_append_bytes(value, found.bytes);
@@ -91,7 +91,8 @@ static status visit_range(struct keyspace *catalog, bytes lower, bytes upper,
                           void *context)
 {
     DCHECK(bytes_compare(lower, upper) < 0);
-    struct store_cursor_options options = {.reach = STORE_ANYWHERE, .lower = lower, .upper = upper};
+    struct store_cursor_options options = {
+        .read_tier = STORE_READ_ANY, .lower = lower, .upper = upper};
     struct store_cursor *cursor;
     TRY(store_cursor_create(catalog, &options, &cursor));
     struct arena *arena = arena_create(RECORD_MEMORY);

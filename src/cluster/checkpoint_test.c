@@ -119,7 +119,7 @@ static uint64_t sequence_in(struct cluster *cluster)
     struct store_value value;
     enum store_presence presence;
     uint64_t sequence;
-    assert_ok(store_get(cluster->catalog, NULL, bytes_of("zz-last-sequence"), STORE_ANYWHERE,
+    assert_ok(store_get(cluster->catalog, NULL, bytes_of("zz-last-sequence"), STORE_READ_ANY,
                         &value, &presence));
     assert_int_equal(presence, STORE_FOUND);
     assert_int_equal(value.bytes.size, sizeof sequence);

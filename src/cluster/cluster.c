@@ -5,11 +5,11 @@
  * recorded. Nothing else needs repair, since every change of the catalog is one batch; unless the
  * log, or the catalog itself, has lost something (salvage.h, lost_records.h). */
 #include "base/check.h"
-#include "cluster/care.h"
 #include "cluster/deletions.h"
 #include "cluster/identity_record.h"
 #include "cluster/index.h"
 #include "cluster/lost_records.h"
+#include "cluster/row_jobs.h"
 #include "cluster/salvage.h"
 #include "cluster/shard_directories.h"
 
@@ -84,12 +84,12 @@ static status load_tablet(void *context, const struct tablet_record *record)
     return s;
 }
 
-static status load_spare(void *context, uint64_t id)
+static status load_preallocated(void *context, uint64_t id)
 {
     struct shard *shard = ((struct loading *)context)->shard;
     if (store_keyspace_find(shard->store, id) == NULL)
         return status_make(STATUS_DATA_LOSS, "a spare keyspace is missing");
-    return shard_remember_spare(shard, id);
+    return shard_remember_preallocated(shard, id);
 }
 
 static status load_damage(void *context, const struct damage_record *record)
@@ -148,7 +148,7 @@ static status load_catalog(struct cluster *cluster)
     struct catalog_visitor visitor = {.context = &loading,
                                       .table = load_table,
                                       .tablet = load_tablet,
-                                      .spare = load_spare,
+                                      .preallocated = load_preallocated,
                                       .unclaimed = load_unclaimed,
                                       .next_id = load_next_id,
                                       .damage = load_damage};
@@ -162,7 +162,7 @@ static status load_others(struct cluster *cluster)
     for (size_t i = 1; i < cluster->shard_count; i++) {
         struct loading loading = {.cluster = cluster, .shard = cluster->shards[i]};
         const struct catalog_visitor visitor = {.context = &loading,
-                                                .spare = load_spare,
+                                                .preallocated = load_preallocated,
                                                 .unclaimed = load_unclaimed,
                                                 .damage = load_damage};
         TRY(catalog_read(loading.shard->system, &visitor));
@@ -209,7 +209,7 @@ static size_t users_tables(const struct cluster *cluster)
 static uint64_t *ids_in_use(const struct shard *shard, size_t *count)
 {
     const struct cluster *cluster = shard->cluster;
-    size_t most = 2 + shard->spare_count + shard->unclaimed_count + tablets_in_all(cluster);
+    size_t most = 2 + shard->preallocated_count + shard->unclaimed_count + tablets_in_all(cluster);
     uint64_t *ids = malloc(most * sizeof(*ids));
     if (ids == NULL)
         return NULL;
@@ -217,8 +217,8 @@ static uint64_t *ids_in_use(const struct shard *shard, size_t *count)
     ids[n++] = CATALOG_KEYSPACE_ID;
     if (shard->log_keyspace != 0)
         ids[n++] = shard->log_keyspace;
-    for (size_t i = 0; i < shard->spare_count; i++)
-        ids[n++] = shard->spares[i];
+    for (size_t i = 0; i < shard->preallocated_count; i++)
+        ids[n++] = shard->preallocated[i];
     for (size_t i = 0; i < shard->unclaimed_count; i++)
         ids[n++] = shard->unclaimed[i];
     for (size_t i = 0; i < cluster->table_count; i++)
@@ -361,7 +361,7 @@ static status open_parts(struct cluster *cluster)
     TRY(open_shards(cluster));
     TRY(open_catalog(cluster));
     TRY(start_shards(cluster));
-    identity_record_settle(cluster->home->store, cluster->catalog, cluster->options.log);
+    identity_record_update(cluster->home->store, cluster->catalog, cluster->options.log);
     TRY(heat_create(cluster, &cluster->heat));
     TRY(maintenance_start(cluster, &cluster->maintenance));
     TRY(start_scrubs(cluster));
@@ -381,7 +381,7 @@ static struct cluster *new_cluster(const struct cluster_options *options)
     atomic_init(&cluster->usage_is_to_sweep, true); /* what a crash has left */
     pthread_rwlock_init(&cluster->index_lock, NULL);
     pthread_mutex_init(&cluster->admin, NULL);
-    pthread_mutex_init(&cluster->doomed_lock, NULL);
+    pthread_mutex_init(&cluster->dropped_lock, NULL);
     pthread_mutex_init(&cluster->traffic.lock, NULL);
     return cluster;
 }
@@ -421,13 +421,13 @@ static void release_tables(struct cluster *cluster)
     release_all(cluster->kept, cluster->kept_count);
     struct link *link;
     while ((link = list_take(&cluster->undropped)) != NULL)
-        table_destroy(LIST_ENTRY(link, struct table, doomed));
+        table_destroy(LIST_ENTRY(link, struct table, dropped));
 }
 
 static void stop_shards(struct cluster *cluster)
 {
     for (size_t i = 0; i < cluster->shard_count; i++)
-        care_stop(cluster->shards[i]->care);
+        row_jobs_stop(cluster->shards[i]->row_jobs);
     pool_destroy(cluster->rows);
     for (size_t i = 0; i < cluster->shard_count; i++)
         shard_stop(cluster->shards[i]);
@@ -444,17 +444,17 @@ static void stop(struct cluster *cluster)
         heat_stop(cluster);
     heat_destroy(cluster->heat);
     stop_shards(cluster);
-    cluster_drop_doomed(cluster);
+    cluster_reclaim_dropped(cluster);
     for (size_t i = 0; i < cluster->shard_count; i++)
         shard_close_store(cluster->shards[i]);
 }
 
-status cluster_settle_files(struct cluster *cluster)
+status cluster_await_files(struct cluster *cluster)
 {
     CHECK_MAGIC(cluster, CLUSTER_MAGIC);
     status s = status_ok();
     for (size_t i = 0; i < cluster->shard_count; i++) {
-        status one = data_directory_settle(&cluster->shards[i]->place);
+        status one = data_directory_await_files(&cluster->shards[i]->place);
         if (status_is_ok(s))
             s = one;
         else
@@ -474,7 +474,7 @@ void cluster_close(struct cluster *cluster)
     free(cluster->shards);
     condition_destroy(cluster->condition);
     pthread_mutex_destroy(&cluster->traffic.lock);
-    pthread_mutex_destroy(&cluster->doomed_lock);
+    pthread_mutex_destroy(&cluster->dropped_lock);
     pthread_mutex_destroy(&cluster->admin);
     pthread_rwlock_destroy(&cluster->index_lock);
     cluster->magic = 0;

@@ -39,8 +39,8 @@ struct cluster_options {
     int open_files;              /* file descriptors that the store's tables may take */
     int background_threads;      /* for flushes and compactions */
     uint64_t disk_reserve_bytes; /* free space under which writes are refused */
-    uint64_t spill_bytes; /* size of a record over which its cells get records of their own */
-    uint64_t split_bytes; /* size of a tablet over which it splits */
+    uint64_t overflow_bytes; /* size of a record over which its cells get records of their own */
+    uint64_t split_bytes;    /* size of a tablet over which it splits */
     uint64_t split_rows_per_second; /* load over which it splits */
     int64_t merge_after_us;         /* how long two small neighbours must be idle to merge */
     bool balance;                   /* whether tablets split and merge by themselves */
@@ -76,7 +76,7 @@ struct cluster_options {
 status cluster_open(const struct cluster_options *options, struct cluster **out);
 /* For an orderly end, before cluster_close: makes files anew that the next start needs and that
  * somebody has removed. DATA_LOSS names what cannot be. */
-status cluster_settle_files(struct cluster *cluster);
+status cluster_await_files(struct cluster *cluster);
 
 /* Finishes what was submitted, then closes. No table may be held any more. */
 void cluster_close(struct cluster *cluster);
@@ -182,7 +182,7 @@ struct table_spec {
     size_t split_count;
     /* The number of each tablet's shard; NULL: all are in the home, or the options spread them. */
     const unsigned *shards;
-    struct catalog_txn *also; /* see above */
+    struct catalog_txn *txn; /* see above */
 };
 
 /* ALREADY_EXISTS if it does. The families' ids in the spec's schema are ignored and given anew. */
@@ -192,12 +192,12 @@ status cluster_create_table(struct cluster *cluster, const struct table_spec *sp
 /* Deleted at once for everybody who asks by name, and its name is free; but it is kept for the
  * undelete window, unless that is 0 or space is short (see deletions.h). NOT_FOUND;
  * FAILED_PRECONDITION if protected. */
-status cluster_delete_table(struct cluster *cluster, bytes name, struct catalog_txn *also);
+status cluster_delete_table(struct cluster *cluster, bytes name, struct catalog_txn *txn);
 
 /* Deletes all tables whose name starts with the prefix, in one change and for good, with those that
  * are deleted and kept: nothing is deleted if one of them is protected. Fine without any. The space
  * is returned in the background. */
-status cluster_delete_tables(struct cluster *cluster, bytes prefix, struct catalog_txn *also);
+status cluster_delete_tables(struct cluster *cluster, bytes prefix, struct catalog_txn *txn);
 
 /* The one last deleted of the name, with a reference: what cluster_undelete_table would bring back.
  * ALREADY_EXISTS if there is a table of that name; NOT_FOUND if none is kept. */
@@ -206,7 +206,7 @@ status cluster_deleted_table(struct cluster *cluster, bytes name, struct table *
 /* Brings it back as it was. ALREADY_EXISTS, RESOURCE_EXHAUSTED as for a new table; NOT_FOUND if it
  * is not kept any more. */
 status cluster_undelete_table(struct cluster *cluster, struct table *table,
-                              struct catalog_txn *also);
+                              struct catalog_txn *txn);
 
 /* Calls `visit` for each table whose name starts with `prefix`, by rising name, from the first
  * after `after` (empty: from the start), until it returns false. The references are the
@@ -223,7 +223,7 @@ struct table_change {
     size_t family_count;
     bool deletion_protection;
     bytes extra;
-    struct catalog_txn *also; /* see above */
+    struct catalog_txn *txn; /* see above */
 };
 status table_change_schema(struct table *table, struct arena *arena,
                            status (*change)(void *context, const struct table_info *now,
@@ -273,8 +273,8 @@ struct table_repair_options {
      * out of service, deleted (or filled from `source`), and before any of it is back. If it fails
      * all stays out of service, and is told anew by the next repair. Not with accepts_old_data.
      * NULL: nothing follows. */
-    status (*mend)(void *context, const struct given_up *ranges, size_t count);
-    void *mend_context;
+    status (*heal)(void *context, const struct given_up *ranges, size_t count);
+    void *heal_context;
 };
 
 /* Calls `visit` with each range of all tables, the oldest first, until it fails. */

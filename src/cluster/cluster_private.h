@@ -8,7 +8,7 @@
  *   index_lock   the array of tables; held for a search or a move of pointers
  *   traffic.lock what is told of tables' traffic
  *   map_lock     of one table, see table.h
- *   doomed_lock  the list of doomed tables
+ *   dropped_lock  the list of dropped tables
  *   looking      of a shard: whether its store takes writes; held for a look and a note */
 #ifndef TRESTLE_CLUSTER_CLUSTER_PRIVATE_H
 #define TRESTLE_CLUSTER_CLUSTER_PRIVATE_H
@@ -28,7 +28,7 @@ struct cluster {
     uint32_t magic;
     struct cluster_options options;
     struct condition *condition; /* of the whole server */
-    struct pool *rows;           /* work under row locks: see care.h */
+    struct pool *rows;           /* work under row locks: see maintenance.h */
     struct shard *home;          /* the shard that keeps the catalog */
     struct shard **shards;       /* by their numbers: the home, then the others */
     size_t shard_count;          /* so many of them are there */
@@ -53,8 +53,8 @@ struct cluster {
     uint64_t next_id;      /* guarded by admin, as the next */
     unsigned next_shard;   /* whose turn it is to have a new table's first tablet */
 
-    pthread_mutex_t doomed_lock;
-    struct list doomed; /* doomed tables that nobody holds any more */
+    pthread_mutex_t dropped_lock;
+    struct list dropped; /* dropped tables that nobody holds any more */
     /* Those whose keyspaces could not be dropped: folds in the background look at their rules until
      * the store is closed. */
     struct list undropped;
@@ -79,18 +79,18 @@ status cluster_check_is_new(struct cluster *cluster, const char *name);
 
 /* The batch of what others have begun, or one of our own; NULL without memory. Done with, our own
  * is freed. */
-struct store_batch *cluster_batch_with(struct catalog_txn *also);
-void cluster_batch_done(struct store_batch *batch, const struct catalog_txn *also);
+struct store_batch *cluster_batch_with(struct catalog_txn *txn);
+void cluster_batch_done(struct store_batch *batch, const struct catalog_txn *txn);
 
-/* Called with the last reference to a table gone: frees it, or, if it is doomed, leaves it to
+/* Called with the last reference to a table gone: frees it, or, if it is dropped, leaves it to
  * maintenance, since dropping keyspaces blocks. Any thread. */
-void cluster_bury_table(struct cluster *cluster, struct table *table);
+void cluster_free_table_deferred(struct cluster *cluster, struct table *table);
 
-/* Whether there are doomed tables that nobody holds any more. */
+/* Whether there are dropped tables that nobody holds any more. */
 bool cluster_has_doomed(struct cluster *cluster);
 /* Drops the keyspaces of one of them; false: there was none. Blocks. */
 bool cluster_drop_next_doomed(struct cluster *cluster);
-void cluster_drop_doomed(struct cluster *cluster); /* of all of them */
+void cluster_reclaim_dropped(struct cluster *cluster); /* of all of them */
 
 /* The files that a keyspace was made of, for the change log; and what is missing in them, which is
  * out of service. */

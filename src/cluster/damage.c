@@ -4,7 +4,7 @@
  * says and what the records say change together. What is brought back is in damage_repair.c. */
 #include "cluster/damage_private.h"
 
-#include "advice/personal.h"
+#include "advisor/personal.h"
 #include "base/check.h"
 #include "base/condition.h"
 #include "cluster/lost_records.h"
@@ -232,7 +232,7 @@ static bool may_be_stored(const struct damage *damage)
 }
 
 /* False: its keyspace is gone. */
-static bool settle(const struct damages *damages, struct damage *damage)
+static bool record_and_close(const struct damages *damages, struct damage *damage)
 {
     DCHECK(check_is_held(&damages->lock));
     struct keyspace *keyspace =
@@ -255,7 +255,7 @@ static bool see(struct damages *damages, const struct damage_record *record)
     if (damage == NULL)
         return false;
     if (damages->is_loaded && (is_new || (may_be_stored(damage) && !damage->is_stored))) {
-        (void)settle(damages, damage); /* its keyspace is held for us by the store */
+        (void)record_and_close(damages, damage); /* its keyspace is held for us by the store */
         damages_show(damages);
     }
     return damage->is_stored;
@@ -318,7 +318,7 @@ status damages_load(struct damages *damages)
     DCHECK(!damages->is_loaded);
     damages->is_loaded = true;
     for (struct damage **at = &damages->first; *at != NULL;) {
-        if (settle(damages, *at))
+        if (record_and_close(damages, *at))
             at = &(*at)->next;
         else
             damage_forget(damages, at);

@@ -69,7 +69,7 @@ status damages_load(struct damages *damages);
 /* These keys were deleted: what is out of service among them is brought back, as far as it lies
  * there wholly. What cannot be done now is left as it is, and logged. Blocks. */
 void damages_end_deleted(struct damages *damages, struct keyspace *keyspace,
-                         const struct key_bounds *records, const struct key_bounds *spilled);
+                         const struct key_bounds *records, const struct key_bounds *overflow);
 
 /* Of the keys of records from `from` to `to` the first that are in service: moves `from` behind
  * what is not and begins there, and `to` before what is not and comes next. */
@@ -97,7 +97,7 @@ void damages_tell_adopted(struct damages *damages, struct keyspace *keyspace);
 struct lost_cells {
     struct shard *shard;
     struct keyspace *keyspace;
-    struct damage_part part; /* of SPILL_SPACE */
+    struct damage_part part; /* of OVERFLOW_SPACE */
 };
 
 /* Calls `visit` with each row, by its key and its record, that may have some; keys are good during

@@ -139,7 +139,7 @@ static void end_or_log(struct damages *damages, struct keyspace *keyspace,
 }
 
 static void end_deleted(struct damages *damages, struct keyspace *keyspace,
-                        const struct key_bounds *records, const struct key_bounds *spilled)
+                        const struct key_bounds *records, const struct key_bounds *overflow)
 {
     DCHECK(check_is_held(&damages->repairing));
     struct damage *damage;
@@ -149,7 +149,7 @@ static void end_deleted(struct damages *damages, struct keyspace *keyspace,
            damage != NULL) {
         const struct damage_record *record = &damage->record;
         if (is_within(damage_part(record, ROW_SPACE), records) &&
-            is_within(damage_part(record, SPILL_SPACE), spilled))
+            is_within(damage_part(record, OVERFLOW_SPACE), overflow))
             end_or_log(damages, keyspace, record, &skip);
         else
             skip++;
@@ -191,25 +191,26 @@ void damages_find_open(struct damages *damages, uint64_t keyspace_id, struct buf
 }
 
 void damages_end_deleted(struct damages *damages, struct keyspace *keyspace,
-                         const struct key_bounds *records, const struct key_bounds *spilled)
+                         const struct key_bounds *records, const struct key_bounds *overflow)
 {
     if (!damages_has(damages, keyspace_id(keyspace)))
         return;
     pthread_mutex_lock(&damages->repairing);
-    end_deleted(damages, keyspace, records, spilled);
+    end_deleted(damages, keyspace, records, overflow);
     pthread_mutex_unlock(&damages->repairing);
 }
 
 /* Of rows that are lost their large cells go, too: nothing would name them. */
 static status delete_rows(struct shard *shard, struct keyspace *keyspace, struct damage_part part)
 {
-    struct key_bounds records, spilled;
+    struct key_bounds records, overflow;
     bool is_bounded = record_bounds(damage_row(part.from), damage_row(part.to), &records);
-    is_bounded = spill_bounds(damage_row(part.from), damage_row(part.to), &spilled) && is_bounded;
-    status s = is_bounded ? shard_delete_keys(shard, NULL, keyspace, &records, &spilled)
+    is_bounded =
+        overflow_bounds(damage_row(part.from), damage_row(part.to), &overflow) && is_bounded;
+    status s = is_bounded ? shard_delete_keys(shard, NULL, keyspace, &records, &overflow)
                           : status_out_of_memory();
     key_bounds_free(&records);
-    key_bounds_free(&spilled);
+    key_bounds_free(&overflow);
     return s;
 }
 
@@ -217,15 +218,15 @@ static status delete_large_cells(struct shard *shard, struct keyspace *keyspace,
                                  struct damage_part part)
 {
     const struct key_bounds none = {0};
-    struct key_bounds spilled = {0};
+    struct key_bounds overflow = {0};
     struct lost_cells lost = {shard, keyspace, part};
     TRY(lost_cells_cut(&lost));
-    buffer_append_bytes(&spilled.lower, part.from);
-    buffer_append_bytes(&spilled.upper, part.to);
-    bool failed = spilled.lower.failed || spilled.upper.failed;
-    status s =
-        failed ? status_out_of_memory() : shard_delete_keys(shard, NULL, keyspace, &none, &spilled);
-    key_bounds_free(&spilled);
+    buffer_append_bytes(&overflow.lower, part.from);
+    buffer_append_bytes(&overflow.upper, part.to);
+    bool failed = overflow.lower.failed || overflow.upper.failed;
+    status s = failed ? status_out_of_memory()
+                      : shard_delete_keys(shard, NULL, keyspace, &none, &overflow);
+    key_bounds_free(&overflow);
     return s;
 }
 
@@ -233,7 +234,7 @@ static status delete_lost(struct shard *shard, struct keyspace *keyspace,
                           const struct damage_record *record)
 {
     struct damage_part rows = damage_part(record, ROW_SPACE);
-    struct damage_part cells = damage_part(record, SPILL_SPACE);
+    struct damage_part cells = damage_part(record, OVERFLOW_SPACE);
     if (!damage_part_is_empty(rows))
         TRY(delete_rows(shard, keyspace, rows));
     return damage_part_is_empty(cells) ? status_ok() : delete_large_cells(shard, keyspace, cells);
@@ -492,7 +493,7 @@ static status give_up_more(struct giving_up *giving, bool *has_more)
     }
 }
 
-/* What was damaged is compacted away before it is mended: then what is written there can be read.
+/* What was damaged is compacted away before it is repaired: then what is written there can be read.
  */
 static status heal_all(const struct giving_up *giving)
 {
@@ -504,13 +505,13 @@ static status heal_all(const struct giving_up *giving)
     return status_ok();
 }
 
-static status mend_healed(const struct giving_up *giving)
+static status heal_indexes(const struct giving_up *giving)
 {
-    DCHECK(giving->options->mend != NULL);
+    DCHECK(giving->options->heal != NULL);
     const struct table_repair_options *options = giving->options;
     TRY(heal_all(giving));
     bool former = store_read_healed(true);
-    status s = options->mend(options->mend_context, giving->ranges, giving->count);
+    status s = options->heal(options->heal_context, giving->ranges, giving->count);
     (void)store_read_healed(former);
     return s;
 }
@@ -537,12 +538,12 @@ static status end_round(struct giving_up *giving, status s, bool *has_more)
 }
 
 /* Until nothing more has been found meanwhile: each time something is. */
-static status give_up_and_mend(struct giving_up *giving)
+static status give_up_and_heal(struct giving_up *giving)
 {
     bool has_more;
     TRY(give_up_more(giving, &has_more));
     while (has_more)
-        TRY(end_round(giving, mend_healed(giving), &has_more));
+        TRY(end_round(giving, heal_indexes(giving), &has_more));
     return status_ok();
 }
 
@@ -579,7 +580,7 @@ static status repair_together(struct damages *damages, struct keyspace *keyspace
     if (giving.arena == NULL)
         return status_out_of_memory();
     pthread_mutex_lock(&damages->repairing);
-    status s = give_up_and_mend(&giving);
+    status s = give_up_and_heal(&giving);
     if (status_is_ok(s))
         s = end_all(&giving);
     pthread_mutex_unlock(&damages->repairing);
@@ -618,7 +619,7 @@ static status repair_all(struct damages *damages, struct keyspace *keyspace,
     if (options->is_trial)
         return tell_all(damages, keyspace, options->lost, options->context);
     TRY(open_those_sound(damages, keyspace));
-    if (options->mend != NULL)
+    if (options->heal != NULL)
         return repair_together(damages, keyspace, options);
     while (!is_over)
         TRY(repair_next(damages, keyspace, options, &is_over));

@@ -10,9 +10,9 @@ enum { KEY_SHOWN = 100 };
 
 struct damage_part damage_part(const struct damage_record *record, uint8_t space)
 {
-    static const uint8_t borders[] = {ROW_SPACE, SPILL_SPACE, SPILL_SPACE + 1};
-    bytes least = bytes_make(&borders[space == SPILL_SPACE], 1);
-    bytes end = bytes_make(&borders[1 + (space == SPILL_SPACE)], 1);
+    static const uint8_t borders[] = {ROW_SPACE, OVERFLOW_SPACE, OVERFLOW_SPACE + 1};
+    bytes least = bytes_make(&borders[space == OVERFLOW_SPACE], 1);
+    bytes end = bytes_make(&borders[1 + (space == OVERFLOW_SPACE)], 1);
     return (struct damage_part){
         .from = bytes_compare(record->from, least) > 0 ? record->from : least,
         .to = record->to.size > 0 && bytes_compare(record->to, end) < 0 ? record->to : end};
@@ -48,7 +48,7 @@ static bytes read_row(bytes text, struct buffer *plain)
 static bytes row_of_key(bytes key, struct buffer *plain)
 {
     bytes row = bytes_from(key, key.size > 0);
-    return key.size > 0 && key.data[0] == SPILL_SPACE ? read_row(row, plain) : row;
+    return key.size > 0 && key.data[0] == OVERFLOW_SPACE ? read_row(row, plain) : row;
 }
 
 static void append_row(struct buffer *out, bytes key)
@@ -82,11 +82,11 @@ static bool is_in_space(bytes key, uint8_t space)
 
 static void append_rows(struct buffer *out, const struct damage_record *record)
 {
-    bool begins_spilled = is_in_space(record->from, SPILL_SPACE);
-    bool ends_spilled = record->to.size > 1 && is_in_space(record->to, SPILL_SPACE);
-    buffer_append_format(out, begins_spilled ? "large cells of rows from " : "rows from ");
+    bool begins_overflow = is_in_space(record->from, OVERFLOW_SPACE);
+    bool ends_overflow = record->to.size > 1 && is_in_space(record->to, OVERFLOW_SPACE);
+    buffer_append_format(out, begins_overflow ? "large cells of rows from " : "rows from ");
     append_row(out, record->from);
-    if (!begins_spilled && ends_spilled)
+    if (!begins_overflow && ends_overflow)
         buffer_append_format(out, " on, and large cells of rows");
     append_end(out, record->to);
 }
@@ -131,7 +131,7 @@ static status tell_part(const struct damage_record *record, uint8_t space, const
     piece.from = part.from;
     piece.to = part.to;
     struct lost_texts texts = {0};
-    struct lost_rows lost = lost_rows_of(&piece, space == SPILL_SPACE, table, &texts);
+    struct lost_rows lost = lost_rows_of(&piece, space == OVERFLOW_SPACE, table, &texts);
     bool failed = texts.words.failed || texts.first.failed || texts.last.failed;
     status s = failed ? status_out_of_memory() : tell(context, &lost);
     buffer_free(&texts.words);
@@ -144,5 +144,5 @@ status damage_tell(const struct damage_record *record, const char *table,
                    status (*tell)(void *context, const struct lost_rows *lost), void *context)
 {
     TRY(tell_part(record, ROW_SPACE, table, tell, context));
-    return tell_part(record, SPILL_SPACE, table, tell, context);
+    return tell_part(record, OVERFLOW_SPACE, table, tell, context);
 }

@@ -12,7 +12,7 @@
 
 enum {
     ASK_EVERY_US = 100 * 1000,
-    SETTLE_US = 5 * 1000 * 1000,
+    FILES_WAIT_US = 5 * 1000 * 1000,
     SURE_AFTER = 2,
     WORDS_SIZE = 400,
     SECOND_NS = 1000 * 1000 * 1000
@@ -286,11 +286,11 @@ static bool are_files_there(void *context)
 
 /* No second look before, since there is no time for one: what is made anew although it was there is
  * as good as what was there. Afterwards a log that is not needed any more is known for a moment. */
-status data_directory_settle(struct data_directory *directory)
+status data_directory_await_files(struct data_directory *directory)
 {
     struct store_missing_files found;
     TRY(restore(directory));
-    (void)thread_wait_for(are_files_there, directory, SETTLE_US);
+    (void)thread_wait_for(are_files_there, directory, FILES_WAIT_US);
     store_look_for_files(directory->store, &found);
     return found.any ? status_make(STATUS_DATA_LOSS, "removed in %s, and not made anew: %s",
                                    directory->path, found.names)

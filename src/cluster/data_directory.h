@@ -60,6 +60,6 @@ void data_directory_stop(struct data_directory *directory);
 
 /* Looks, and makes anew what is missing: OK if nothing is, afterwards. Blocking, between start and
  * stop. */
-status data_directory_settle(struct data_directory *directory);
+status data_directory_await_files(struct data_directory *directory);
 
 #endif

@@ -127,7 +127,7 @@ static void without_a_log_nothing_is_admitted(void **state)
     admit(place, STATUS_UNAVAILABLE);
     assert_health(f, HEALTH_NO_WRITES, "log_gone", ".log; writes are refused until");
     start_again(place);
-    assert_ok(data_directory_settle(place));
+    assert_ok(data_directory_await_files(place));
     admit(place, STATUS_OK);
     assert_health(f, HEALTH_OK, NULL, NULL);
     set_cell(f, "b", "2");
@@ -149,7 +149,7 @@ static void without_others_writes_go_on(void **state)
     look(place);
     assert_health(f, HEALTH_NO_WRITES, "log_gone", ".log, SYNCED, IDENTITY; writes are");
     start_again(place);
-    assert_ok(data_directory_settle(place));
+    assert_ok(data_directory_await_files(place));
     look(place);
     assert_health(f, HEALTH_OK, NULL, NULL);
 }
@@ -176,10 +176,10 @@ static void what_cannot_be_made_anew_is_named(void **state)
     struct cluster_fixture *f = *state;
     block(f, "IDENTITY", true);
     remove_files(f, "IDENTITY");
-    assert_status(data_directory_settle(&f->cluster->home->place), STATUS_UNAVAILABLE);
+    assert_status(data_directory_await_files(&f->cluster->home->place), STATUS_UNAVAILABLE);
     assert_false(is_there(f, "IDENTITY"));
     block(f, "IDENTITY", false);
-    assert_ok(data_directory_settle(&f->cluster->home->place));
+    assert_ok(data_directory_await_files(&f->cluster->home->place));
     assert_true(is_there(f, "IDENTITY"));
 }
 
@@ -194,7 +194,7 @@ static void format_alone_is_made_anew(void **state)
         admit(place, STATUS_OK);
         assert_health(f, HEALTH_DEGRADED, "files_gone", "FORMAT; they are being made");
         start_again(place);
-        assert_ok(data_directory_settle(place));
+        assert_ok(data_directory_await_files(place));
         data_directory_stop(place);
         assert_true(is_there(f, "FORMAT"));
         admit(place, STATUS_OK);
@@ -214,12 +214,12 @@ static void format_that_cannot_be_made_anew(void **state)
     struct cluster_fixture *f = *state;
     block(f, "FORMAT", true);
     remove_files(f, "FORMAT");
-    assert_status(data_directory_settle(&f->cluster->home->place), STATUS_UNAVAILABLE);
+    assert_status(data_directory_await_files(&f->cluster->home->place), STATUS_UNAVAILABLE);
     struct data_directory *place = by_hand(f);
     assert_int_not_equal(atomic_load(&place->format_inode), 0);
     start_again(place);
     block(f, "FORMAT", false);
-    assert_ok(data_directory_settle(place));
+    assert_ok(data_directory_await_files(place));
     assert_true(is_there(f, "FORMAT"));
 }
 

@@ -161,32 +161,32 @@ static status commit_admission(struct cluster *cluster, enum commit_kind kind, b
     return status_ok();
 }
 
-static void doom(struct cluster *cluster, struct table *table)
+static void drop(struct cluster *cluster, struct table *table)
 {
-    DCHECK(check_is_held(&cluster->admin) && !table->is_doomed);
+    DCHECK(check_is_held(&cluster->admin) && !table->is_dropped);
     if (table->is_deleted)
         remove_kept(cluster, table);
     else
         leave_index(cluster, table);
-    table->is_doomed = true;
+    table->is_dropped = true;
     atomic_store(&cluster->usage_is_to_sweep, true);
     table_release(table);
 }
 
 /* With admin held; of tables that stand, or are kept. */
-static status doom_all(struct cluster *cluster, struct table *const *tables, size_t count,
-                       struct catalog_txn *also)
+static status drop_all(struct cluster *cluster, struct table *const *tables, size_t count,
+                       struct catalog_txn *txn)
 {
     const enum commit_kind kind = count > 0 ? COMMIT_END_TABLES : COMMIT_CATALOG;
-    struct store_batch *batch = cluster_batch_with(also);
+    struct store_batch *batch = cluster_batch_with(txn);
     if (batch == NULL)
         return status_out_of_memory();
     record_ends(cluster, tables, count, batch);
     status s = commit_admission(cluster, kind, false, tables, count, batch);
-    cluster_batch_done(batch, also);
+    cluster_batch_done(batch, txn);
     TRY(s);
     for (size_t i = 0; i < count; i++)
-        doom(cluster, tables[i]);
+        drop(cluster, tables[i]);
     return status_ok();
 }
 
@@ -209,7 +209,7 @@ static status find_kept_too(struct cluster *cluster, bytes prefix, struct table 
 }
 
 /* With admin held. */
-static status delete_all(struct cluster *cluster, bytes prefix, struct catalog_txn *also,
+static status delete_all(struct cluster *cluster, bytes prefix, struct catalog_txn *txn,
                          struct table ***tables, size_t *count)
 {
     DCHECK(check_is_held(&cluster->admin));
@@ -217,15 +217,15 @@ static status delete_all(struct cluster *cluster, bytes prefix, struct catalog_t
     for (size_t i = 0; i < *count; i++)
         TRY(check_protection((*tables)[i]));
     TRY(find_kept_too(cluster, prefix, tables, count));
-    return doom_all(cluster, *tables, *count, also);
+    return drop_all(cluster, *tables, *count, txn);
 }
 
-status cluster_delete_tables(struct cluster *cluster, bytes prefix, struct catalog_txn *also)
+status cluster_delete_tables(struct cluster *cluster, bytes prefix, struct catalog_txn *txn)
 {
     struct table **tables;
     size_t count;
     pthread_mutex_lock(&cluster->admin);
-    status s = delete_all(cluster, prefix, also, &tables, &count);
+    status s = delete_all(cluster, prefix, txn, &tables, &count);
     pthread_mutex_unlock(&cluster->admin);
     for (size_t i = 0; i < count; i++)
         table_release(tables[i]);
@@ -245,28 +245,28 @@ static int64_t deletion_time(struct cluster *cluster)
     return now > last ? now : last + 1;
 }
 
-static status record_deletion(struct table *table, int64_t deleted_us, struct catalog_txn *also)
+static status record_deletion(struct table *table, int64_t deleted_us, struct catalog_txn *txn)
 {
     struct cluster *cluster = table->cluster;
     struct table_record record = table_record_of(table);
-    struct store_batch *batch = cluster_batch_with(also);
+    struct store_batch *batch = cluster_batch_with(txn);
     if (batch == NULL)
         return status_out_of_memory();
     record.deleted_us = deleted_us;
     status s = catalog_put_table(batch, cluster->catalog, &record);
     if (status_is_ok(s))
         s = commit_admission(cluster, COMMIT_DELETE_TABLE, false, &table, 1, batch);
-    cluster_batch_done(batch, also);
+    cluster_batch_done(batch, txn);
     return s;
 }
 
 /* With admin held. */
-static status keep(struct cluster *cluster, struct table *table, struct catalog_txn *also)
+static status keep(struct cluster *cluster, struct table *table, struct catalog_txn *txn)
 {
     DCHECK(check_is_held(&cluster->admin));
     int64_t deleted_us = deletion_time(cluster);
     TRY(make_room(cluster, 1));
-    TRY(record_deletion(table, deleted_us, also));
+    TRY(record_deletion(table, deleted_us, txn));
     leave_index(cluster, table);
     table->deleted_us = deleted_us;
     add_kept(cluster, table);
@@ -275,19 +275,19 @@ static status keep(struct cluster *cluster, struct table *table, struct catalog_
     return status_ok();
 }
 
-static status delete_table(struct cluster *cluster, struct table *table, struct catalog_txn *also)
+static status delete_table(struct cluster *cluster, struct table *table, struct catalog_txn *txn)
 {
     TRY(check_protection(table));
     if (cluster->options.undelete_window_us > 0)
-        return keep(cluster, table, also);
-    return doom_all(cluster, &table, 1, also);
+        return keep(cluster, table, txn);
+    return drop_all(cluster, &table, 1, txn);
 }
 
-status cluster_delete_table(struct cluster *cluster, bytes name, struct catalog_txn *also)
+status cluster_delete_table(struct cluster *cluster, bytes name, struct catalog_txn *txn)
 {
     pthread_mutex_lock(&cluster->admin);
     struct table *table = index_find(cluster, name);
-    status s = table == NULL ? cluster_not_found(name) : delete_table(cluster, table, also);
+    status s = table == NULL ? cluster_not_found(name) : delete_table(cluster, table, txn);
     pthread_mutex_unlock(&cluster->admin);
     if (table != NULL)
         table_release(table);
@@ -333,11 +333,11 @@ status cluster_deleted_table(struct cluster *cluster, bytes name, struct table *
 
 /* It takes no space that is not taken, and if space is short it would soon be gone: so it is not
  * refused. */
-static status record_return(struct table *table, struct catalog_txn *also)
+static status record_return(struct table *table, struct catalog_txn *txn)
 {
     struct cluster *cluster = table->cluster;
     struct table_record record = table_record_of(table);
-    struct store_batch *batch = cluster_batch_with(also);
+    struct store_batch *batch = cluster_batch_with(txn);
     if (batch == NULL)
         return status_out_of_memory();
     record.deleted_us = 0;
@@ -345,19 +345,19 @@ static status record_return(struct table *table, struct catalog_txn *also)
     status s = catalog_put_table(batch, cluster->catalog, &record);
     if (status_is_ok(s))
         s = commit_admission(cluster, COMMIT_UNDELETE_TABLE, true, &table, 1, batch);
-    cluster_batch_done(batch, also);
+    cluster_batch_done(batch, txn);
     return s;
 }
 
 /* With admin held. */
-static status undelete(struct cluster *cluster, struct table *table, struct catalog_txn *also)
+static status undelete(struct cluster *cluster, struct table *table, struct catalog_txn *txn)
 {
     DCHECK(check_is_held(&cluster->admin));
-    if (table->is_doomed)
+    if (table->is_dropped)
         return cluster_not_found(bytes_of(table->name));
     TRY(cluster_check_is_new(cluster, table->name));
     TRY(index_make_room(cluster));
-    TRY(record_return(table, also));
+    TRY(record_return(table, txn));
     remove_kept(cluster, table);
     table->is_deleted = false;
     table->deleted_us = 0;
@@ -367,11 +367,10 @@ static status undelete(struct cluster *cluster, struct table *table, struct cata
     return status_ok();
 }
 
-status cluster_undelete_table(struct cluster *cluster, struct table *table,
-                              struct catalog_txn *also)
+status cluster_undelete_table(struct cluster *cluster, struct table *table, struct catalog_txn *txn)
 {
     pthread_mutex_lock(&cluster->admin);
-    status s = undelete(cluster, table, also);
+    status s = undelete(cluster, table, txn);
     pthread_mutex_unlock(&cluster->admin);
     return s;
 }
@@ -438,7 +437,7 @@ static void tell(struct cluster *cluster, const struct table *table, bool is_ear
 }
 
 /* The first `due` have had their time, the others have not. With admin held. */
-static status doom_first(struct cluster *cluster, size_t due, size_t early)
+static status drop_first(struct cluster *cluster, size_t due, size_t early)
 {
     size_t count = due + early;
     DCHECK(check_is_held(&cluster->admin) && count <= cluster->kept_count);
@@ -449,7 +448,7 @@ static status doom_first(struct cluster *cluster, size_t due, size_t early)
         oldest[i] = cluster->kept[i];
         table_retain(oldest[i]);
     }
-    status s = doom_all(cluster, oldest, count, NULL);
+    status s = drop_all(cluster, oldest, count, NULL);
     for (size_t i = 0; i < count; i++) {
         if (status_is_ok(s))
             tell(cluster, oldest[i], i >= due);
@@ -462,13 +461,13 @@ static status doom_first(struct cluster *cluster, size_t due, size_t early)
     return status_ok();
 }
 
-static status doom_oldest(struct cluster *cluster)
+static status drop_oldest(struct cluster *cluster)
 {
     if (cluster->kept_count == 0)
         return status_ok();
     size_t due = count_due(cluster);
     size_t early = count_to_make_space(cluster, due);
-    return due + early == 0 ? status_ok() : doom_first(cluster, due, early);
+    return due + early == 0 ? status_ok() : drop_first(cluster, due, early);
 }
 
 /* A thousand tables take some milliseconds: not each second. With admin held. */
@@ -489,7 +488,7 @@ static void measure(struct cluster *cluster)
 void deletions_run(struct cluster *cluster)
 {
     pthread_mutex_lock(&cluster->admin);
-    status s = doom_oldest(cluster);
+    status s = drop_oldest(cluster);
     measure(cluster);
     pthread_mutex_unlock(&cluster->admin);
     if (!status_is_ok(s))
@@ -500,22 +499,22 @@ void deletions_run(struct cluster *cluster)
 
 /* --- the end --- */
 
-void cluster_bury_table(struct cluster *cluster, struct table *table)
+void cluster_free_table_deferred(struct cluster *cluster, struct table *table)
 {
-    if (!table->is_doomed) { /* the cluster is closing */
+    if (!table->is_dropped) { /* the cluster is closing */
         table_destroy(table);
         return;
     }
-    pthread_mutex_lock(&cluster->doomed_lock);
-    list_append(&cluster->doomed, &table->doomed);
-    pthread_mutex_unlock(&cluster->doomed_lock);
+    pthread_mutex_lock(&cluster->dropped_lock);
+    list_append(&cluster->dropped, &table->dropped);
+    pthread_mutex_unlock(&cluster->dropped_lock);
     maintenance_wake(cluster->maintenance);
 }
 
 /* False if one stays. */
 static bool drop_keyspaces(struct cluster *cluster, struct table *table)
 {
-    DCHECK(table->is_doomed && atomic_load(&table->references) == 0);
+    DCHECK(table->is_dropped && atomic_load(&table->references) == 0);
     bool all = true;
     for (size_t i = 0; i < table->space_count; i++) {
         struct shard *shard = table->spaces[i].shard;
@@ -537,31 +536,31 @@ static bool drop_keyspaces(struct cluster *cluster, struct table *table)
 
 bool cluster_has_doomed(struct cluster *cluster)
 {
-    pthread_mutex_lock(&cluster->doomed_lock);
-    bool has = !list_is_empty(&cluster->doomed);
-    pthread_mutex_unlock(&cluster->doomed_lock);
+    pthread_mutex_lock(&cluster->dropped_lock);
+    bool has = !list_is_empty(&cluster->dropped);
+    pthread_mutex_unlock(&cluster->dropped_lock);
     return has;
 }
 
 bool cluster_drop_next_doomed(struct cluster *cluster)
 {
-    pthread_mutex_lock(&cluster->doomed_lock);
-    struct link *link = list_take(&cluster->doomed);
-    pthread_mutex_unlock(&cluster->doomed_lock);
+    pthread_mutex_lock(&cluster->dropped_lock);
+    struct link *link = list_take(&cluster->dropped);
+    pthread_mutex_unlock(&cluster->dropped_lock);
     if (link == NULL)
         return false;
-    struct table *table = LIST_ENTRY(link, struct table, doomed);
+    struct table *table = LIST_ENTRY(link, struct table, dropped);
     if (drop_keyspaces(cluster, table)) {
         table_destroy(table);
         return true;
     }
-    pthread_mutex_lock(&cluster->doomed_lock);
-    list_append(&cluster->undropped, &table->doomed);
-    pthread_mutex_unlock(&cluster->doomed_lock);
+    pthread_mutex_lock(&cluster->dropped_lock);
+    list_append(&cluster->undropped, &table->dropped);
+    pthread_mutex_unlock(&cluster->dropped_lock);
     return true;
 }
 
-void cluster_drop_doomed(struct cluster *cluster)
+void cluster_reclaim_dropped(struct cluster *cluster)
 {
     while (cluster_drop_next_doomed(cluster))
         ;

@@ -1,12 +1,12 @@
 /* Deleting tables, keeping them for a while, bringing them back. Private to cluster/.
  *
  *                 DeleteTable            its time is over, space is short, too many
- *        stands ───────────────> kept ────────────────────────────────────────────> doomed
+ *        stands ───────────────> kept ────────────────────────────────────────────> dropped
  *           ^                     │      are kept, its instance is deleted
  *           └─────────────────────┘
  *                UndeleteTable
  *
- * Without a window, and when its instance is deleted, a table that stands is doomed at once.
+ * Without a window, and when its instance is deleted, a table that stands is dropped at once.
  *
  *  1. A table that is kept is not in the index: its name is free, and several may be kept of one
  *     name. Its records stand, with the time of its deletion in them; so do its id, its tablets and
@@ -14,7 +14,7 @@
  *     control plane had under its name is kept under its id (control/kept.c).
  *  2. Folds in the background go on by its rules, so that nothing that they condemn comes back with
  *     it. The pass of garbage collection leaves it alone, and comes when it stands again.
- *  3. A doomed table has no records. Its keyspace is dropped when nobody holds it any more, by
+ *  3. A dropped table has no records. Its keyspace is dropped when nobody holds it any more, by
  *     maintenance or else by the next start. */
 #ifndef TRESTLE_CLUSTER_DELETIONS_H
 #define TRESTLE_CLUSTER_DELETIONS_H
@@ -27,7 +27,7 @@ struct cluster;
  * start. */
 status deletions_load(struct cluster *cluster);
 
-/* Dooms the tables that are kept no longer, and measures the others. Blocks. */
+/* Drops the tables that are kept no longer, and measures the others. Blocks. */
 void deletions_run(struct cluster *cluster);
 
 #endif

@@ -218,7 +218,7 @@ static void an_instances_deleted_tables_go_with_it(void **state)
     reopen(f);
     assert_status(try_undelete(f), STATUS_NOT_FOUND);
     assert_int_equal(f->cluster->kept_count + f->cluster->table_count, 0);
-    assert_int_equal(keyspace_count(f), 1 + f->cluster->home->spare_count);
+    assert_int_equal(keyspace_count(f), 1 + f->cluster->home->preallocated_count);
 }
 
 /* A thousand that are kept, by their records alone: they share the keyspace of a table that

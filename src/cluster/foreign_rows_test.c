@@ -12,8 +12,8 @@
  */
 #include "cluster/foreign_rows.h"
 
-#include "cluster/care.h"
-#include "cluster/mend.h"
+#include "cluster/row_jobs.h"
+#include "cluster/row_rewrite.h"
 #include "cluster/testing/testing.h"
 
 enum {
@@ -26,7 +26,7 @@ enum {
     CLUSTERS = 4,         /* besides ours, 1 to 4 */
     LATE_BY = 30,         /* changes, at most */
     MOST_VERSIONS = 4000, /* of a history */
-    TEXT_MOST = 300,      /* bytes of a value: past the spill threshold */
+    TEXT_MOST = 300,      /* bytes of a value: past the overflow threshold */
 };
 
 /* --- changes --- */
@@ -232,7 +232,7 @@ static struct seen_row read_row(struct cluster_fixture *f, uint32_t row)
                                        .size_limit = UINT64_MAX};
     struct row found = {.cells.arena = arena};
     enum row_outcome outcome;
-    assert_ok(row_read(tablet->keyspace, &options, bytes_of(row_name(row)), STORE_ANYWHERE, &found,
+    assert_ok(row_read(tablet->keyspace, &options, bytes_of(row_name(row)), STORE_READ_ANY, &found,
                        &outcome));
     for (size_t i = 0; i < found.cells.count; i++) {
         const struct cell *cell = &found.cells.items[i];
@@ -243,8 +243,8 @@ static struct seen_row read_row(struct cluster_fixture *f, uint32_t row)
             seen.cells[cell->family->id - FAMILY_F][qualifier][cell->timestamp_us / 1000 - 1] =
                 (uint32_t)strtoul((const char *)cell->value.data, NULL, 10);
     }
-    if (found.wants_mending)
-        mender_take(tablet->shard->mender, f->table, tablet->keyspace, &found);
+    if (found.wants_rewrite)
+        row_rewriter_offer(tablet->shard->row_rewriter, f->table, tablet->keyspace, &found);
     row_clear(&found);
     tablet_release(tablet);
     arena_destroy(arena);
@@ -359,7 +359,8 @@ static void disturb(struct history *h)
     struct tablet *tablet = table_route(h->f->table, bytes_of("a"));
     uint32_t what = next_random(&h->random) % 12;
     if (what < 4)
-        assert_ok(care_tend(h->f->table, bytes_of(row_name(next_random(&h->random) % ROWS))));
+        assert_ok(
+            row_jobs_maintain(h->f->table, bytes_of(row_name(next_random(&h->random) % ROWS))));
     else if (what == 4)
         assert_ok(keyspace_flush(tablet->keyspace));
     else if (what == 5)

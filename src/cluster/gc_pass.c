@@ -6,14 +6,14 @@
  * once an interval. A table whose rules only count versions, and that was neither written to nor
  * given new rules, is passed over.
  *
- * Folds cannot count the versions of a row that has spilled cells, nor delete spilled cells that a
- * tombstone covers. So before a piece is compacted its records are walked, and each row that has
- * spilled cells is looked after (care_tend). Tables without rules are walked, too, if they have
- * spilled cells and were written to: something may have been deleted.
+ * Folds cannot count the versions of a row that has overflow cells, nor delete overflow cells that
+ * a tombstone covers. So before a piece is compacted its records are walked, and each row that has
+ * overflow cells is looked after (row_jobs_maintain). Tables without rules are walked, too, if they
+ * have overflow cells and were written to: something may have been deleted.
  *
  * Where a table's deletions are recorded (docs/internals/deletions.md) folds drop nothing that
  * rules condemn. Each record is looked at, and a row that has such cells gets a commit that deletes
- * them (care_collect), whereupon the compaction takes them away.
+ * them (row_jobs_collect), whereupon the compaction takes them away.
  *
  * A pass is a job of maintenance (maintenance.h), one piece of PIECE_BYTES a table and round, hence
  * the bound: what is condemned is gone from the disk an interval, and a second for each PIECE_BYTES
@@ -21,9 +21,9 @@
 #include "cluster/gc_pass.h"
 
 #include "base/check.h"
-#include "cluster/care.h"
 #include "cluster/cluster_private.h"
 #include "cluster/midpoint.h"
+#include "cluster/row_jobs.h"
 #include "row/resolve.h"
 #include "row/row_key.h"
 #include "tablet/key_bounds.h"
@@ -50,17 +50,17 @@ static uint64_t rows_written_to(struct table *table)
     return rows;
 }
 
-/* --- rows with spilled cells --- */
+/* --- rows with overflow cells --- */
 
-static status has_spilled_cells(struct keyspace *keyspace, bool *has)
+static status has_overflow_cells(struct keyspace *keyspace, bool *has)
 {
     const bytes all = bytes_make(NULL, 0);
     struct key_bounds bounds;
     struct store_cursor *cursor = NULL;
-    status s = spill_bounds(all, all, &bounds) ? status_ok() : status_out_of_memory();
+    status s = overflow_bounds(all, all, &bounds) ? status_ok() : status_out_of_memory();
     struct store_cursor_options options = {.lower = buffer_bytes(&bounds.lower),
                                            .upper = buffer_bytes(&bounds.upper),
-                                           .reach = STORE_ANYWHERE};
+                                           .read_tier = STORE_READ_ANY};
     if (status_is_ok(s))
         s = store_cursor_create(keyspace, &options, &cursor);
     if (status_is_ok(s)) {
@@ -73,10 +73,10 @@ static status has_spilled_cells(struct keyspace *keyspace, bool *has)
     return s;
 }
 
-static status look_for_spilled_cells(const struct table *table, bool *has)
+static status look_for_overflow_cells(const struct table *table, bool *has)
 {
     for (size_t i = 0; i < table->space_count && !*has; i++)
-        TRY(has_spilled_cells(table->spaces[i].keyspace, has));
+        TRY(has_overflow_cells(table->spaces[i].keyspace, has));
     return status_ok();
 }
 
@@ -84,23 +84,24 @@ static status collect_current(struct table *table, const struct store_cursor *cu
 {
     DCHECK(table->gc.records);
     bytes record = store_cursor_value(cursor);
-    bool is_due = fragment_has_spilled(record);
+    bool is_due = fragment_has_overflow(record);
     if (!is_due)
         TRY(row_find_condemned(record, table_schema(table),
                                clock_wall_us(table->cluster->options.clock), &is_due));
-    return is_due ? care_collect(table, bytes_from(store_cursor_key(cursor), 1)) : status_ok();
+    return is_due ? row_jobs_collect(table, bytes_from(store_cursor_key(cursor), 1)) : status_ok();
 }
 
 static status tend_current(struct table *table, const struct store_cursor *cursor)
 {
     if (table->gc.records)
         return collect_current(table, cursor);
-    if (!fragment_has_spilled(store_cursor_value(cursor)))
+    if (!fragment_has_overflow(store_cursor_value(cursor)))
         return status_ok();
-    return care_tend(table, bytes_from(store_cursor_key(cursor), 1));
+    return row_jobs_maintain(table, bytes_from(store_cursor_key(cursor), 1));
 }
 
-/* Looks after each row of the piece that has spilled cells, or condemned ones that are recorded. */
+/* Looks after each row of the piece that has overflow cells, or condemned ones that are recorded.
+ */
 static status tend_rows(struct table *table, struct keyspace *keyspace, bytes from, bytes to)
 {
     struct key_bounds bounds;
@@ -108,8 +109,8 @@ static status tend_rows(struct table *table, struct keyspace *keyspace, bytes fr
     status s = record_bounds(from, to, &bounds) ? status_ok() : status_out_of_memory();
     struct store_cursor_options options = {.lower = buffer_bytes(&bounds.lower),
                                            .upper = buffer_bytes(&bounds.upper),
-                                           .reach = STORE_ANYWHERE,
-                                           .is_long = true};
+                                           .read_tier = STORE_READ_ANY,
+                                           .bypasses_cache = true};
     if (status_is_ok(s))
         s = store_cursor_create(keyspace, &options, &cursor);
     if (status_is_ok(s)) {
@@ -212,7 +213,7 @@ static status plan_pass(struct table *table)
     gc->records = gc->compacts && description->without_rules != NULL;
     gc->tends_rows = gc->records || (gc->compacts && schema->has_count_rules);
     if (is_new && !gc->tends_rows)
-        TRY(look_for_spilled_cells(table, &gc->tends_rows));
+        TRY(look_for_overflow_cells(table, &gc->tends_rows));
     gc->is_under_way = gc->compacts || gc->tends_rows;
     return status_ok();
 }
@@ -236,7 +237,7 @@ static bool collect(struct pool_job *job)
 {
     struct table *table = LIST_ENTRY(job, struct table, gc.job);
     int64_t now_us = clock_steady_us(table->cluster->options.clock);
-    if (table->is_doomed)
+    if (table->is_dropped)
         return false;
     status s = begin(table, now_us);
     if (status_is_ok(s) && table->gc.is_under_way)

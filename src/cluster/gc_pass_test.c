@@ -46,7 +46,7 @@ static size_t record_count(struct cluster_fixture *f, const char *from, const ch
 {
     struct tablet *tablet = table_route(f->table, bytes_of(""));
     struct store_cursor_options options = {
-        .lower = bytes_of(from), .upper = bytes_of(to), .reach = STORE_ANYWHERE};
+        .lower = bytes_of(from), .upper = bytes_of(to), .read_tier = STORE_READ_ANY};
     struct store_cursor *cursor;
     size_t count = 0;
     assert_ok(store_cursor_create(tablet->keyspace, &options, &cursor));
@@ -68,7 +68,7 @@ static size_t cells_in_record(struct cluster_fixture *f, const char *record_key)
     struct entry entry;
     size_t count = 0;
     assert_ok(
-        store_get(tablet->keyspace, NULL, bytes_of(record_key), STORE_ANYWHERE, &value, &presence));
+        store_get(tablet->keyspace, NULL, bytes_of(record_key), STORE_READ_ANY, &value, &presence));
     assert_true(fragment_reader_start(&reader, value.bytes));
     while (fragment_reader_next(&reader, &entry))
         count += entry_is_cell(entry.kind);
@@ -131,7 +131,7 @@ static const char *large_value(void)
     return large;
 }
 
-static void spilled_cells_expire_too(void **state)
+static void overflow_cells_expire_too(void **state)
 {
     struct cluster_fixture *f = *state;
     int64_t now = atomic_load(&test_clock.wall_us);
@@ -144,12 +144,12 @@ static void spilled_cells_expire_too(void **state)
 }
 
 /* No fold sees how many versions there are; nobody reads or writes the rows. */
-static void spilled_versions_go_when_the_rule_changes(void **state)
+static void overflow_versions_go_when_the_rule_changes(void **state)
 {
     struct cluster_fixture *f = *state;
     for (int64_t t = 1; t <= 5; t++) {
         write_at(f, "packed", "q", t, "x");
-        write_at(f, "spilled", "q", t, large_value());
+        write_at(f, "overflow", "q", t, large_value());
         write_at(f, "mixed", "q", t, large_value());
         write_at(f, "mixed", "q", t + 5, "small");
     }
@@ -163,7 +163,7 @@ static void spilled_versions_go_when_the_rule_changes(void **state)
 }
 
 /* Condemned are versions that are both old and too many. */
-static void spilled_versions_go_when_they_are_old_as_well(void **state)
+static void overflow_versions_go_when_they_are_old_as_well(void **state)
 {
     struct cluster_fixture *f = *state;
     int64_t now = atomic_load(&test_clock.wall_us);
@@ -177,8 +177,8 @@ static void spilled_versions_go_when_they_are_old_as_well(void **state)
     assert_int_equal(record_count(f, "S", "T"), 2);
 }
 
-/* A compaction took the last spilled cell, and left the mark that keeps folds from counting. */
-static void a_row_whose_spilled_cells_have_all_expired_is_packed_again(void **state)
+/* A compaction took the last overflow cell, and left the mark that keeps folds from counting. */
+static void a_row_whose_overflow_cells_have_all_expired_is_packed_again(void **state)
 {
     struct cluster_fixture *f = *state;
     const bytes everything = bytes_of("");
@@ -197,7 +197,7 @@ static void a_row_whose_spilled_cells_have_all_expired_is_packed_again(void **st
 }
 
 /* Also in a table without rules. */
-static void spilled_cells_that_were_deleted_go(void **state)
+static void overflow_cells_that_were_deleted_go(void **state)
 {
     struct cluster_fixture *f = *state;
     write_at(f, "a", "q", 1, large_value());
@@ -220,11 +220,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         A_TEST(a_key_that_was_only_merged_goes_when_its_cells_expire, &half_an_hour),
-        A_TEST(spilled_cells_expire_too, &half_an_hour),
-        A_TEST(spilled_versions_go_when_the_rule_changes, NULL),
-        A_TEST(spilled_versions_go_when_they_are_old_as_well, &both),
-        A_TEST(a_row_whose_spilled_cells_have_all_expired_is_packed_again, &either),
-        A_TEST(spilled_cells_that_were_deleted_go, NULL),
+        A_TEST(overflow_cells_expire_too, &half_an_hour),
+        A_TEST(overflow_versions_go_when_the_rule_changes, NULL),
+        A_TEST(overflow_versions_go_when_they_are_old_as_well, &both),
+        A_TEST(a_row_whose_overflow_cells_have_all_expired_is_packed_again, &either),
+        A_TEST(overflow_cells_that_were_deleted_go, NULL),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

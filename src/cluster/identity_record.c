@@ -25,7 +25,7 @@ status identity_record_read(struct keyspace *catalog, struct arena *arena,
     struct store_value value;
     enum store_presence presence = STORE_ABSENT;
     *out = (struct identity_record){.last = NULL};
-    status s = store_get(catalog, NULL, record_key(), STORE_ANYWHERE, &value, &presence);
+    status s = store_get(catalog, NULL, record_key(), STORE_READ_ANY, &value, &presence);
     if (status_is_ok(s) && presence == STORE_FOUND)
         s = parse(value.bytes, arena, out);
     store_value_release(&value);
@@ -72,7 +72,7 @@ static status record_now(struct store *store, struct keyspace *catalog, const ch
     return s;
 }
 
-static status settle(struct store *store, struct keyspace *catalog, const struct log *log,
+static status update(struct store *store, struct keyspace *catalog, const struct log *log,
                      struct arena *arena)
 {
     char identity[STORE_IDENTITY_SIZE];
@@ -91,10 +91,10 @@ static status settle(struct store *store, struct keyspace *catalog, const struct
     return record_now(store, catalog, identity, record.last);
 }
 
-void identity_record_settle(struct store *store, struct keyspace *catalog, const struct log *log)
+void identity_record_update(struct store *store, struct keyspace *catalog, const struct log *log)
 {
     struct arena *arena = arena_create(1 << 12);
-    status s = arena == NULL ? status_out_of_memory() : settle(store, catalog, log, arena);
+    status s = arena == NULL ? status_out_of_memory() : update(store, catalog, log, arena);
     arena_destroy(arena);
     if (!status_is_ok(s))
         log_warn(log, "which server it is cannot be recorded", LOG_STR("cause", status_message(s)));

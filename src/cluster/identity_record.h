@@ -21,6 +21,6 @@ status identity_record_forget(struct store *store, struct keyspace *catalog); /*
 
 /* At a start: logs if the server is another than the last one here, and which that was, and records
  * which it is from now on. What fails is logged, and done at the next start. */
-void identity_record_settle(struct store *store, struct keyspace *catalog, const struct log *log);
+void identity_record_update(struct store *store, struct keyspace *catalog, const struct log *log);
 
 #endif

@@ -63,7 +63,7 @@ static bool is_in_place(const struct cluster *cluster, size_t at)
 
 void index_add(struct cluster *cluster, struct table *table)
 {
-    DCHECK(!table->is_deleted && !table->is_doomed);
+    DCHECK(!table->is_deleted && !table->is_dropped);
     CHECK(cluster->table_count < cluster->table_capacity);
     pthread_rwlock_wrlock(&cluster->index_lock);
     size_t at = place_of(cluster, bytes_of(table->name));

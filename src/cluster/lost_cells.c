@@ -1,9 +1,9 @@
 /* Rows that may have lost large cells. Before these are given up the records of the rows lose what
- * they may have replaced, or it would be there again, as what they were (tablet/spill.h). Rows that
- * are out of service themselves are passed over: a repair gives them up as a whole. */
+ * they may have replaced, or it would be there again, as what they were (tablet/overflow.h). Rows
+ * that are out of service themselves are passed over: a repair gives them up as a whole. */
 #include "cluster/cluster_private.h"
 #include "row/row_key.h"
-#include "tablet/row_care.h"
+#include "tablet/row_maintenance.h"
 
 struct walk {
     const struct lost_cells *lost;
@@ -30,7 +30,7 @@ static bool append_row(struct buffer *out, bytes key)
 static void bound(struct walk *walk)
 {
     append_row(&walk->from, walk->lost->part.from);
-    if (walk->lost->part.to.size == 0 || walk->lost->part.to.data[0] != SPILL_SPACE)
+    if (walk->lost->part.to.size == 0 || walk->lost->part.to.data[0] != OVERFLOW_SPACE)
         buffer_append_byte(&walk->end, ROW_SPACE + 1);
     else
         buffer_append_byte(&walk->end, append_row(&walk->end, walk->lost->part.to));
@@ -51,7 +51,7 @@ static status visit_rows(const struct walk *walk, struct store_cursor *cursor)
 {
     store_cursor_first(cursor);
     for (; store_cursor_valid(cursor); store_cursor_next(cursor))
-        if (fragment_has_spilled(store_cursor_value(cursor)))
+        if (fragment_has_overflow(store_cursor_value(cursor)))
             TRY(walk->visit(walk->context, bytes_from(store_cursor_key(cursor), 1),
                             store_cursor_value(cursor)));
     return advise(store_cursor_status(cursor));
@@ -61,8 +61,8 @@ static status visit_piece(const struct walk *walk)
 {
     const struct store_cursor_options options = {.lower = buffer_bytes(&walk->from),
                                                  .upper = buffer_bytes(&walk->to),
-                                                 .reach = STORE_ANYWHERE,
-                                                 .is_long = true};
+                                                 .read_tier = STORE_READ_ANY,
+                                                 .bypasses_cache = true};
     struct store_cursor *cursor;
     TRY(store_cursor_create(walk->lost->keyspace, &options, &cursor));
     status s = visit_rows(walk, cursor);
@@ -114,14 +114,15 @@ status lost_cells_each_row(const struct lost_cells *lost, lost_cells_visit *visi
 status lost_cells_cut_row(const struct lost_cells *lost, bytes row_key)
 {
     struct row_locks *locks = lost->shard->locks;
-    const struct row_care care = {.keyspace = lost->keyspace,
-                                  .row_key = row_key,
-                                  .row_hash = row_lock_hash(keyspace_id(lost->keyspace), row_key),
-                                  .locks = locks,
-                                  .commits = lost->shard->commits};
-    row_lock_wait(locks, care.row_hash);
-    status s = row_care_cut_lost(&care, lost->part.from, lost->part.to);
-    row_lock_release(locks, care.row_hash);
+    const struct row_maintenance maintenance = {
+        .keyspace = lost->keyspace,
+        .row_key = row_key,
+        .row_hash = row_lock_hash(keyspace_id(lost->keyspace), row_key),
+        .locks = locks,
+        .commits = lost->shard->commits};
+    row_lock_wait(locks, maintenance.row_hash);
+    status s = row_maintenance_cut_lost(&maintenance, lost->part.from, lost->part.to);
+    row_lock_release(locks, maintenance.row_hash);
     return advise(s);
 }
 

@@ -136,7 +136,7 @@ status lost_records_read(struct keyspace *catalog, char **words)
     struct store_value value = {0};
     enum store_presence presence;
     *words = NULL;
-    status s = store_get(catalog, NULL, lost_key(), STORE_ANYWHERE, &value, &presence);
+    status s = store_get(catalog, NULL, lost_key(), STORE_READ_ANY, &value, &presence);
     if (status_is_ok(s) && presence == STORE_FOUND) {
         *words = bytes_to_string(value.bytes);
         s = *words == NULL ? status_out_of_memory() : status_ok();
@@ -325,7 +325,7 @@ status lost_records_give_up(struct cluster *cluster)
 
 static status read_all(struct keyspace *catalog)
 {
-    const struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    const struct store_cursor_options options = {.read_tier = STORE_READ_ANY};
     struct store_cursor *cursor;
     TRY(store_cursor_create(catalog, &options, &cursor));
     store_cursor_first(cursor);

@@ -114,7 +114,7 @@ static uint64_t sum(bytes b)
 static void each_record(struct cluster_fixture *f, void (*visit)(void *, bytes key, bytes value),
                         void *context)
 {
-    const struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    const struct store_cursor_options options = {.read_tier = STORE_READ_ANY};
     struct store_cursor *cursor;
     assert_ok(store_cursor_create(f->cluster->catalog, &options, &cursor));
     for (store_cursor_first(cursor); store_cursor_valid(cursor); store_cursor_next(cursor))
@@ -271,7 +271,7 @@ static bool has_record(struct cluster_fixture *f, bytes key, uint64_t *value)
 {
     struct store_value found = {0};
     enum store_presence presence;
-    assert_ok(store_get(f->cluster->catalog, NULL, key, STORE_ANYWHERE, &found, &presence));
+    assert_ok(store_get(f->cluster->catalog, NULL, key, STORE_READ_ANY, &found, &presence));
     *value = sum(found.bytes);
     store_value_release(&found);
     return presence == STORE_FOUND;

@@ -37,7 +37,7 @@ struct maintenance {
     uint64_t rounds_begun;
     uint64_t rounds_over;
     struct job_pool *jobs;
-    struct pool_job dropping; /* of doomed tables */
+    struct pool_job dropping; /* of dropped tables */
 };
 
 #define MAINTENANCE_MAGIC 0x6d61696eu
@@ -143,7 +143,7 @@ static void *run(void *argument)
     struct maintenance *maintenance = argument;
     bool begins_round;
     while (wait_for_turn(maintenance, &begins_round)) {
-        settle_run(maintenance->cluster);
+        idle_compaction_run(maintenance->cluster);
         if (begins_round)
             run_round(maintenance);
     }

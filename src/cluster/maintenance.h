@@ -11,9 +11,10 @@
  *     what rows were asked for: ranges, keeping, hot tablets (heat.h); tables' traffic (traffic.h)
  *     tokens that are too old
  *
- * and ten times a second it looks which tables have come to rest (settle.h). What is done to one
- * row, or because somebody asked, is others': care of rows and rows read in pieces (care.h,
- * mend.h), scrubbing (scrub.h), backups, repairs, and what is done for Datastore's databases.
+ * and ten times a second it looks which tables have come to rest (idle_compaction.h). What is done
+ * to one row, or because somebody asked, is others': row maintenance and rows read in pieces
+ * (row_jobs.h, row_rewrite.h), scrubbing (scrub.h), backups, repairs, and what is done for
+ * Datastore's databases.
  *
  * What rewrites data is a job on the pool, in pieces (os/job_pool.h). The round, or
  * whoever has made something to do, submits it; it neither waits for jobs nor looks at what is
@@ -22,8 +23,8 @@
  *
  *     dropped tables      their keyspaces and files: a table a piece (deletions.c)
  *     garbage collection  64 MiB of a table a piece, and of each table a piece a second (gc_pass.h)
- *     idle compaction     a table at rest of at most 512 MiB as a whole (settle.h): each of several
- *                         pieces would rewrite what the one before it has written
+ *     idle compaction     a table at rest of at most 512 MiB as a whole (idle_compaction.h):
+ *                         each of several pieces would rewrite what the one before it has written
  *     dropped rows        64 MiB of a range of rows that was dropped a piece (reclaim.h)
  *
  * Of each kind one piece runs at a time, and of each table, on two threads: compactions run on the
@@ -31,7 +32,7 @@
  * (Two of the same files would wait for each other in the store.) No clock decides what comes next;
  * what is due every so often is so by the steady clock, and for how long pieces took is told by it.
  *
- * A job holds its table by a reference, so the table's keyspaces stay; that a table is doomed it
+ * A job holds its table by a reference, so the table's keyspaces stay; that a table is dropped it
  * sees between pieces. It takes `admin` and row locks as any request may, and is called with no
  * lock held. A keyspace that is damaged and left alone, or a store that is fenced, refuses the
  * compaction or does none: the job ends, and what time or traffic asks for is asked for anew.

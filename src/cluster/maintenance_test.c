@@ -24,7 +24,7 @@ static int setup(void **state)
     f->options.heat_window_us = MINUTE_US;
     f->options.maintenance_by_hand = true;
     f->options.balance = false;
-    f->options.spill_bytes = 1 << 20;
+    f->options.overflow_bytes = 1 << 20;
     f->options.split_bytes = SPLIT_BYTES;
     f->options.gc_interval_us = 1;
     f->options.reclaim_bytes = PIECE_BYTES;

@@ -132,7 +132,7 @@ static status search_between(struct search *search, const struct key_bounds *bou
 {
     struct store_cursor_options options = {.lower = buffer_bytes(&bounds->lower),
                                            .upper = buffer_bytes(&bounds->upper),
-                                           .reach = STORE_ANYWHERE};
+                                           .read_tier = STORE_READ_ANY};
     TRY(store_cursor_create(search->keyspace, &options, &search->cursor));
     status s = find(search, key, found);
     store_cursor_destroy(search->cursor);

@@ -8,7 +8,7 @@
 #include "store/store.h"
 
 /* Sets `key` (cleared first) to a row key that parts the rows of [from, to) (empty `to`: no bound)
- * in two halves of about the same size, spilled cells included. `*found` false: there are no two
+ * in two halves of about the same size, overflow cells included. `*found` false: there are no two
  * rows to part. Reads a few dozen keys, whatever the size. Blocks. */
 status rows_midpoint(struct keyspace *keyspace, bytes from, bytes to, struct buffer *key,
                      bool *found);

@@ -1,4 +1,4 @@
-/* The model test: 64 writers on one table, spilling at 256 bytes, tablets splitting and merging,
+/* The model test: 64 writers on one table, overflowing at 256 bytes, tablets splitting and merging,
  * the server killed again and again, and after each start every row compared with what it must be.
  *
  *     model_test [CYCLES] [SEED]      default 6 cycles, and half as many with two shards
@@ -25,7 +25,7 @@ enum {
     PLAIN = 2, /* families */
     QUALIFIERS = 6,
     TIMES = 3,
-    TEXT_MOST = 400, /* bytes of a value: some are past the spill threshold */
+    TEXT_MOST = 400, /* bytes of a value: some are past the overflow threshold */
     ACKS_A_CYCLE = 4000,
 };
 
@@ -280,7 +280,7 @@ static uint64_t read_all(struct cluster_fixture *f, bool reversed, struct model_
     memset(found, 0, WRITERS * sizeof *found);
     assert_ok(scan_create(&spec, &scan));
     while (outcome != ROW_END) {
-        assert_ok(scan_next(scan, STORE_ANYWHERE, &row, &outcome));
+        assert_ok(scan_next(scan, STORE_READ_ANY, &row, &outcome));
         if (outcome != ROW_FOUND)
             continue;
         if (bytes_equal(row.key, counter_key())) {

@@ -33,7 +33,7 @@ static status read_record(struct table *table, struct arena *arena, Catalog__Mut
     struct catalog_mutes_key key = catalog_mutes_key(table->id);
     struct store_value value = {0};
     enum store_presence presence;
-    status s = store_get(catalog, NULL, bytes_make(key.data, sizeof key.data), STORE_ANYWHERE,
+    status s = store_get(catalog, NULL, bytes_make(key.data, sizeof key.data), STORE_READ_ANY,
                          &value, &presence);
     if (status_is_ok(s))
         s = decode(presence == STORE_FOUND ? value.bytes : bytes_make(NULL, 0), arena, out);

@@ -101,7 +101,7 @@ static bool is_recorded(struct cluster_fixture *f, uint64_t id)
     struct store_value value;
     enum store_presence presence;
     assert_ok(store_get(f->cluster->catalog, NULL, bytes_make(key.data, sizeof key.data),
-                        STORE_ANYWHERE, &value, &presence));
+                        STORE_READ_ANY, &value, &presence));
     store_value_release(&value);
     return presence == STORE_FOUND;
 }

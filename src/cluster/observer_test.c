@@ -32,7 +32,7 @@ enum {
     TABLETS = 6,
     MOST_TABLETS = 16,
     MOST_FAMILIES = 4,
-    LARGE_VALUE = 400, /* bytes: past the spill threshold */
+    LARGE_VALUE = 400, /* bytes: past the overflow threshold */
 };
 
 static const char FEED_TABLE[] = "projects/p/instances/i/tables/feed";
@@ -376,7 +376,7 @@ static struct feed_record record_in(bytes value)
 
 static struct state read_feed(struct keyspace *keyspace)
 {
-    const struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    const struct store_cursor_options options = {.read_tier = STORE_READ_ANY};
     struct store_cursor *cursor;
     struct state state = {0};
     assert_ok(store_cursor_create(keyspace, &options, &cursor));
@@ -405,7 +405,7 @@ static void read_table(struct cluster_fixture *f, struct stamp rows[ROWS])
     assert_non_null(arena);
     assert_ok(scan_create(&spec, &scan));
     while (outcome != ROW_END) {
-        assert_ok(scan_next(scan, STORE_ANYWHERE, &row, &outcome));
+        assert_ok(scan_next(scan, STORE_READ_ANY, &row, &outcome));
         if (outcome == ROW_FOUND)
             rows[row_number(row.key)] = stamp_of(row.cells->items[0].value);
     }

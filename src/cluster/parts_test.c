@@ -27,7 +27,7 @@ static void give_keyspace(struct cluster_fixture *f, const char *key, struct key
     assert_true(bytes_equal(tablet->start, bytes_of(key)));
     record.keyspace_id = keyspace_id(keyspace);
     assert_ok(catalog_put_tablet(catalog_txn_batch(txn), cluster->catalog, &record));
-    catalog_delete_spare(catalog_txn_batch(txn), cluster->catalog, record.keyspace_id);
+    catalog_delete_preallocated(catalog_txn_batch(txn), cluster->catalog, record.keyspace_id);
     assert_ok(cluster_write_catalog(cluster, txn));
     catalog_txn_destroy(txn);
     tablet_release(tablet);
@@ -39,7 +39,7 @@ static void take_apart(struct cluster_fixture *f)
     split_at(f, "g");
     split_at(f, "p");
     pthread_mutex_lock(&f->cluster->admin);
-    assert_ok(shard_take_spare(f->cluster->home, &other));
+    assert_ok(shard_take_preallocated(f->cluster->home, &other));
     pthread_mutex_unlock(&f->cluster->admin);
     give_keyspace(f, "g", other);
     reopen_test_cluster(f);
@@ -250,12 +250,12 @@ static int setup_with_rule(void **state)
     return 0;
 }
 
-static size_t spilled_cells(struct cluster_fixture *f, unsigned keyspace)
+static size_t overflow_cells(struct cluster_fixture *f, unsigned keyspace)
 {
     return count_keys(f, keyspace, bytes_of("S"), bytes_of("T"));
 }
 
-/* Folds cannot count versions over spilled cells: the pass comes to such rows. */
+/* Folds cannot count versions over overflow cells: the pass comes to such rows. */
 static void garbage_is_collected_in_all_keyspaces(void **state)
 {
     static const char *const keys[] = {"a", "h", "z"};
@@ -267,8 +267,8 @@ static void garbage_is_collected_in_all_keyspaces(void **state)
                 try_write(f, keys[i], setting(f, FAMILY_F, "q", version * 1000, large_value())));
     for (unsigned i = 0; i < ROUNDS; i++)
         maintenance_run_once(f->cluster->maintenance);
-    assert_int_equal(spilled_cells(f, FORMER), 2);
-    assert_int_equal(spilled_cells(f, OTHER), 1);
+    assert_int_equal(overflow_cells(f, FORMER), 2);
+    assert_int_equal(overflow_cells(f, OTHER), 1);
 }
 
 /* --- backups --- */
@@ -303,7 +303,7 @@ static void a_backup_has_all_keyspaces(void **state)
     back_up_and_restore(f, backups, &view.table);
     assert_int_equal(view.table->space_count, 1);
     assert_int_equal(table_tablet_count(view.table), 3);
-    assert_int_equal(spilled_cells(&view, FORMER), 3);
+    assert_int_equal(overflow_cells(&view, FORMER), 3);
     assert_scan(&view, "c", "h", false, "f=f g=g");
     assert_scan(&view, "i", "x", false, "o=o p=p");
     table_release(view.table);

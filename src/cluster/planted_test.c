@@ -122,11 +122,11 @@ static void tablets_merge_that_are_no_neighbours(void)
 
 /* --- cluster_private.h: with admin held; with every row lock held --- */
 
-static void a_spare_is_taken_without_admin(void)
+static void a_preallocated_keyspace_is_taken_without_admin(void)
 {
     struct cluster_fixture *f = begin();
     struct keyspace *keyspace;
-    status_ignore(shard_take_spare(f->cluster->home, &keyspace));
+    status_ignore(shard_take_preallocated(f->cluster->home, &keyspace));
 }
 
 static void a_name_is_looked_for_without_admin(void)
@@ -160,7 +160,8 @@ static const struct planted faults[] = {
             "bytes_compare(tablet->start, at) < 0 && tablet_contains(tablet, at)", true),
     PLANTED(tablets_merge_that_are_no_neighbours,
             "bytes_equal(left->end, right->start) && left->keyspace == right->keyspace", true),
-    PLANTED(a_spare_is_taken_without_admin, "check_is_held(&shard->cluster->admin)", false),
+    PLANTED(a_preallocated_keyspace_is_taken_without_admin, "check_is_held(&shard->cluster->admin)",
+            false),
     PLANTED(a_name_is_looked_for_without_admin, "check_is_held(&cluster->admin)", false),
     PLANTED(a_drop_is_noted_without_the_locks, "row_locks_are_all_held(shard->locks)", false),
 };

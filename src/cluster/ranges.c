@@ -15,7 +15,7 @@ struct drop_part {
     struct shard *shard;
     struct keyspace *keyspace;
     struct key_bounds records;
-    struct key_bounds spilled;
+    struct key_bounds overflow;
 };
 
 /* Ranges of rows that are deleted together. */
@@ -56,7 +56,7 @@ static void add_to_batch(struct commit *commit, struct store_batch *batch)
         if (part->shard != drop->shard)
             continue;
         delete_bounds(batch, part->keyspace, &part->records);
-        delete_bounds(batch, part->keyspace, &part->spilled);
+        delete_bounds(batch, part->keyspace, &part->overflow);
     }
 }
 
@@ -64,8 +64,8 @@ static void note_drop(const struct drop_part *part)
 {
     refill_note_drop(part->shard, part->keyspace, buffer_bytes(&part->records.lower),
                      buffer_bytes(&part->records.upper));
-    refill_note_drop(part->shard, part->keyspace, buffer_bytes(&part->spilled.lower),
-                     buffer_bytes(&part->spilled.upper));
+    refill_note_drop(part->shard, part->keyspace, buffer_bytes(&part->overflow.lower),
+                     buffer_bytes(&part->overflow.upper));
 }
 
 static status delete_in(struct shard *shard, struct table *table, const struct drop_parts *parts)
@@ -115,10 +115,10 @@ static status delete_parts(struct cluster *cluster, struct table *table,
 }
 
 status shard_delete_keys(struct shard *shard, struct table *table, struct keyspace *keyspace,
-                         const struct key_bounds *records, const struct key_bounds *spilled)
+                         const struct key_bounds *records, const struct key_bounds *overflow)
 {
     struct drop_part part = {
-        .shard = shard, .keyspace = keyspace, .records = *records, .spilled = *spilled};
+        .shard = shard, .keyspace = keyspace, .records = *records, .overflow = *overflow};
     const struct drop_parts parts = {.items = &part, .count = 1};
     return delete_parts(shard->cluster, table, &parts);
 }
@@ -134,7 +134,7 @@ static status add_part(void *context, const struct table_part *part)
     struct drop_part *item = &items[parts->count++];
     *item = (struct drop_part){.shard = part->space.shard, .keyspace = part->space.keyspace};
     bool is_bounded = record_bounds(part->from, part->to, &item->records);
-    is_bounded = spill_bounds(part->from, part->to, &item->spilled) && is_bounded;
+    is_bounded = overflow_bounds(part->from, part->to, &item->overflow) && is_bounded;
     return is_bounded ? status_ok() : status_out_of_memory();
 }
 
@@ -142,7 +142,7 @@ static void free_parts(struct drop_parts *parts)
 {
     for (size_t i = 0; i < parts->count; i++) {
         key_bounds_free(&parts->items[i].records);
-        key_bounds_free(&parts->items[i].spilled);
+        key_bounds_free(&parts->items[i].overflow);
     }
     free(parts->items);
 }
@@ -155,7 +155,7 @@ static status drop_range(struct table *table, bytes from, bytes to)
         s = delete_parts(table->cluster, table, &parts);
     for (size_t i = 0; status_is_ok(s) && i < parts.count; i++) {
         struct drop_part *part = &parts.items[i];
-        damages_end_deleted(part->shard->damages, part->keyspace, &part->records, &part->spilled);
+        damages_end_deleted(part->shard->damages, part->keyspace, &part->records, &part->overflow);
     }
     free_parts(&parts);
     return s;

@@ -120,7 +120,7 @@ static bool run(struct pool_job *job)
     struct table *table = LIST_ENTRY(job, struct table, reclaim.job);
     struct table_reclaim *reclaim = &table->reclaim;
     bool is_over = true;
-    if (table->is_doomed || !begin_prefix(reclaim))
+    if (table->is_dropped || !begin_prefix(reclaim))
         return false;
     status s = go_on(table, &is_over);
     if (is_over || !status_is_ok(s))

@@ -11,8 +11,8 @@
  * That this can fail: the same histories, of a table whose deletions are not recorded, come out
  * wrong. */
 #include "base/testing/testing_clock.h"
-#include "cluster/care.h"
-#include "cluster/mend.h"
+#include "cluster/row_jobs.h"
+#include "cluster/row_rewrite.h"
 #include "cluster/testing/testing.h"
 #include "row/testing/testing.h"
 #include "tablet/commit_observer.h"
@@ -27,7 +27,7 @@ enum {
     TIMES = 96,      /* a cell's time is the beginning of one of them */
     FIRST_TIME = 8,  /* that the clock shows */
     OLDEST = 5,      /* times that a cell is behind the clock, at most */
-    TEXT_MOST = 300, /* bytes of a value: past the spill threshold */
+    TEXT_MOST = 300, /* bytes of a value: past the overflow threshold */
     TIME_US = 600000000,
 };
 
@@ -153,7 +153,7 @@ static void take_change(struct model_row *row, const struct packed_change *chang
     while (fragment_reader_next(&reader, &entry))
         if (entry_is_cell(entry.kind))
             put_cell(row, &entry);
-        else if (entry.kind != ENTRY_SPILL_MARK)
+        else if (entry.kind != ENTRY_OVERFLOW_MARK)
             delete_cells(row, &entry);
     take_big_cells(row, change);
 }
@@ -165,7 +165,7 @@ static bool has_cells(const struct packed_change *change)
     bool has = change->big_count > 0;
     fragment_reader_start(&reader, buffer_bytes(&change->fragment));
     while (fragment_reader_next(&reader, &entry))
-        has = has || entry_is_cell(entry.kind) || entry.kind == ENTRY_SPILL_MARK;
+        has = has || entry_is_cell(entry.kind) || entry.kind == ENTRY_OVERFLOW_MARK;
     return has;
 }
 
@@ -327,7 +327,7 @@ static struct model_row read_row(struct history *h, uint32_t row, bool by_rules)
     struct tablet *tablet = table_route(f->table, bytes_of(row_name(row)));
     struct row found = {.cells.arena = arena};
     enum row_outcome outcome;
-    assert_ok(row_read(tablet->keyspace, &options, bytes_of(row_name(row)), STORE_ANYWHERE, &found,
+    assert_ok(row_read(tablet->keyspace, &options, bytes_of(row_name(row)), STORE_READ_ANY, &found,
                        &outcome));
     for (size_t i = 0; i < found.cells.count; i++) {
         const struct cell *cell = &found.cells.items[i];
@@ -338,8 +338,8 @@ static struct model_row read_row(struct history *h, uint32_t row, bool by_rules)
                                     .value = cell->value};
         put_cell(&seen, &entry);
     }
-    if (found.wants_mending)
-        mender_take(f->cluster->home->mender, f->table, tablet->keyspace, &found);
+    if (found.wants_rewrite)
+        row_rewriter_offer(f->cluster->home->row_rewriter, f->table, tablet->keyspace, &found);
     row_clear(&found);
     tablet_release(tablet);
     arena_destroy(arena);
@@ -425,7 +425,8 @@ static void disturb(struct history *h)
     uint32_t what = next_random(&h->random) % 24;
     tablet_release(tablet);
     if (what < 4)
-        assert_ok(care_tend(h->f->table, bytes_of(row_name(next_random(&h->random) % ROWS))));
+        assert_ok(
+            row_jobs_maintain(h->f->table, bytes_of(row_name(next_random(&h->random) % ROWS))));
     else if (what < 6)
         assert_ok(keyspace_flush(keyspace));
     else if (what < 8)
@@ -443,7 +444,7 @@ static size_t cells_stored(struct history *h)
 {
     struct tablet *tablet = table_route(h->f->table, bytes_of(""));
     struct store_cursor_options options = {
-        .lower = bytes_of("R"), .upper = bytes_of("T"), .reach = STORE_ANYWHERE};
+        .lower = bytes_of("R"), .upper = bytes_of("T"), .read_tier = STORE_READ_ANY};
     struct store_cursor *cursor;
     struct fragment_reader reader;
     struct entry entry;

@@ -16,7 +16,7 @@
 #include "cluster/cluster_private.h"
 #include "row/row_key.h"
 #include "tablet/key_bounds.h"
-#include "tablet/spill.h"
+#include "tablet/overflow.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -214,7 +214,7 @@ static status read_source(const struct foreign_table *source, bytes from, bytes 
                           const struct reading *reading)
 {
     const struct store_cursor_options options = {
-        .lower = from, .upper = to, .reach = STORE_ANYWHERE};
+        .lower = from, .upper = to, .read_tier = STORE_READ_ANY};
     struct store_cursor *cursor;
     status s = status_ok();
     TRY(store_cursor_create(source->keyspace, &options, &cursor));
@@ -246,15 +246,15 @@ static status count_between(const struct foreign_table *source, const struct key
 
 status refill_count(const struct foreign_table *source, bytes from, bytes to, uint64_t *rows)
 {
-    struct key_bounds records, spilled;
+    struct key_bounds records, overflow;
     uint64_t cells;
     bool is_bounded = record_bounds(from, to, &records);
-    is_bounded = spill_bounds(from, to, &spilled) && is_bounded;
+    is_bounded = overflow_bounds(from, to, &overflow) && is_bounded;
     status s = is_bounded ? count_between(source, &records, rows) : status_out_of_memory();
     if (status_is_ok(s))
-        s = count_between(source, &spilled, &cells);
+        s = count_between(source, &overflow, &cells);
     key_bounds_free(&records);
-    key_bounds_free(&spilled);
+    key_bounds_free(&overflow);
     return s;
 }
 
@@ -358,11 +358,11 @@ static void append_deletion(struct refill *refill, bytes from, bytes to)
 }
 
 static status refill_bounded(struct refill *refill, const struct key_bounds *records,
-                             const struct key_bounds *spilled)
+                             const struct key_bounds *overflow)
 {
     append_deletion(refill, buffer_bytes(&records->lower), buffer_bytes(&records->upper));
-    append_deletion(refill, buffer_bytes(&spilled->lower), buffer_bytes(&spilled->upper));
-    TRY(put_between(refill, spilled));
+    append_deletion(refill, buffer_bytes(&overflow->lower), buffer_bytes(&overflow->upper));
+    TRY(put_between(refill, overflow));
     TRY(put_between(refill, records));
     return commit_batch(refill); /* with the last, or the deletions alone */
 }
@@ -370,12 +370,12 @@ static status refill_bounded(struct refill *refill, const struct key_bounds *rec
 static status refill_rows(struct refill *refill)
 {
     bytes from = damage_row(refill->rows.from), to = damage_row(refill->rows.to);
-    struct key_bounds records, spilled;
+    struct key_bounds records, overflow;
     bool is_bounded = record_bounds(from, to, &records);
-    is_bounded = spill_bounds(from, to, &spilled) && is_bounded;
-    status s = is_bounded ? refill_bounded(refill, &records, &spilled) : status_out_of_memory();
+    is_bounded = overflow_bounds(from, to, &overflow) && is_bounded;
+    status s = is_bounded ? refill_bounded(refill, &records, &overflow) : status_out_of_memory();
     key_bounds_free(&records);
-    key_bounds_free(&spilled);
+    key_bounds_free(&overflow);
     return s;
 }
 
@@ -395,26 +395,26 @@ static struct entry mark_of(bytes record)
     struct fragment_reader reader;
     struct entry entry;
     bool has_mark = fragment_reader_start(&reader, record) &&
-                    fragment_reader_next(&reader, &entry) && entry.kind == ENTRY_SPILL_MARK;
-    return has_mark ? entry : (struct entry){.kind = ENTRY_SPILL_MARK};
+                    fragment_reader_next(&reader, &entry) && entry.kind == ENTRY_OVERFLOW_MARK;
+    return has_mark ? entry : (struct entry){.kind = ENTRY_OVERFLOW_MARK};
 }
 
 /* Every write of large cells leaves a mark. */
 static bool is_untouched(const struct entry *then, const struct entry *now)
 {
-    return then->has_spilled && then->version == now->version;
+    return then->has_overflow && then->version == now->version;
 }
 
 static status refill_row_from(struct refill *refill, bytes row_key, bytes record, bytes former)
 {
     DCHECK(row_key.size > 0);
-    const struct lost_spill lost = {row_key, refill->cells.part.from, refill->cells.part.to};
+    const struct lost_overflow lost = {row_key, refill->cells.part.from, refill->cells.part.to};
     const struct entry now = mark_of(record), then = mark_of(former);
     if (is_untouched(&then, &now))
-        return spill_visit_former(&lost, refill->source->keyspace, former, put, refill);
+        return overflow_visit_former(&lost, refill->source->keyspace, former, put, refill);
     TRY(lost_cells_cut_row(&refill->cells, row_key));
-    TRY(spill_visit_former(&lost, refill->source->keyspace, former, put, refill));
-    return spill_visit_moved(&lost, former, now.moved, merge, refill);
+    TRY(overflow_visit_former(&lost, refill->source->keyspace, former, put, refill));
+    return overflow_visit_moved(&lost, former, now.moved, merge, refill);
 }
 
 static status refill_row(void *context, bytes row_key, bytes record)
@@ -426,7 +426,7 @@ static status refill_row(void *context, bytes row_key, bytes record)
     row_record_key(&refill->key, row_key);
     if (refill->key.failed)
         return status_out_of_memory();
-    TRY(store_get(refill->source->keyspace, NULL, buffer_bytes(&refill->key), STORE_ANYWHERE,
+    TRY(store_get(refill->source->keyspace, NULL, buffer_bytes(&refill->key), STORE_READ_ANY,
                   &former, &presence));
     status s = presence == STORE_FOUND ? refill_row_from(refill, row_key, record, former.bytes)
                                        : lost_cells_cut_row(&refill->cells, row_key);
@@ -487,7 +487,7 @@ status refill_run(struct shard *shard, struct keyspace *keyspace,
                             .keyspace = keyspace,
                             .source = source,
                             .rows = damage_part(record, ROW_SPACE),
-                            .cells = {shard, keyspace, damage_part(record, SPILL_SPACE)},
+                            .cells = {shard, keyspace, damage_part(record, OVERFLOW_SPACE)},
                             .batch = store_batch_create()};
     if (refill.batch == NULL)
         return status_out_of_memory();

@@ -44,8 +44,8 @@ status refill_name_families(struct table *table, const struct foreign_table *sou
  * with their large cells. DATA_LOSS if some cannot be read. Blocking. */
 status refill_count(const struct foreign_table *source, bytes from, bytes to, uint64_t *rows);
 
-/* How many large cells it has between two keys of SPILL_SPACE: reads them all, and the records of
- * the rows from `first` to `last` (inclusive; empty: no bound). Fails and blocks likewise. */
+/* How many large cells it has between two keys of OVERFLOW_SPACE: reads them all, and the records
+ * of the rows from `first` to `last` (inclusive; empty: no bound). Fails and blocks likewise. */
 struct refill_cells {
     bytes from;
     bytes to;

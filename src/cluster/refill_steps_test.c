@@ -17,7 +17,7 @@
 #include "cluster/testing/damaged_testing.h"
 #include "row/row_key.h"
 
-enum { LARGE = 13 * VALUE, LARGE_EACH = 8 /* spills */ };
+enum { LARGE = 13 * VALUE, LARGE_EACH = 8 /* overflows */ };
 
 /* --- what there was, and is --- */
 

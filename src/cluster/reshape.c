@@ -1,7 +1,7 @@
 /* See reshape.h. */
 #include "cluster/reshape.h"
 
-#include "advice/personal.h"
+#include "advisor/personal.h"
 #include "base/check.h"
 #include "cluster/cluster_private.h"
 

@@ -31,12 +31,12 @@
 
 #include "base/check.h"
 #include "base/limits.h"
-#include "cluster/care.h"
 #include "cluster/cluster_private.h"
+#include "cluster/row_jobs.h"
 
 size_t rows_big_value(const struct table *table)
 {
-    return table_cluster(table)->options.spill_bytes;
+    return table_cluster(table)->options.overflow_bytes;
 }
 
 /* Of the row: a tablet that is routed anew is in the same. */
@@ -209,7 +209,7 @@ static void finish_update(struct row_update *update, status result)
 /* The record goes along with the change if it had been in too many pieces. */
 static void keep_record(struct row_update *update, struct row *row)
 {
-    if (!row->wants_mending)
+    if (!row->wants_rewrite)
         return;
     update->record = row->value;
     row->value = (struct store_value){0};
@@ -234,18 +234,18 @@ static void decide_and_submit(struct row_update *update, struct row *row)
     finish_update(update, s);
 }
 
-static bool read_and_decide(struct row_update *update, enum store_reach reach);
+static bool read_and_decide(struct row_update *update, enum store_read_tier read_tier);
 
 static void read_from_disk(struct task *task)
 {
-    read_and_decide(LIST_ENTRY(&task->link, struct row_update, task.link), STORE_ANYWHERE);
+    read_and_decide(LIST_ENTRY(&task->link, struct row_update, task.link), STORE_READ_ANY);
 }
 
 /* On the loop. */
 static void read_on_pool(struct row_update *update)
 {
     update->task.run = read_from_disk;
-    if (!pool_submit(care_pool(shard_of(&update->commit)->care), &update->task))
+    if (!pool_submit(row_jobs_pool(shard_of(&update->commit)->row_jobs), &update->task))
         end_update(update, pool_full());
 }
 
@@ -281,7 +281,7 @@ static bool leaves_values(const struct row_update *update)
 }
 
 /* False if the row is not in memory and `reach` stops there. */
-static bool read_and_decide(struct row_update *update, enum store_reach reach)
+static bool read_and_decide(struct row_update *update, enum store_read_tier read_tier)
 {
     struct cluster *cluster = update->table->cluster;
     struct shard *shard = shard_of(&update->commit);
@@ -295,7 +295,8 @@ static bool read_and_decide(struct row_update *update, enum store_reach reach)
                                        .defer_after = leaves_values(update) ? SCAN_VALUES_KEPT : 0};
     struct row row = {.cells.arena = update->arena};
     enum row_outcome outcome = ROW_ABSENT;
-    status s = row_read(update->commit.keyspace, &options, update->row_key, reach, &row, &outcome);
+    status s =
+        row_read(update->commit.keyspace, &options, update->row_key, read_tier, &row, &outcome);
     bool was_read = !status_is_ok(s) || outcome != ROW_NOT_CACHED;
     update->bytes_read = row.record.size;
     atomic_fetch_add_explicit(&update->commit.tablet->bytes_read, row.record.size,
@@ -317,7 +318,7 @@ static bool read_and_decide(struct row_update *update, enum store_reach reach)
 
 static void read_row(struct row_update *update)
 {
-    if (!read_and_decide(update, STORE_CACHED_ONLY))
+    if (!read_and_decide(update, STORE_READ_CACHED))
         read_on_pool(update);
 }
 

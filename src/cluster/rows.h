@@ -117,10 +117,10 @@ struct scan_spec {
     /* Nobody asked for the rows: they are only looked at. It does not count as heat or load,
      * nothing that is read is put together or tended, and scan_next returns ROW_ABSENT after
      * SCAN_ROWS_PASSED rows without visible cells, no sooner. */
-    bool is_quiet;
-    /* Values of a row's spilled cells beyond SCAN_VALUES_KEPT bytes are left in the store, for
+    bool is_background;
+    /* Values of a row's overflow cells beyond SCAN_VALUES_KEPT bytes are left in the store, for
      * scan_load_value. If the filter looks at values, it gets these one by one, always with
-     * STORE_ANYWHERE: a row that has some is ROW_NOT_CACHED without. */
+     * STORE_READ_ANY: a row that has some is ROW_NOT_CACHED without. */
     bool defers_values;
     /* Asked before the filter gets such a value, which may take long for all of a row: whether
      * nobody waits for the row any more. The scan then fails with CANCELLED. May be NULL. */
@@ -148,10 +148,10 @@ struct scan_counts {
 
 /* As row_range_reader_next: ROW_FOUND with a row that stays until the next call; ROW_NOT_CACHED;
  * ROW_ABSENT: the budget is spent, call again; ROW_TOO_LARGE with row->key; ROW_END. */
-status scan_next(struct scan *scan, enum store_reach reach, struct scan_row *row,
+status scan_next(struct scan *scan, enum store_read_tier read_tier, struct scan_row *row,
                  enum row_outcome *outcome);
 /* row_load_value and row_release_value, of the row that came last. */
-status scan_load_value(struct scan *scan, const struct cell *cell, enum store_reach reach,
+status scan_load_value(struct scan *scan, const struct cell *cell, enum store_read_tier read_tier,
                        bytes *value, enum row_outcome *outcome);
 void scan_release_value(struct scan *scan);
 void scan_pause(struct scan *scan);

@@ -195,7 +195,7 @@ static void updates_leave_few_operands(void **state)
         struct store_value value;
         enum store_presence presence;
         assert_ok(update(f, "a", append_x));
-        assert_ok(store_get(tablet->keyspace, NULL, buffer_bytes(&key), STORE_ANYWHERE, &value,
+        assert_ok(store_get(tablet->keyspace, NULL, buffer_bytes(&key), STORE_READ_ANY, &value,
                             &presence));
         most = value.folded.count > most ? value.folded.count : most;
         store_value_release(&value);

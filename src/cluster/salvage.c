@@ -152,11 +152,11 @@ static status look_for_any(struct keyspace *keyspace, const struct store_cursor_
 
 status salvage_is_empty(struct keyspace *keyspace, bool *is_empty)
 {
-    const struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    const struct store_cursor_options options = {.read_tier = STORE_READ_ANY};
     return look_for_any(keyspace, &options, is_empty);
 }
 
-static status find_spare(void *context, uint64_t id)
+static status find_preallocated(void *context, uint64_t id)
 {
     struct salvage *salvage = context;
     struct keyspace *keyspace = store_keyspace_find(salvage->cluster->home->store, id);
@@ -165,7 +165,7 @@ static status find_spare(void *context, uint64_t id)
         status_ignore(salvage_is_empty(keyspace, &is_empty)); /* then it is not known to be */
     if (is_empty)
         return name_keyspace(salvage, id);
-    catalog_delete_spare(salvage->batch, salvage->cluster->catalog, id);
+    catalog_delete_preallocated(salvage->batch, salvage->cluster->catalog, id);
     return status_ok();
 }
 
@@ -198,7 +198,7 @@ static status read_catalog(struct salvage *salvage)
                                             .next_id = find_next_id,
                                             .table = find_table,
                                             .tablet = find_tablet,
-                                            .spare = find_spare,
+                                            .preallocated = find_preallocated,
                                             .damage = find_damage,
                                             .unclaimed = find_unclaimed,
                                             .kept = find_kept};
@@ -247,7 +247,7 @@ static status join_tablets(struct salvage *salvage, const struct salvaged_table 
     return catalog_put_tablet(salvage->batch, catalog, &whole);
 }
 
-static status settle_tables(struct salvage *salvage)
+static status restore_tables(struct salvage *salvage)
 {
     for (const struct salvaged_table *each = salvage->tables; each != NULL; each = each->next) {
         bool is_missing = each->keyspace_id != 0 && !is_there(salvage, each->keyspace_id);
@@ -289,8 +289,8 @@ static bool is_heat(struct keyspace *keyspace)
  * lost, its keyspace is one without rows. */
 static bool is_worth_keeping(const struct salvage *salvage, struct keyspace *keyspace)
 {
-    static const uint8_t first = ROW_SPACE, end = SPILL_SPACE + 1;
-    struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    static const uint8_t first = ROW_SPACE, end = OVERFLOW_SPACE + 1;
+    struct store_cursor_options options = {.read_tier = STORE_READ_ANY};
     if (salvage->has_lost_records) {
         options.lower = bytes_make(&first, 1);
         options.upper = bytes_make(&end, 1);
@@ -300,7 +300,7 @@ static bool is_worth_keeping(const struct salvage *salvage, struct keyspace *key
     return !is_empty && !is_heat(keyspace);
 }
 
-static void settle_keyspace(const struct salvage *salvage, struct keyspace *keyspace)
+static void note_if_unclaimed(const struct salvage *salvage, struct keyspace *keyspace)
 {
     struct cluster *cluster = salvage->cluster;
     uint64_t id = keyspace_id(keyspace);
@@ -311,20 +311,20 @@ static void settle_keyspace(const struct salvage *salvage, struct keyspace *keys
         catalog_delete_unclaimed(salvage->batch, cluster->catalog, id);
 }
 
-static void settle_keyspaces(struct salvage *salvage)
+static void note_unclaimed(struct salvage *salvage)
 {
     struct keyspace *keyspace;
     for (size_t i = 0; (keyspace = store_keyspace_at(salvage->cluster->home->store, i)) != NULL;
          i++) {
         note_id(salvage, keyspace_id(keyspace));
-        settle_keyspace(salvage, keyspace);
+        note_if_unclaimed(salvage, keyspace);
     }
 }
 
 /* --- what the catalog itself has lost --- */
 
 /* The last one was that far ahead of the clock, if it was right. */
-static status settle_ceiling(struct salvage *salvage)
+static status raise_ceilings(struct salvage *salvage)
 {
     struct cluster *cluster = salvage->cluster;
     int64_t least_us = clock_wall_us(cluster->options.clock) + COMMIT_CEILING_SLACK_US;
@@ -338,24 +338,24 @@ static status settle_ceiling(struct salvage *salvage)
     return status_ok();
 }
 
-static status settle_lost_records(struct salvage *salvage)
+static status finish_lost_records(struct salvage *salvage)
 {
     if (!salvage->has_lost_records)
         return status_ok();
     if (!salvage->has_next_id)
         salvage->next_id += IDS_SKIPPED;
     lost_records_end(salvage->batch, salvage->cluster->catalog);
-    return settle_ceiling(salvage);
+    return raise_ceilings(salvage);
 }
 
-static status settle(struct salvage *salvage)
+static status restore_catalog(struct salvage *salvage)
 {
     struct cluster *cluster = salvage->cluster;
     TRY(read_catalog(salvage));
-    TRY(settle_tables(salvage));
+    TRY(restore_tables(salvage));
     TRY(end_change_log(salvage));
-    settle_keyspaces(salvage);
-    TRY(settle_lost_records(salvage));
+    note_unclaimed(salvage);
+    TRY(finish_lost_records(salvage));
     TRY(catalog_put_next_id(salvage->batch, cluster->catalog, salvage->next_id));
     TRY(store_write(cluster->home->store, salvage->batch, STORE_SYNCED));
     return store_accept_loss(cluster->home->store);
@@ -378,7 +378,7 @@ status salvage_catalog(struct cluster *cluster)
     salvage.arena = arena_create(CATALOG_MEMORY);
     salvage.batch = store_batch_create();
     bool has_memory = salvage.arena != NULL && salvage.batch != NULL;
-    status s = has_memory ? settle(&salvage) : status_out_of_memory();
+    status s = has_memory ? restore_catalog(&salvage) : status_out_of_memory();
     free(salvage.named);
     store_batch_destroy(salvage.batch);
     arena_destroy(salvage.arena);

@@ -8,9 +8,9 @@
  *
  *  1. A keyspace that no record names may be a table's whose record was lost: it becomes an
  *     unclaimed one, which nobody drops unasked (`trestle repair`), instead of what a crash left.
- *  2. So does one that a record says is spare, but that has rows: a table had taken it.
+ *  2. So does one that a record says is preallocated, but that has rows: a table had taken it.
  *  3. A table whose keyspace is gone had been deleted, since keyspaces are dropped after that was
- *     recorded: its records go. So do tablets without a table, and spares that are gone.
+ *     recorded: its records go. So do tablets without a table, and preallocated that are gone.
  *     Of old data nobody knows that: such a table stays, and is empty.
  *  4. A table whose tablets leave a hole or overlap gets one tablet for all its rows: they are all
  *     in one keyspace.

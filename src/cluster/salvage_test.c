@@ -128,7 +128,7 @@ static void a_keyspace_whose_table_was_lost_is_kept(void **state)
     assert_true(f->table->id > id);
 }
 
-/* A row of each kind; some of what is large spills. */
+/* A row of each kind; some of what is large overflows. */
 static void write_heat(struct cluster_fixture *f)
 {
     char key[1000];
@@ -197,15 +197,15 @@ static void what_only_looks_like_heat_is_kept(void **state)
 }
 
 /* That it was taken was in the log. */
-static void a_spare_keyspace_with_rows_is_never_used(void **state)
+static void a_preallocated_keyspace_with_rows_is_never_used(void **state)
 {
     struct cluster_fixture *f = *state;
-    size_t spares = f->cluster->home->spare_count;
+    size_t preallocated = f->cluster->home->preallocated_count;
     table_release(f->table);
     assert_ok(keyspace_flush(f->cluster->catalog));
     create(f, TABLE_U);
     uint64_t id = keyspace_id(keyspace_of(f->table));
-    assert_int_equal(f->cluster->home->spare_count, spares - 1);
+    assert_int_equal(f->cluster->home->preallocated_count, preallocated - 1);
     set_cell(f, "row", "value");
     assert_ok(keyspace_flush(keyspace_of(f->table)));
     stop(f);
@@ -214,7 +214,7 @@ static void a_spare_keyspace_with_rows_is_never_used(void **state)
     assert_true(find_table(f, TEST_TABLE));
     table_release(f->table);
     assert_false(find_table(f, TABLE_U));
-    assert_int_equal(f->cluster->home->spare_count, spares - 1);
+    assert_int_equal(f->cluster->home->preallocated_count, preallocated - 1);
     assert_int_equal(f->cluster->home->unclaimed_count, 1);
     assert_int_equal(f->cluster->home->unclaimed[0], id);
     create(f, TABLE_U);
@@ -222,11 +222,11 @@ static void a_spare_keyspace_with_rows_is_never_used(void **state)
 }
 
 /* However it came to that. */
-static void who_takes_a_spare_looks_into_it(void **state)
+static void a_preallocated_keyspace_is_looked_into_when_it_is_taken(void **state)
 {
     struct cluster_fixture *f = *state;
     struct cluster *cluster = f->cluster;
-    uint64_t id = cluster->home->spares[cluster->home->spare_count - 1];
+    uint64_t id = cluster->home->preallocated[cluster->home->preallocated_count - 1];
     struct store_batch *batch = store_batch_create();
     store_batch_put(batch, store_keyspace_find(cluster->home->store, id), bytes_of("Rrow"),
                     bytes_of("old"));
@@ -239,10 +239,10 @@ static void who_takes_a_spare_looks_into_it(void **state)
 }
 
 /* That a table took it, and was deleted. */
-static void a_spare_keyspace_that_is_gone_is_forgotten(void **state)
+static void a_preallocated_keyspace_that_is_gone_is_forgotten(void **state)
 {
     struct cluster_fixture *f = *state;
-    size_t spares = f->cluster->home->spare_count;
+    size_t preallocated = f->cluster->home->preallocated_count;
     assert_ok(keyspace_flush(f->cluster->catalog));
     table_release(f->table);
     create(f, TABLE_U);
@@ -252,7 +252,7 @@ static void a_spare_keyspace_that_is_gone_is_forgotten(void **state)
     stop(f);
     take_away(f, "*.log");
     salvage(f);
-    assert_int_equal(f->cluster->home->spare_count, spares - 1);
+    assert_int_equal(f->cluster->home->preallocated_count, preallocated - 1);
     restart(f);
     assert_true(find_table(f, TEST_TABLE));
 }
@@ -393,9 +393,9 @@ int main(void)
         TEST(a_keyspace_whose_table_was_lost_is_kept),
         TEST(the_keyspace_of_heat_wants_nobody),
         TEST(what_only_looks_like_heat_is_kept),
-        TEST(a_spare_keyspace_with_rows_is_never_used),
-        TEST(who_takes_a_spare_looks_into_it),
-        TEST(a_spare_keyspace_that_is_gone_is_forgotten),
+        TEST(a_preallocated_keyspace_with_rows_is_never_used),
+        TEST(a_preallocated_keyspace_is_looked_into_when_it_is_taken),
+        TEST(a_preallocated_keyspace_that_is_gone_is_forgotten),
         TEST(a_table_whose_deletion_was_lost_stays_deleted),
         TEST(tablets_that_do_not_fit_become_one),
         TEST(edits_behind_a_lost_one_are_kept),

@@ -9,9 +9,9 @@
  * splits or merges meanwhile changes nothing. */
 #include "base/check.h"
 #include "base/limits.h"
-#include "cluster/care.h"
 #include "cluster/cluster_private.h"
-#include "cluster/mend.h"
+#include "cluster/row_jobs.h"
+#include "cluster/row_rewrite.h"
 #include "cluster/rows.h"
 #include "row/row_key.h"
 
@@ -29,7 +29,7 @@ struct scan {
     size_t range_count;
     bool reversed;
     bool is_restricted; /* to some columns */
-    bool is_quiet;
+    bool is_background;
     const struct filter *filter;
     struct value_source left; /* for the filter */
     bool (*is_given_up)(const void *context);
@@ -67,7 +67,7 @@ static status get_for_filter(struct value_source *source, const struct cell *cel
     if (scan->is_given_up != NULL && scan->is_given_up(scan->context))
         return status_make(STATUS_CANCELLED, "The call was cancelled");
     struct store_read_bound bound = store_bound_reads((struct store_read_bound){.most = SIZE_MAX});
-    status s = scan_load_value(scan, cell, STORE_ANYWHERE, value, &outcome);
+    status s = scan_load_value(scan, cell, STORE_READ_ANY, value, &outcome);
     store_bound_reads(bound);
     CHECK(!status_is_ok(s) || outcome == ROW_FOUND); /* anywhere, and of any size */
     return s;
@@ -91,7 +91,7 @@ static status prepare(struct scan *scan, const struct scan_spec *spec)
         .now_us = cluster_wall_us(cluster),
         .apply_gc = spec->applies_gc || cluster->options.gc_on_read,
         .size_limit = spec->size_limit > 0 ? spec->size_limit : LIMIT_ROW_BYTES,
-        .spill_bytes = spec->is_quiet ? 0 : cluster->options.spill_bytes,
+        .overflow_bytes = spec->is_background ? 0 : cluster->options.overflow_bytes,
         .defer_after = spec->defers_values ? SCAN_VALUES_KEPT : 0,
         .looks_at_left = filter_looks_at_values(spec->filter)};
     /* A coin for row_sample: different for each scan. */
@@ -109,7 +109,7 @@ status scan_create(const struct scan_spec *spec, struct scan **out)
     scan->range_count = spec->range_count;
     scan->reversed = spec->reversed;
     scan->is_restricted = spec->columns != NULL;
-    scan->is_quiet = spec->is_quiet;
+    scan->is_background = spec->is_background;
     scan->filter = spec->filter;
     scan->left.get = get_for_filter;
     scan->is_given_up = spec->is_given_up;
@@ -186,7 +186,7 @@ static void next_range(struct scan *scan)
 static const struct row_read_options *options_for(struct scan *scan, const struct tablet *tablet)
 {
     scan->options.store = tablet->shard->store;
-    scan->options.commits = scan->is_quiet ? NULL : tablet->shard->commits;
+    scan->options.commits = scan->is_background ? NULL : tablet->shard->commits;
     return &scan->options;
 }
 
@@ -285,10 +285,10 @@ static void start_row(struct scan *scan)
 /* The row's record may want something done, whatever comes of the row. */
 static void look_after(struct scan *scan, struct tablet *tablet)
 {
-    if (scan->row.wants_care)
-        care_request(tablet->shard->care, scan->table, scan->row.key);
-    else if (scan->row.wants_mending)
-        mender_take(tablet->shard->mender, scan->table, tablet->keyspace, &scan->row);
+    if (scan->row.wants_maintenance)
+        row_jobs_request(tablet->shard->row_jobs, scan->table, scan->row.key);
+    else if (scan->row.wants_rewrite)
+        row_rewriter_offer(tablet->shard->row_rewriter, scan->table, tablet->keyspace, &scan->row);
 }
 
 /* For who splits tablets by their load. An empty key: none yet. What the memory does not have is
@@ -296,7 +296,7 @@ static void look_after(struct scan *scan, struct tablet *tablet)
 static void note_asked_for(const struct scan *scan, struct tablet *tablet, bytes key,
                            enum row_outcome outcome)
 {
-    if (scan->is_quiet || outcome == ROW_NOT_CACHED)
+    if (scan->is_background || outcome == ROW_NOT_CACHED)
         return;
     atomic_fetch_add_explicit(&tablet->rows_read, 1, memory_order_relaxed);
     if (key.size > 0)
@@ -308,7 +308,7 @@ static void note_asked_for(const struct scan *scan, struct tablet *tablet, bytes
 static uint64_t bytes_of_row(const struct row *row)
 {
     uint64_t size = row->record.size;
-    for (size_t i = 0; fragment_has_spilled(row->record) && i < row->cells.count; i++)
+    for (size_t i = 0; fragment_has_overflow(row->record) && i < row->cells.count; i++)
         size += row->cells.items[i].value.size;
     return size;
 }
@@ -316,7 +316,7 @@ static uint64_t bytes_of_row(const struct row *row)
 /* Also while the row is asked for once more, on another thread. */
 static void begin_point(struct scan *scan)
 {
-    if (!scan->has_heat_mark && !scan->is_quiet)
+    if (!scan->has_heat_mark && !scan->is_background)
         scan->heat = heat_begin(scan->table);
     scan->has_heat_mark = true;
 }
@@ -337,7 +337,7 @@ static void note_passed(struct scan *scan, bool has_row)
     bool is_short = scan->counts.rows_seen < HEAT_STEPS;
     uint64_t bytes = has_row ? bytes_of_row(&scan->row) : 0;
     struct heat_passed *passed = &scan->passed;
-    if (scan->is_quiet)
+    if (scan->is_background)
         return;
     passed->bytes += bytes;
     if (passed->largest_row < bytes)
@@ -350,7 +350,7 @@ static void note_passed(struct scan *scan, bool has_row)
 
 static void count_point(const struct scan *scan, struct tablet *tablet, enum row_outcome outcome)
 {
-    if (outcome == ROW_FOUND && !scan->is_quiet)
+    if (outcome == ROW_FOUND && !scan->is_background)
         atomic_fetch_add_explicit(&tablet->bytes_read, bytes_of_row(&scan->row),
                                   memory_order_relaxed);
 }
@@ -358,7 +358,8 @@ static void count_point(const struct scan *scan, struct tablet *tablet, enum row
 /* --- steps --- */
 
 /* A range of one key: no reader, and no tablet but for the counting. */
-static status read_point(struct scan *scan, enum store_reach reach, enum row_outcome *outcome)
+static status read_point(struct scan *scan, enum store_read_tier read_tier,
+                         enum row_outcome *outcome)
 {
     DCHECK(scan->reader == NULL);
     bytes key = current_range(scan)->from;
@@ -366,8 +367,8 @@ static status read_point(struct scan *scan, enum store_reach reach, enum row_out
     if (!filter_rejects_key(scan->filter, key)) {
         begin_point(scan);
         struct tablet *tablet = table_route(scan->table, key);
-        status s =
-            row_read(tablet->keyspace, options_for(scan, tablet), key, reach, &scan->row, outcome);
+        status s = row_read(tablet->keyspace, options_for(scan, tablet), key, read_tier, &scan->row,
+                            outcome);
         s = name_tablet(s, scan, tablet);
         if (status_is_ok(s))
             look_after(scan, tablet);
@@ -386,13 +387,14 @@ static status read_point(struct scan *scan, enum store_reach reach, enum row_out
     return status_ok();
 }
 
-static status read_in_range(struct scan *scan, enum store_reach reach, enum row_outcome *outcome)
+static status read_in_range(struct scan *scan, enum store_read_tier read_tier,
+                            enum row_outcome *outcome)
 {
     if (scan->reader == NULL)
         TRY(open_reader(scan));
-    TRY(name_tablet(
-        row_range_reader_next(scan->reader, reach, skip_key, scan, ROW_BUDGET, &scan->row, outcome),
-        scan, scan->tablet));
+    TRY(name_tablet(row_range_reader_next(scan->reader, read_tier, skip_key, scan, ROW_BUDGET,
+                                          &scan->row, outcome),
+                    scan, scan->tablet));
     look_after(scan, scan->tablet);
     bytes last = row_range_reader_last_scanned(scan->reader);
     if (scan->is_restricted && *outcome == ROW_FOUND)
@@ -430,14 +432,14 @@ static status filter_row(struct scan *scan, const struct cell_list **cells)
 }
 
 /* One step: a row, or nothing yet, or why not. */
-static status step(struct scan *scan, enum store_reach reach, enum row_outcome *outcome)
+static status step(struct scan *scan, enum store_read_tier read_tier, enum row_outcome *outcome)
 {
     start_row(scan);
-    return current_range(scan)->is_point ? read_point(scan, reach, outcome)
-                                         : read_in_range(scan, reach, outcome);
+    return current_range(scan)->is_point ? read_point(scan, read_tier, outcome)
+                                         : read_in_range(scan, read_tier, outcome);
 }
 
-status scan_next(struct scan *scan, enum store_reach reach, struct scan_row *row,
+status scan_next(struct scan *scan, enum store_read_tier read_tier, struct scan_row *row,
                  enum row_outcome *outcome)
 {
     for (int steps = 0; steps < ROW_BUDGET; steps++) {
@@ -445,7 +447,7 @@ status scan_next(struct scan *scan, enum store_reach reach, struct scan_row *row
             *outcome = ROW_END;
             return status_ok();
         }
-        TRY(step(scan, reach, outcome));
+        TRY(step(scan, read_tier, outcome));
         row->key = scan->row.key;
         if (*outcome == ROW_FOUND) {
             TRY(filter_row(scan, &row->cells));
@@ -460,10 +462,10 @@ status scan_next(struct scan *scan, enum store_reach reach, struct scan_row *row
     return status_ok();
 }
 
-status scan_load_value(struct scan *scan, const struct cell *cell, enum store_reach reach,
+status scan_load_value(struct scan *scan, const struct cell *cell, enum store_read_tier read_tier,
                        bytes *value, enum row_outcome *outcome)
 {
-    status s = row_load_value(&scan->row, cell, reach, value, outcome);
+    status s = row_load_value(&scan->row, cell, read_tier, value, outcome);
     if (s.code != STATUS_DATA_LOSS)
         return s;
     struct tablet *tablet = table_route(scan->table, scan->row.key);

@@ -81,11 +81,11 @@ static void end(struct filtered *filtered)
     arena_destroy(filtered->arena);
 }
 
-static enum row_outcome next(struct filtered *filtered, enum store_reach reach)
+static enum row_outcome next(struct filtered *filtered, enum store_read_tier read_tier)
 {
     enum row_outcome outcome;
     do
-        assert_ok(scan_next(filtered->scan, reach, &filtered->row, &outcome));
+        assert_ok(scan_next(filtered->scan, read_tier, &filtered->row, &outcome));
     while (outcome == ROW_ABSENT);
     return outcome;
 }
@@ -95,7 +95,7 @@ static void assert_value(struct filtered *filtered, const struct cell *cell)
     bytes value = cell->value;
     enum row_outcome outcome = ROW_FOUND;
     if (cell_is_deferred(cell))
-        assert_ok(scan_load_value(filtered->scan, cell, STORE_ANYWHERE, &value, &outcome));
+        assert_ok(scan_load_value(filtered->scan, cell, STORE_READ_ANY, &value, &outcome));
     assert_int_equal(outcome, ROW_FOUND);
     assert_int_equal(value.size, VALUE_BYTES);
     assert_int_equal(value.data[0], cell->qualifier.data[0]);
@@ -124,10 +124,10 @@ static void a_filter_gets_the_values_that_were_left(void **state)
     for (size_t first = 0; first < CELLS; first++) {
         struct filtered filtered =
             start(f, first % 2 == 0 ? everything : row_a, names[first], NULL, NULL);
-        assert_int_equal(next(&filtered, STORE_ANYWHERE), ROW_FOUND);
+        assert_int_equal(next(&filtered, STORE_READ_ANY), ROW_FOUND);
         assert_true(filtered.row.has_deferred);
         assert_row_from(&filtered, "a", first);
-        assert_int_equal(next(&filtered, STORE_ANYWHERE), ROW_END);
+        assert_int_equal(next(&filtered, STORE_READ_ANY), ROW_END);
         end(&filtered);
     }
 }
@@ -143,15 +143,15 @@ static void a_row_with_values_left_is_not_for_the_loop(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct filtered filtered = start(f, ranges[i], "c", NULL, NULL);
         if (!ranges[i].is_point)
-            assert_int_equal(next(&filtered, STORE_CACHED_ONLY), ROW_FOUND);
-        assert_int_equal(next(&filtered, STORE_CACHED_ONLY), ROW_NOT_CACHED);
+            assert_int_equal(next(&filtered, STORE_READ_CACHED), ROW_FOUND);
+        assert_int_equal(next(&filtered, STORE_READ_CACHED), ROW_NOT_CACHED);
         scan_pause(filtered.scan);
-        assert_int_equal(next(&filtered, STORE_CACHED_ONLY), ROW_NOT_CACHED);
-        assert_int_equal(next(&filtered, STORE_ANYWHERE), ROW_FOUND);
+        assert_int_equal(next(&filtered, STORE_READ_CACHED), ROW_NOT_CACHED);
+        assert_int_equal(next(&filtered, STORE_READ_ANY), ROW_FOUND);
         assert_row_from(&filtered, "a", 2);
         if (!ranges[i].is_point)
-            assert_int_equal(next(&filtered, STORE_CACHED_ONLY), ROW_FOUND);
-        assert_int_equal(next(&filtered, STORE_CACHED_ONLY), ROW_END);
+            assert_int_equal(next(&filtered, STORE_READ_CACHED), ROW_FOUND);
+        assert_int_equal(next(&filtered, STORE_READ_CACHED), ROW_END);
         assert_int_equal(scan_counts(filtered.scan).rows_seen, ranges[i].is_point ? 1 : 3);
         end(&filtered);
     }
@@ -167,11 +167,11 @@ static void a_filter_waits_for_room_for_the_largest_value(void **state)
         struct filtered filtered = start(f, ranges[i], "c", NULL, NULL);
         struct store_read_bound all =
             store_bound_reads((struct store_read_bound){.most = VALUE_BYTES - 1});
-        assert_int_equal(next(&filtered, STORE_ANYWHERE), ROW_NOT_CACHED);
+        assert_int_equal(next(&filtered, STORE_READ_ANY), ROW_NOT_CACHED);
         struct store_read_bound bound =
             store_bound_reads((struct store_read_bound){.most = VALUE_BYTES});
         assert_int_equal(bound.refused, VALUE_BYTES);
-        assert_int_equal(next(&filtered, STORE_ANYWHERE), ROW_FOUND);
+        assert_int_equal(next(&filtered, STORE_READ_ANY), ROW_FOUND);
         assert_row_from(&filtered, "a", 2);
         bound = store_bound_reads(all);
         assert_int_equal(bound.refused, 0);
@@ -184,7 +184,7 @@ static void what_passes_is_of_the_instant_of_its_row(void **state)
     struct cluster_fixture *f = *state;
     write_large_row(f, "a", 0);
     struct filtered filtered = start(f, row_a, "b", NULL, NULL);
-    assert_int_equal(next(&filtered, STORE_ANYWHERE), ROW_FOUND);
+    assert_int_equal(next(&filtered, STORE_READ_ANY), ROW_FOUND);
     write_large_row(f, "a", 'z');
     assert_row_from(&filtered, "a", 1);
     end(&filtered);
@@ -196,9 +196,9 @@ static void a_row_of_which_none_passes_does_not_come(void **state)
     write_large_row(f, "a", 0);
     write_large_row(f, "b", 'z');
     struct filtered filtered = start(f, everything, "y", NULL, NULL);
-    assert_int_equal(next(&filtered, STORE_ANYWHERE), ROW_FOUND);
+    assert_int_equal(next(&filtered, STORE_READ_ANY), ROW_FOUND);
     assert_true(bytes_equal(filtered.row.key, bytes_of("b")));
-    assert_int_equal(next(&filtered, STORE_ANYWHERE), ROW_END);
+    assert_int_equal(next(&filtered, STORE_READ_ANY), ROW_END);
     end(&filtered);
 }
 
@@ -212,7 +212,7 @@ static void what_passes_may_have_no_value_left(void **state)
     row_change_set(change, FAMILY_G, bytes_of("q"), 1, bytes_of("small"));
     assert_ok(try_write(f, "a", change));
     struct filtered filtered = start(f, row_a, "s", NULL, NULL);
-    assert_int_equal(next(&filtered, STORE_ANYWHERE), ROW_FOUND);
+    assert_int_equal(next(&filtered, STORE_READ_ANY), ROW_FOUND);
     assert_int_equal(filtered.row.cells->count, 1);
     assert_false(filtered.row.has_deferred);
     end(&filtered);
@@ -238,7 +238,7 @@ static void a_filter_may_be_given_up_within_a_row(void **state)
     const struct impatience impatience = {.asked = &asked, .most = 3};
     write_large_row(f, "a", 0);
     struct filtered filtered = start(f, row_a, "a", is_out_of_patience, &impatience);
-    status s = scan_next(filtered.scan, STORE_ANYWHERE, &filtered.row, &outcome);
+    status s = scan_next(filtered.scan, STORE_READ_ANY, &filtered.row, &outcome);
     assert_int_equal(s.code, STATUS_CANCELLED);
     status_free(s);
     assert_int_equal(asked, 3);
@@ -255,7 +255,7 @@ static void what_was_scanned_last_outlives_its_tablet(void **state)
     split_at(f, "t");
     struct filtered filtered = start(f, everything, "z", NULL, NULL);
     assert_int_equal(scan_last_scanned(filtered.scan).size, 0);
-    assert_int_equal(next(&filtered, STORE_ANYWHERE), ROW_END);
+    assert_int_equal(next(&filtered, STORE_READ_ANY), ROW_END);
     assert_true(bytes_equal(scan_last_scanned(filtered.scan), bytes_of("b")));
     end(&filtered);
 }

@@ -3,9 +3,9 @@
 
 #include "base/check.h"
 #include "base/limits.h"
-#include "cluster/care.h"
 #include "cluster/cluster_private.h"
-#include "cluster/mend.h"
+#include "cluster/row_jobs.h"
+#include "cluster/row_rewrite.h"
 #include "cluster/shard_directories.h"
 
 #include <stdlib.h>
@@ -198,7 +198,7 @@ static status gather_observers(struct shard *shard)
     size_t count = 0;
     if (shard->log != NULL)
         observers[count++] = change_log_observer(shard->log);
-    observers[count++] = care_observer(shard->care);
+    observers[count++] = row_jobs_observer(shard->row_jobs);
     for (size_t i = 0; i < options->observer_count; i++)
         observers[count++] = options->observers[i];
     shard->observer_count = count;
@@ -241,8 +241,8 @@ static status open_tokens(struct shard *shard)
 status shard_start(struct shard *shard)
 {
     TRY(open_tokens(shard));
-    TRY(care_create(shard, &shard->care));
-    TRY(mender_create(shard, &shard->mender));
+    TRY(row_jobs_create(shard, &shard->row_jobs));
+    TRY(row_rewriter_create(shard, &shard->row_rewriter));
     TRY(data_directory_start(&shard->place));
     return start_commits(shard);
 }
@@ -281,7 +281,7 @@ void shard_rest(struct shard *shard)
 {
     scrub_stop(shard->scrub);
     shard->scrub = NULL;
-    mender_stop(shard->mender);
+    row_rewriter_stop(shard->row_rewriter);
 }
 
 void shard_stop(struct shard *shard)
@@ -294,8 +294,8 @@ void shard_stop(struct shard *shard)
     free(shard->observers);
     change_log_close(shard->log);
     buffer_free(&shard->archive_path);
-    care_destroy(shard->care);
-    mender_destroy(shard->mender);
+    row_jobs_destroy(shard->row_jobs);
+    row_rewriter_destroy(shard->row_rewriter);
     tokens_close(shard->tokens);
 }
 
@@ -318,7 +318,7 @@ void shard_destroy(struct shard *shard)
     DCHECK(shard->store == NULL);
     damages_destroy(shard->damages);
     condition_destroy(shard->condition);
-    free(shard->spares);
+    free(shard->preallocated);
     free(shard->unclaimed);
     free(shard->lost_records);
     buffer_free(&shard->path);

@@ -6,7 +6,7 @@
  *     the order of commits and what is remembered of its damage: nothing of another shard is needed
  *     to read or write it.
  *  2. What a store remembers of itself, for its next start, is in the keyspace `system` of that
- *     store: the ceilings of its versions and sequences, tokens, damage, spare and unclaimed
+ *     store: the ceilings of its versions and sequences, tokens, damage, preallocated and unclaimed
  *     keyspaces, its change log (catalog.h has the keys). In the home, and only there, the same
  *     keyspace has the catalog, too: `catalog` of struct cluster.
  *  3. A shard is fenced, full or damaged by itself. What is the matter with it is a part of the
@@ -35,16 +35,16 @@
 #include "cluster/damage.h"
 #include "cluster/data_directory.h"
 #include "cluster/disk_reserve.h"
+#include "cluster/idle_compaction.h"
 #include "cluster/scrub.h"
-#include "cluster/settle.h"
 #include "tablet/change_log.h"
 #include "tablet/commit.h"
 #include "tablet/commit_observer.h"
 #include "tablet/row_locks.h"
 
-struct care;
+struct row_jobs;
 struct cluster;
-struct mender;
+struct row_rewriter;
 
 struct shard {
     uint32_t magic;
@@ -68,10 +68,10 @@ struct shard {
     size_t observer_count;
     struct row_locks *locks;
     struct tokens *tokens;
-    struct care *care;
-    struct mender *mender;
+    struct row_jobs *row_jobs;
+    struct row_rewriter *row_rewriter;
     struct scrub *scrub;
-    struct shard_settling settling; /* maintenance's */
+    struct shard_idleness idleness; /* maintenance's */
 
     struct change_log *log;     /* NULL: none is kept */
     uint64_t log_keyspace;      /* its id; 0: none */
@@ -79,9 +79,10 @@ struct shard {
     struct buffer archive_path; /* a string: where files wait to be archived */
     atomic_uint taking_files;   /* see kept_files.h, adding */
 
-    uint64_t *spares; /* ids of keyspaces that wait for a table; guarded by the cluster's admin */
-    size_t spare_count;
-    size_t spare_capacity;
+    uint64_t
+        *preallocated; /* ids of keyspaces that wait for a table; guarded by the cluster's admin */
+    size_t preallocated_count;
+    size_t preallocated_capacity;
     uint64_t *unclaimed; /* ids of keyspaces whose tables were lost (salvage.h); since the start */
     size_t unclaimed_count;
     char *lost_records; /* what the catalog had lost, at this start; NULL: nothing */
@@ -98,13 +99,13 @@ status shard_create(struct cluster *cluster, unsigned number, struct shard **out
  * directory of that. */
 status shard_open_store(struct shard *shard);
 
-/* Takes commits, once the catalog has been read: with row locks, tokens, the care of rows. */
+/* Takes commits, once the catalog has been read: with row locks, tokens, row maintenance. */
 status shard_start(struct shard *shard);
 status shard_start_scrub(struct shard *shard);
 
 /* Nothing begins in it by itself any more, but what maintenance begins. */
 void shard_rest(struct shard *shard);
-/* When nobody asks anything of it any more, and maintenance and the care of rows have ended:
+/* When nobody asks anything of it any more, and maintenance and row maintenance have ended:
  * finishes what was submitted. */
 void shard_stop(struct shard *shard);
 /* The keyspaces of tables may be dropped up to here. */
@@ -132,14 +133,14 @@ struct catalog_change;
  * Blocks. */
 void shard_apply(struct shard *shard, enum commit_kind kind, const struct catalog_change *change);
 
-/* --- spares.c: keyspaces in reserve, since making many at once costs little more than making one.
- * With the cluster's admin held --- */
+/* --- preallocated.c: keyspaces in reserve, since making many at once costs little more than making
+ * one. With the cluster's admin held --- */
 
-status shard_add_spares(struct shard *shard, size_t count);
-status shard_remember_spare(struct shard *shard, uint64_t id); /* one that exists already */
-status shard_take_spare(struct shard *shard, struct keyspace **out);
+status shard_add_preallocated(struct shard *shard, size_t count);
+status shard_remember_preallocated(struct shard *shard, uint64_t id); /* one that exists already */
+status shard_take_preallocated(struct shard *shard, struct keyspace **out);
 /* Removes the record of one that was taken, where what names it then is in another store. */
-status shard_forget_spare(struct shard *shard, struct keyspace *keyspace);
+status shard_forget_preallocated(struct shard *shard, struct keyspace *keyspace);
 
 /* --- ranges.c, refill.c: rows that go --- */
 
@@ -147,10 +148,10 @@ struct foreign_table;
 struct key_bounds;
 struct table;
 
-/* Deletes records and spilled cells between these bounds, as one change of all of them. `table`:
+/* Deletes records and overflow cells between these bounds, as one change of all of them. `table`:
  * whose they are; NULL: only the keyspace is known. Blocks. */
 status shard_delete_keys(struct shard *shard, struct table *table, struct keyspace *keyspace,
-                         const struct key_bounds *records, const struct key_bounds *spilled);
+                         const struct key_bounds *records, const struct key_bounds *overflow);
 
 /* Deletes the rows of the range, and puts there what the source has of them: refill.h. The range is
  * closed, and stays so; one at a time. UNAVAILABLE if rows of it were dropped meanwhile; after any

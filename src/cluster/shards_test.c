@@ -2,9 +2,9 @@
  * second, those before and behind in the home. */
 #include "base/condition.h"
 #include "cluster/backup/backup_private.h"
-#include "cluster/care.h"
 #include "cluster/checkpoint.h"
 #include "cluster/row_group.h"
+#include "cluster/row_jobs.h"
 #include "cluster/shard_directories.h"
 #include "cluster/testing/parts_testing.h"
 
@@ -104,7 +104,7 @@ static void rows_lie_in_their_shard(void **state)
     assert_scan(f, "b", "h", false, "b=b f=f g=g");
 }
 
-/* A row with spilled cells is read at a view of its own store: here the second has come further
+/* A row with overflow cells is read at a view of its own store: here the second has come further
  * than the home's has. */
 static void large_rows_are_read_in_their_shard(void **state)
 {
@@ -275,10 +275,10 @@ static void a_table_may_lie_in_the_second_alone(void **state)
     static const unsigned shards[] = {1};
     struct cluster_fixture *f = *state;
     struct cluster_fixture view = *f;
-    size_t spares = f->cluster->home->spare_count;
+    size_t preallocated = f->cluster->home->preallocated_count;
     assert_ok(try_create(f, IN_SECOND, NULL, NULL, shards, 1, &view.table));
     assert_true(table_is_in_one_shard(view.table));
-    assert_int_equal(f->cluster->home->spare_count, spares);
+    assert_int_equal(f->cluster->home->preallocated_count, preallocated);
     set_cells(&view, "ab");
     table_release(view.table);
     reopen(f);
@@ -302,7 +302,7 @@ static void garbage_is_collected_in_both(void **state)
             assert_ok(
                 try_write(f, keys[i], setting(f, FAMILY_F, "q", version * 1000, large_value())));
     for (unsigned i = 0; i < 3; i++)
-        assert_ok(care_tend(f->table, bytes_of(keys[i])));
+        assert_ok(row_jobs_maintain(f->table, bytes_of(keys[i])));
     assert_int_equal(count_keys(f, 0, bytes_of("S"), bytes_of("T")), 2);
     assert_int_equal(count_keys(f, 1, bytes_of("S"), bytes_of("T")), 1);
 }

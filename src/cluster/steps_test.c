@@ -59,7 +59,7 @@ static status drop_u(struct cluster_fixture *f, const char *unused)
 {
     (void)unused;
     status s = cluster_delete_tables(f->cluster, bytes_of(other_table), NULL);
-    cluster_drop_doomed(f->cluster);
+    cluster_reclaim_dropped(f->cluster);
     return s;
 }
 
@@ -231,7 +231,7 @@ static void assert_no_orphans(struct cluster_fixture *f)
     size_t keyspaces = 0;
     while (store_keyspace_at(f->cluster->home->store, keyspaces) != NULL)
         keyspaces++;
-    assert_int_equal(keyspaces, 1 + f->cluster->home->spare_count + f->cluster->table_count +
+    assert_int_equal(keyspaces, 1 + f->cluster->home->preallocated_count + f->cluster->table_count +
                                     f->cluster->kept_count);
 }
 

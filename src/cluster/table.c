@@ -191,7 +191,7 @@ void table_release(struct table *table)
 {
     CHECK_MAGIC(table, TABLE_MAGIC);
     if (atomic_fetch_sub_explicit(&table->references, 1, memory_order_acq_rel) == 1)
-        cluster_bury_table(table->cluster, table);
+        cluster_free_table_deferred(table->cluster, table);
 }
 
 /* --- what others may ask --- */

@@ -9,7 +9,7 @@
  *     across a call.
  *  3. A table is counted by reference. The index of the cluster holds one while the table has its
  *     name, and so does the list of those that are deleted and kept (deletions.h). The last
- *     reference to a doomed table hands it to maintenance, which drops its keyspaces: that may
+ *     reference to a dropped table hands it to maintenance, which drops its keyspaces: that may
  *     block, and references end on event loops.
  *  4. Its rows lie in the keyspaces of its `spaces`, which have nothing else; which of them has a
  *     row its tablet says. The list is made when the table is loaded or created and stays as it is,
@@ -26,8 +26,8 @@
 #include "cluster/catalog.h"
 #include "cluster/cluster.h"
 #include "cluster/heat/heat_table.h"
+#include "cluster/idle_compaction.h"
 #include "cluster/reclaim.h"
-#include "cluster/settle.h"
 #include "cluster/traffic.h"
 #include "cluster/usage_store.h"
 #include "row/fold.h"
@@ -83,16 +83,16 @@ struct table {
     struct table_space *spaces; /* of the tablets, each once */
     size_t space_count;
     struct table_gc gc;
-    struct table_settling settling;
+    struct table_idleness idleness;
     struct table_reclaim reclaim;
     struct table_heat heat;
     struct table_usage usage;
     struct table_traffic traffic;
     atomic_bool is_being_repaired;
-    bool is_deleted;       /* it is not in the index; with admin held, as the next */
-    int64_t deleted_us;    /* when, if it is kept; 0: it is not */
-    atomic_bool is_doomed; /* its records are gone; set before its last reference goes */
-    struct link doomed;    /* on the cluster's list, once nobody holds it */
+    bool is_deleted;        /* it is not in the index; with admin held, as the next */
+    int64_t deleted_us;     /* when, if it is kept; 0: it is not */
+    atomic_bool is_dropped; /* its records are gone; set before its last reference goes */
+    struct link dropped;    /* on the cluster's list, once nobody holds it */
 };
 
 /* A table without tablets, one reference. */

@@ -18,7 +18,7 @@ static bool take_weight(void *context, const struct store_weight *weight)
 {
     struct weighing *weighing = context;
     buffer_clear(&weighing->row_key);
-    if (!spill_owner_row(weight->owner, &weighing->row_key))
+    if (!overflow_owner_row(weight->owner, &weighing->row_key))
         return !weighing->row_key.failed;
     const struct row_weight row = {
         .row_key = arena_copy(weighing->arena, buffer_bytes(&weighing->row_key)),
@@ -32,8 +32,8 @@ static bool take_weight(void *context, const struct store_weight *weight)
 static status weigh_keyspace(struct keyspace *keyspace, struct weighing *weighing)
 {
     struct buffer from = {0}, to = {0};
-    spill_range_start(&from, bytes_of(""));
-    spill_range_end(&to, bytes_of(""));
+    overflow_range_start(&from, bytes_of(""));
+    overflow_range_end(&to, bytes_of(""));
     status s = from.failed || to.failed ? status_out_of_memory()
                                         : keyspace_weigh(keyspace, buffer_bytes(&from),
                                                          buffer_bytes(&to), take_weight, weighing);

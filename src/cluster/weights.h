@@ -1,7 +1,7 @@
 /* The rows of a table that take most, as far as the store notes it while it writes tables
  * (keyspace_weigh): candidates, of which some may have shrunk, or be gone, since. Only what has
  * records of its own is weighed, the large cells of rows, not the rest of them, which
- * --spill-threshold bounds. */
+ * --overflow-threshold bounds. */
 #ifndef TRESTLE_CLUSTER_WEIGHTS_H
 #define TRESTLE_CLUSTER_WEIGHTS_H
 

@@ -48,7 +48,7 @@ static int help_command(const char *const *arguments);
 static const struct command commands[] = {
     {"serve", serve_command, "serve a data directory to Bigtable clients", true},
     {"doctor", doctor_command, "examine the data directory of a stopped server", true},
-    {"repair", repair_command, "mend the data directory of a stopped server", true},
+    {"repair", repair_command, "repair the data directory of a stopped server", true},
     {"backup", backup_command, "make, verify and restore backups of a whole server", true},
     {"archive", archive_command, "look into an archive, and take a copy on to a later moment",
      true},

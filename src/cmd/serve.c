@@ -122,6 +122,14 @@ static void warn_of_unknown_variables(const struct log *log)
                  LOG_BYTES("name", bytes_make(variable, strcspn(variable, "="))));
 }
 
+static void warn_of_former_names(const struct settings *settings, const struct log *log)
+{
+    const struct option_alias *alias;
+    for (size_t at = 0; (alias = settings_next_alias(settings, &at)) != NULL;)
+        log_warn(log, "setting was given by its former name", LOG_STR("former", alias->former),
+                 LOG_STR("name", alias->member));
+}
+
 static status serve(struct server *server, const struct settings *settings, const struct log *log,
                     const sigset_t *taken)
 {
@@ -129,6 +137,7 @@ static status serve(struct server *server, const struct settings *settings, cons
     address_format(server_address(server), address);
     warn_of_unknown_variables(log);
     struct memory_watch watch = {.server = server};
+    warn_of_former_names(settings, log);
     TRY(server_start(server));
     TRY(begin_memory_watch(&watch));
     say_ready(settings, log, address);

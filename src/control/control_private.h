@@ -71,11 +71,11 @@ status kept_parse(bytes key, bytes value, struct arena *arena, uint64_t *table_i
 /* --- edits --- */
 
 /* What happens once the edit is visible; `run` is called under edit_lock. */
-struct edit_sequel {
+struct edit_on_commit {
     struct link link;
-    void (*run)(struct edit_sequel *sequel);
-    void (*drop)(struct edit_sequel *sequel); /* instead, if the edit failed */
+    void (*run)(struct edit_on_commit *on_commit);
+    void (*drop)(struct edit_on_commit *on_commit); /* instead, if the edit failed */
 };
-void edit_add_sequel(struct edit *edit, struct edit_sequel *sequel);
+void edit_add_on_commit(struct edit *edit, struct edit_on_commit *on_commit);
 
 #endif

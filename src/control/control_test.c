@@ -307,7 +307,7 @@ static status make_both(struct fixture *f, struct edit *edit)
     struct schema *schema;
     struct table *table;
     TRY(put_named(edit, 'i', INSTANCE));
-    TRY(edit_txn(edit, &spec.also));
+    TRY(edit_txn(edit, &spec.txn));
     assert_ok(schema_create(GRANULARITY_MICROS, &family, 1, 2, &schema));
     spec.schema = schema;
     status s = cluster_create_table(f->base.cluster, &spec, &table);

@@ -24,7 +24,7 @@ struct edit {
     size_t count;
     bool grows; /* makes or changes something: subject to the disk's reserve */
     struct catalog_txn *txn;
-    struct list sequels;
+    struct list on_commits;
 };
 
 struct control *edit_control(const struct edit *edit)
@@ -37,9 +37,9 @@ uint64_t edit_version(const struct edit *edit)
     return edit->version;
 }
 
-void edit_add_sequel(struct edit *edit, struct edit_sequel *sequel)
+void edit_add_on_commit(struct edit *edit, struct edit_on_commit *on_commit)
 {
-    list_append(&edit->sequels, &sequel->link);
+    list_append(&edit->on_commits, &on_commit->link);
 }
 
 /* --- staging --- */
@@ -260,9 +260,9 @@ static void publish(struct edit *edit)
 static void run_sequels(struct edit *edit, bool has_happened)
 {
     struct link *link;
-    while ((link = list_take(&edit->sequels)) != NULL) {
-        struct edit_sequel *sequel = LIST_ENTRY(link, struct edit_sequel, link);
-        (has_happened ? sequel->run : sequel->drop)(sequel);
+    while ((link = list_take(&edit->on_commits)) != NULL) {
+        struct edit_on_commit *on_commit = LIST_ENTRY(link, struct edit_on_commit, link);
+        (has_happened ? on_commit->run : on_commit->drop)(on_commit);
     }
 }
 

@@ -32,7 +32,7 @@ struct operation_runs {
 };
 
 struct operation {
-    struct edit_sequel sequel;
+    struct edit_on_commit on_commit;
     struct task task;
     struct operation_runs *runs;
     struct operation *next; /* on the list */
@@ -172,9 +172,9 @@ static void run_operation(struct task *task)
 }
 
 /* There is room in the pool: it takes as many as may be live. */
-static void start_operation(struct edit_sequel *sequel)
+static void start_operation(struct edit_on_commit *on_commit)
 {
-    struct operation *operation = LIST_ENTRY(&sequel->link, struct operation, sequel.link);
+    struct operation *operation = LIST_ENTRY(&on_commit->link, struct operation, on_commit.link);
     struct operation_runs *runs = operation->runs;
     pthread_mutex_lock(&runs->lock);
     operation->next = runs->live;
@@ -185,9 +185,9 @@ static void start_operation(struct edit_sequel *sequel)
     CHECK(is_taken);
 }
 
-static void drop_operation(struct edit_sequel *sequel)
+static void drop_operation(struct edit_on_commit *on_commit)
 {
-    free_operation(LIST_ENTRY(&sequel->link, struct operation, sequel.link));
+    free_operation(LIST_ENTRY(&on_commit->link, struct operation, on_commit.link));
 }
 
 static const struct operation_kind *find_kind(const struct operation_runs *runs, const char *name)
@@ -205,7 +205,7 @@ static struct operation *new_operation(struct operation_runs *runs, const char *
     struct operation *operation = calloc(1, sizeof *operation + name_size + argument.size);
     if (operation == NULL)
         return NULL;
-    operation->sequel = (struct edit_sequel){.run = start_operation, .drop = drop_operation};
+    operation->on_commit = (struct edit_on_commit){.run = start_operation, .drop = drop_operation};
     operation->task.run = run_operation;
     operation->runs = runs;
     operation->name = (char *)(operation + 1);
@@ -241,7 +241,7 @@ status runs_add(struct edit *edit, const char *name, const char *kind, bytes arg
     if (operation == NULL)
         return status_out_of_memory();
     operation->kind = found;
-    edit_add_sequel(edit, &operation->sequel);
+    edit_add_on_commit(edit, &operation->on_commit);
     return status_ok();
 }
 

@@ -125,7 +125,7 @@ static void close_database(struct ds_open_database *open)
     ds_usage_database_destroy(open->usage);
     ds_indexes_destroy(open->indexes);
     ds_in_flight_free(&open->in_flight);
-    ds_moments_free(&open->moments);
+    ds_sequencer_free(&open->sequencer);
     ds_locks_destroy(open->locks);
     pthread_mutex_destroy(&open->ids_lock);
     free(open->project);
@@ -142,7 +142,7 @@ static status new_database(const struct datastore *datastore, const struct ds_da
         return status_out_of_memory();
     }
     open->table = table;
-    ds_moments_init(&open->moments);
+    ds_sequencer_init(&open->sequencer);
     ds_in_flight_init(&open->in_flight);
     open->usage = ds_usage_database_create(datastore->usage);
     pthread_mutex_init(&open->ids_lock, NULL);

@@ -6,7 +6,7 @@
 
 #include "datastore/commit/entity_locks.h"
 #include "datastore/commit/in_flight.h"
-#include "datastore/commit/moments.h"
+#include "datastore/commit/sequencer.h"
 #include "datastore/datastore.h"
 #include "datastore/model/key.h"
 
@@ -27,7 +27,7 @@ struct ds_open_database {
     char *project;
     char *id;
     struct table *table; /* held */
-    struct ds_moments moments;
+    struct ds_sequencer sequencer;
     struct ds_locks *locks;
     struct ds_in_flight in_flight;
     struct ds_indexes *indexes;      /* indexes.h */

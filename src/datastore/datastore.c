@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "control/control.h"
 #include "datastore/admin/transfers.h"
-#include "datastore/care.h"
+#include "datastore/background_jobs.h"
 #include "datastore/commit/transaction.h"
 #include "datastore/database.h"
 #include "datastore/index/index_work.h"
@@ -24,11 +24,12 @@ static void keep_longer(struct datastore *datastore)
     status_free(s);
 }
 
-static status start_care(struct datastore *datastore, const struct datastore_options *options)
+static status start_background(struct datastore *datastore, const struct datastore_options *options)
 {
-    const struct ds_care_options care = {.statistics_interval_us = options->statistics_interval_us,
-                                         .ttl_interval_us = options->ttl_interval_us};
-    return ds_care_start(datastore, &care, &datastore->care);
+    const struct ds_background_options background = {.statistics_interval_us =
+                                                         options->statistics_interval_us,
+                                                     .ttl_interval_us = options->ttl_interval_us};
+    return ds_background_start(datastore, &background, &datastore->background);
 }
 
 status datastore_init(struct datastore *datastore, const struct datastore_options *options)
@@ -49,7 +50,7 @@ status datastore_init(struct datastore *datastore, const struct datastore_option
                                datastore->usage, options->transaction_bytes,
                                &datastore->transactions));
     TRY(pool_create(options->threads, LIMIT_POOL_QUEUE, "datastore", &datastore->pool));
-    return start_care(datastore, options);
+    return start_background(datastore, options);
 }
 
 size_t datastore_kinds(struct datastore *datastore, struct operation_kind *out)
@@ -70,7 +71,7 @@ void datastore_free(struct datastore *datastore)
 {
     if (datastore->cluster == NULL)
         return;
-    ds_care_stop(datastore->care);
+    ds_background_stop(datastore->background);
     pool_destroy(datastore->pool);
     ds_transactions_destroy(datastore->transactions);
     ds_range_locks_destroy(datastore->range_locks);

@@ -29,7 +29,7 @@ struct datastore {
     unsigned database_count;
     struct ds_transactions *transactions; /* transaction.h */
     struct ds_range_locks *range_locks;   /* of pessimistic transactions; NULL: there are none */
-    struct ds_care *care;                 /* care.h */
+    struct ds_background *background;     /* background_work.h */
     struct ds_usage *usage;               /* usage.h; NULL: nothing is counted */
     const char *export_directory;         /* see datastore_options */
 };

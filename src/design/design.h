@@ -10,7 +10,7 @@
 #ifndef TRESTLE_DESIGN_DESIGN_H
 #define TRESTLE_DESIGN_DESIGN_H
 
-#include "advice/advice.h"
+#include "advisor/advice.h"
 
 enum {
     DESIGN_BYTES_MOST = 1 << 20, /* of a description */

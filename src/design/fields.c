@@ -133,7 +133,7 @@ status field_duration(const struct yaml_value *value, int64_t *out_us)
     return status_ok();
 }
 
-/* A number without sign or exponent, perhaps with a decimal point. */
+/* A number without hotspot or exponent, perhaps with a decimal point. */
 static bool read_decimal(const char *text, const char **end, double *out)
 {
     double number = 0, unit = 1;

@@ -282,7 +282,7 @@ static status make_new_keys(struct playing *playing)
     return s;
 }
 
-/* --- what the advisor asks for beside signs --- */
+/* --- what the advisor asks for beside hotspots --- */
 
 /* By how much its busiest row is written within the hour. */
 static void find_rewritten(const struct stream *stream, struct advice_rewritten *out)
@@ -423,5 +423,5 @@ status load_play(const struct made_table *made, struct load *out)
     }
     TRY(find_minutes(&playing));
     TRY(find_scans(&playing));
-    return load_find_signs(&playing);
+    return load_find_hotspots(&playing);
 }

@@ -1,6 +1,6 @@
 /* The load that a description tells of, played over the rows that are made of it for an hour, in
  * the order of time; what ranges of keys were asked for meanwhile; and what that shows, by the
- * rules that a server looks at its own counts with (cluster/heat/heat_signs.h).
+ * rules that a server looks at its own counts with (cluster/heat/heat_hotspots.h).
  *
  * Of each kind of access LOAD_EVENTS_MOST requests are played at most, each for as many as it takes
  * to come to the rate. Ranges have as many rows each, of those that are there and those that come
@@ -34,8 +34,8 @@ struct load {
     struct load_range *ranges; /* the first has an empty start, and the last no end */
     size_t count;
     struct load_cost *costs; /* one for each access of the table */
-    struct advice_sign *signs;
-    size_t sign_count;
+    struct advice_hotspot *hotspots;
+    size_t hotspot_count;
     struct advice_tablet tablet; /* the whole table: what rises, by the minute */
     struct advice_rewritten rewritten;
     struct advice_usage usage; /* of the LOAD_USAGE_HOURS that a server knows of */

@@ -3,7 +3,7 @@
 #include "design/load_private.h"
 
 #include "base/check.h"
-#include "cluster/heat/heat_signs.h"
+#include "cluster/heat/heat_hotspots.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -186,30 +186,30 @@ static status ranges_of_data(const struct made_table *made, struct heat_ranges *
 
 /* Keys that rise within each range, all over the table, are no front: so it is where each owner has
  * newer and newer rows. */
-static bool is_spread(const struct heat_sign *sign, const struct heat_ranges *data)
+static bool is_spread(const struct heat_hotspot *hotspot, const struct heat_ranges *data)
 {
     const double small_part = 0.1;
-    size_t from = heat_ranges_find(data, sign->start);
-    size_t to = sign->end.size == 0 ? data->count : heat_ranges_find(data, sign->end);
+    size_t from = heat_ranges_find(data, hotspot->start);
+    size_t to = hotspot->end.size == 0 ? data->count : heat_ranges_find(data, hotspot->end);
     return (double)(to - from) > small_part * (double)data->count;
 }
 
-static bool has_spread_front(const struct heat_sign *signs, size_t count,
+static bool has_spread_front(const struct heat_hotspot *hotspots, size_t count,
                              const struct heat_ranges *data)
 {
     for (size_t i = 0; i < count; i++)
-        if (signs[i].kind == HEAT_SIGN_WRITE_FRONTIER && is_spread(&signs[i], data))
+        if (hotspots[i].kind == HEAT_HOTSPOT_WRITE_FRONTIER && is_spread(&hotspots[i], data))
             return true;
     return false;
 }
 
-static bool kind_of(enum heat_sign_kind kind, enum advice_sign_kind *out)
+static bool kind_of(enum heat_hotspot_kind kind, enum advice_hotspot_kind *out)
 {
-    static const enum advice_sign_kind kinds[] = {
-        [HEAT_SIGN_WRITE_FRONTIER] = ADVICE_WRITE_FRONTIER,
-        [HEAT_SIGN_HOT_WRITES] = ADVICE_HOT_WRITES,
-        [HEAT_SIGN_HOT_READS] = ADVICE_HOT_READS,
-        [HEAT_SIGN_HOT_KEY] = ADVICE_HOT_ROW,
+    static const enum advice_hotspot_kind kinds[] = {
+        [HEAT_HOTSPOT_WRITE_FRONTIER] = ADVICE_WRITE_FRONTIER,
+        [HEAT_HOTSPOT_HOT_WRITES] = ADVICE_HOT_WRITES,
+        [HEAT_HOTSPOT_HOT_READS] = ADVICE_HOT_READS,
+        [HEAT_HOTSPOT_HOT_KEY] = ADVICE_HOT_ROW,
     };
     if ((size_t)kind >= sizeof kinds / sizeof *kinds)
         return false;
@@ -217,46 +217,47 @@ static bool kind_of(enum heat_sign_kind kind, enum advice_sign_kind *out)
     return true;
 }
 
-static status keep_signs(struct playing *playing, const struct heat_sign *signs, size_t count)
+static status keep_hotspots(struct playing *playing, const struct heat_hotspot *hotspots,
+                            size_t count)
 {
     struct load *load = playing->load;
-    load->signs = arena_zalloc(playing->made->arena, count * sizeof *load->signs);
-    if (load->signs == NULL)
+    load->hotspots = arena_zalloc(playing->made->arena, count * sizeof *load->hotspots);
+    if (load->hotspots == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < count; i++) {
-        struct advice_sign *sign = &load->signs[load->sign_count];
-        *sign = (struct advice_sign){.start = signs[i].start,
-                                     .end = signs[i].end,
-                                     .key = signs[i].key,
-                                     .share = signs[i].share,
-                                     .total = signs[i].total};
-        load->sign_count += kind_of(signs[i].kind, &sign->kind);
+        struct advice_hotspot *hotspot = &load->hotspots[load->hotspot_count];
+        *hotspot = (struct advice_hotspot){.start = hotspots[i].start,
+                                           .end = hotspots[i].end,
+                                           .key = hotspots[i].key,
+                                           .share = hotspots[i].share,
+                                           .total = hotspots[i].total};
+        load->hotspot_count += kind_of(hotspots[i].kind, &hotspot->kind);
     }
     return status_ok();
 }
 
-static status find_signs(struct playing *playing, struct heat_record *record,
-                         const struct heat_ranges *data)
+static status find_hotspots(struct playing *playing, struct heat_record *record,
+                            const struct heat_ranges *data)
 {
     struct arena *arena = playing->made->arena;
-    struct heat_sign *signs;
+    struct heat_hotspot *hotspots;
     size_t count;
-    TRY(heat_signs_of(record, data, NULL, arena, &signs, &count));
-    if (has_spread_front(signs, count, data)) {
+    TRY(heat_hotspots_of(record, data, NULL, arena, &hotspots, &count));
+    if (has_spread_front(hotspots, count, data)) {
         for (size_t i = 0; i < record->count; i++)
             record->entries[i].sum.numbers[HEAT_RISING] = 0;
-        TRY(heat_signs_of(record, data, NULL, arena, &signs, &count));
+        TRY(heat_hotspots_of(record, data, NULL, arena, &hotspots, &count));
     }
-    return keep_signs(playing, signs, count);
+    return keep_hotspots(playing, hotspots, count);
 }
 
-status load_find_signs(struct playing *playing)
+status load_find_hotspots(struct playing *playing)
 {
     struct heat_record record;
     struct heat_ranges *data;
     TRY(fill_record(playing, &record));
     TRY(ranges_of_data(playing->made, &data));
-    status s = find_signs(playing, &record, data);
+    status s = find_hotspots(playing, &record, data);
     heat_ranges_destroy(data);
     return s;
 }

@@ -45,6 +45,6 @@ void load_count_range(struct playing *playing, const struct load_event *event, s
                       size_t count, double rows);
 
 /* What the counts show. */
-status load_find_signs(struct playing *playing);
+status load_find_hotspots(struct playing *playing);
 
 #endif

@@ -1,7 +1,7 @@
 /* What the advisor says about tables that are described, and the map that their load makes. */
 #include "design/load.h"
 
-#include "advice/gather.h"
+#include "advisor/gather.h"
 #include "base/testing/failmalloc.h"
 #include "base/testing/testing.h"
 #include "design/made_source.h"
@@ -258,7 +258,7 @@ static void a_front_moves(void **state)
     assert_true(last->written[LOAD_MINUTES - 1] > 0 && last->written[0] == 0);
     for (size_t i = 0; i < d->load.count; i++)
         assert_true(i > d->load.count / 4 || d->load.ranges[i].written[LOAD_MINUTES - 1] == 0);
-    assert_true(d->load.sign_count == 1 && d->load.signs[0].kind == ADVICE_WRITE_FRONTIER);
+    assert_true(d->load.hotspot_count == 1 && d->load.hotspots[0].kind == ADVICE_WRITE_FRONTIER);
 }
 
 /* A value that is not at the beginning of keys is looked for in all that is behind what is. */

@@ -1,5 +1,5 @@
 /* See made_table.h: the cells of a row. They are made when they are asked for, always the same. */
-#include "advice/sample_rows.h"
+#include "advisor/sample_rows.h"
 #include "design/made_table.h"
 
 #include <math.h>

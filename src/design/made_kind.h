@@ -3,8 +3,8 @@
 #ifndef TRESTLE_DESIGN_MADE_KIND_H
 #define TRESTLE_DESIGN_MADE_KIND_H
 
-#include "advice/database.h"
-#include "advice/report.h"
+#include "advisor/database.h"
+#include "advisor/report.h"
 #include "design/kind.h"
 #include "design/made_table.h"
 

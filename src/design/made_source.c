@@ -1,7 +1,7 @@
 /* See made_source.h. Nothing is read, so that no row is too large, and no reading ends early. */
 #include "design/made_source.h"
 
-#include "advice/siblings.h"
+#include "advisor/siblings.h"
 
 static struct made_source *made_source_of(const struct advice_source *source)
 {
@@ -111,8 +111,8 @@ static status read_heat(struct advice_source *source, struct advice_observations
 {
     const struct load *load = made_source_of(source)->load;
     *is_answered = true;
-    out->signs = load->signs;
-    out->sign_count = load->sign_count;
+    out->hotspots = load->hotspots;
+    out->hotspot_count = load->hotspot_count;
     out->tablets = &load->tablet;
     out->tablet_count = load->tablet.count > 0;
     out->rewritten = load->rewritten;

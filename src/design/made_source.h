@@ -1,9 +1,9 @@
 /* A table that is made of a description as a source of what the advisor looks at
- * (advice/gather.h). */
+ * (advisor/gather.h). */
 #ifndef TRESTLE_DESIGN_MADE_SOURCE_H
 #define TRESTLE_DESIGN_MADE_SOURCE_H
 
-#include "advice/gather.h"
+#include "advisor/gather.h"
 #include "design/load.h"
 
 struct made_source {

@@ -1,7 +1,7 @@
 /* See show.h. */
 #include "design/show.h"
 
-#include "advice/report.h"
+#include "advisor/report.h"
 #include "wire/json.h"
 
 enum { SECONDS_A_MINUTE = 60 };

@@ -1,6 +1,6 @@
 /* What is made of a description, and played over it, takes time and memory: a file that would take
  * minutes is refused, in words that say by what. See design.h for how much that is. */
-#include "advice/sample_rows.h"
+#include "advisor/sample_rows.h"
 #include "design/kind.h"
 #include "design/read_private.h"
 

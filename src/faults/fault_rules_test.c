@@ -91,7 +91,7 @@ static void what_is_refused(void **state)
     refuses("seed=;A:delay=1ms", "a seed is a number");
 }
 
-static void there_may_be_so_many(void **state)
+static void rule_count_is_limited(void **state)
 {
     (void)state;
     struct buffer text = {0};
@@ -130,7 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_read),
         cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(there_may_be_so_many),
+        cmocka_unit_test(rule_count_is_limited),
         cmocka_unit_test(which_methods_are_meant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -216,7 +216,7 @@ static void *take_all_the_time(void *argument)
 /* Whoever takes the slots one after the other leaves some free at any time. A thread that tried
  * each once could find it in both of two all the same: of 20 million events some thousand were
  * missing, and once in many runs a write in a test of what is kept. */
-static void who_counts_alone_finds_a_slot(void **state)
+static void single_counter_always_gets_a_slot(void **state)
 {
     (void)state;
     enum { EVENTS = 1000000 };
@@ -244,7 +244,7 @@ int main(void)
         cmocka_unit_test(keys_that_rise_are_told_from_others),
         cmocka_unit_test(keys_that_rise_at_many_places_are_no_front),
         cmocka_unit_test(ranges_change_while_it_counts),
-        cmocka_unit_test(who_counts_alone_finds_a_slot),
+        cmocka_unit_test(single_counter_always_gets_a_slot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

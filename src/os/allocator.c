@@ -58,12 +58,12 @@ bool allocator_has_idle(const struct allocator_use *use)
 }
 
 /* Whether half of what was free went. */
-static bool give_back(struct allocator_care *care, const struct allocator_use *before)
+static bool give_back(struct allocator_upkeep *upkeep, const struct allocator_use *before)
 {
     allocator_give_back();
     uint64_t after = allocator_resident();
     uint64_t gained = after < before->resident_bytes ? before->resident_bytes - after : 0;
-    care->given_back_bytes += gained;
+    upkeep->given_back_bytes += gained;
     return gained >= (before->resident_bytes - before->used_bytes) / 2;
 }
 
@@ -75,14 +75,14 @@ int64_t allocator_pause_us(int64_t pause_us, bool is_worth_it, int64_t took_us)
     return wanted > PAUSES_A_LOOK * took_us ? wanted : PAUSES_A_LOOK * took_us;
 }
 
-void allocator_tend(struct allocator_care *care, struct clock *clock)
+void allocator_tend(struct allocator_upkeep *upkeep, struct clock *clock)
 {
     int64_t now = clock_steady_us(clock);
-    if (now < care->next_us)
+    if (now < upkeep->next_us)
         return;
     int64_t began = thread_cpu_us();
     const struct allocator_use use = allocator_use();
-    bool is_worth_it = !allocator_has_idle(&use) || give_back(care, &use);
-    care->pause_us = allocator_pause_us(care->pause_us, is_worth_it, thread_cpu_us() - began);
-    care->next_us = now + care->pause_us;
+    bool is_worth_it = !allocator_has_idle(&use) || give_back(upkeep, &use);
+    upkeep->pause_us = allocator_pause_us(upkeep->pause_us, is_worth_it, thread_cpu_us() - began);
+    upkeep->next_us = now + upkeep->pause_us;
 }

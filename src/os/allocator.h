@@ -34,14 +34,14 @@ void allocator_give_back(void);
 /* Gives back what is free when that is much. It looks every few seconds, and less often where a
  * look takes long or gains little: it takes a hundredth of the time at most. All zeroes is one
  * that has not looked yet. Of one thread. */
-struct allocator_care {
+struct allocator_upkeep {
     int64_t next_us; /* of the steady clock: when it looks next */
     int64_t pause_us;
     uint64_t given_back_bytes; /* so far */
 };
 
 /* To be called about once a second. */
-void allocator_tend(struct allocator_care *care, struct clock *clock);
+void allocator_tend(struct allocator_upkeep *upkeep, struct clock *clock);
 
 /* Whether so much is free that it is worth giving back. */
 bool allocator_has_idle(const struct allocator_use *use);

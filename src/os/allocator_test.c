@@ -40,24 +40,24 @@ static void test_what_comes_free_is_given_back(void **state)
 {
     static void *pieces[PIECES], *kept[PIECES];
     struct hands_clock clock = {.clock = HANDS_CLOCK, .steady_us = SECOND};
-    struct allocator_care care = {0};
+    struct allocator_upkeep upkeep = {0};
     (void)state;
     allocator_set_up();
     fill(pieces, kept);
-    allocator_tend(&care, &clock.clock); /* all is in use */
-    assert_int_equal(care.given_back_bytes, 0);
+    allocator_tend(&upkeep, &clock.clock); /* all is in use */
+    assert_int_equal(upkeep.given_back_bytes, 0);
     free_all(pieces);
     if (!is_sanitized()) {
         const struct allocator_use use = allocator_use();
         assert_true(allocator_has_idle(&use));
     }
-    clock.steady_us = care.next_us - 1;
-    allocator_tend(&care, &clock.clock); /* not yet */
-    assert_int_equal(care.given_back_bytes, 0);
-    clock.steady_us = care.next_us;
-    allocator_tend(&care, &clock.clock);
+    clock.steady_us = upkeep.next_us - 1;
+    allocator_tend(&upkeep, &clock.clock); /* not yet */
+    assert_int_equal(upkeep.given_back_bytes, 0);
+    clock.steady_us = upkeep.next_us;
+    allocator_tend(&upkeep, &clock.clock);
     if (!is_sanitized())
-        assert_in_range(care.given_back_bytes, 40 * MB, 80 * MB);
+        assert_in_range(upkeep.given_back_bytes, 40 * MB, 80 * MB);
     free_all(kept);
 }
 

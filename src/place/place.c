@@ -99,10 +99,10 @@ status place_remove_folder(struct place *place, const char *folder)
     return place->methods->remove_folder(place, folder);
 }
 
-status place_settle(struct place *place, const char *folder)
+status place_sync_folder(struct place *place, const char *folder)
 {
     TRY(check_folder(folder));
-    return place->methods->settle(place, folder);
+    return place->methods->sync_folder(place, folder);
 }
 
 status place_sweep(struct place *place, const char *folder)

@@ -54,7 +54,7 @@ struct place_methods {
                    status (*visit)(void *context, const struct place_entry *entry), void *context);
     status (*remove)(struct place *place, const char *name);
     status (*remove_folder)(struct place *place, const char *folder);
-    status (*settle)(struct place *place, const char *folder);
+    status (*sync_folder)(struct place *place, const char *folder);
     status (*sweep)(struct place *place, const char *folder);
     status (*lock)(struct place *place, struct place_lock **out);
     void (*unlock)(struct place *place, struct place_lock *lock);
@@ -117,11 +117,11 @@ void place_writer_close(struct place_writer *writer); /* NULL is fine */
 status place_list(struct place *place, const char *folder,
                   status (*visit)(void *context, const struct place_entry *entry), void *context);
 
-/* Removes the object; an empty folder. Fine if there is none. Durable after place_settle. */
+/* Removes the object; an empty folder. Fine if there is none. Durable after place_sync_folder. */
 status place_remove(struct place *place, const char *name);
 status place_remove_folder(struct place *place, const char *folder);
 /* What was removed from the folder stays so, whatever happens. */
-status place_settle(struct place *place, const char *folder);
+status place_sync_folder(struct place *place, const char *folder);
 
 /* Keeps others who lock the place out of it, in other processes, too. Who reads need not.
  * FAILED_PRECONDITION if somebody has the lock. */

@@ -116,7 +116,7 @@ static status remove_folder(struct place *place, const char *folder)
     return s;
 }
 
-static status settle(struct place *place, const char *folder)
+static status sync_folder(struct place *place, const char *folder)
 {
     struct buffer path = {0};
     status s = status_out_of_memory();
@@ -380,7 +380,7 @@ static const struct place_methods methods = {.make = make,
                                              .list = list,
                                              .remove = remove_object,
                                              .remove_folder = remove_folder,
-                                             .settle = settle,
+                                             .sync_folder = sync_folder,
                                              .sweep = sweep,
                                              .lock = lock,
                                              .unlock = unlock,

@@ -414,7 +414,7 @@ static void what_was_put_survives_a_power_cut(void **state)
     free(from);
 }
 
-static void what_was_removed_and_settled_survives_a_power_cut(void **state)
+static void what_was_removed_and_synced_survives_a_power_cut(void **state)
 {
     struct fixture *f = *state;
     char *copy = make_directory();
@@ -423,7 +423,7 @@ static void what_was_removed_and_settled_survives_a_power_cut(void **state)
     assert_ok(place_put(f->place, "files/1", bytes_of("first")));
     assert_ok(place_put(f->place, "files/2", bytes_of("second")));
     assert_ok(place_remove(f->place, "files/1"));
-    assert_ok(place_settle(f->place, "files"));
+    assert_ok(place_sync_folder(f->place, "files"));
     fault_fs_cut_power(f->faults, f->directory, copy, 0);
     char *path = path_in(copy, "place");
     assert_ok(place_of_directory(files_of_system(), path, &after));
@@ -453,7 +453,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_not_finished_is_not_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_at_a_time_has_the_lock, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_sweep_removes_what_a_crash_left, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_was_removed_and_settled_survives_a_power_cut, set_up,
+        cmocka_unit_test_setup_teardown(what_was_removed_and_synced_survives_a_power_cut, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(nothing_is_put_where_the_folder_is_gone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_missing_directory_is_never_made, set_up, tear_down),

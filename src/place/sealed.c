@@ -320,9 +320,9 @@ static status remove_folder(struct place *place, const char *folder)
     return place_remove_folder(own(place)->inner, folder);
 }
 
-static status settle(struct place *place, const char *folder)
+static status sync_folder(struct place *place, const char *folder)
 {
-    return place_settle(own(place)->inner, folder);
+    return place_sync_folder(own(place)->inner, folder);
 }
 
 static status sweep(struct place *place, const char *folder)
@@ -361,7 +361,7 @@ static const struct place_methods methods = {
     .list = list,
     .remove = remove_object,
     .remove_folder = remove_folder,
-    .settle = settle,
+    .sync_folder = sync_folder,
     .sweep = sweep,
     .lock = lock,
     .unlock = unlock,

@@ -241,17 +241,17 @@ static void overflowed_adds_stay_apart(void **state)
     struct buffer record = {0}, value = {0};
     struct buffer adds[] = {add_number(1, 1), add_number(3, 5), add_number(5, 6)};
     struct moved moved = {.count = 0};
-    const struct spill_key key = {.family = 1, .qualifier = bytes_of("n")};
+    const struct overflow_key key = {.family = 1, .qualifier = bytes_of("n")};
     struct entry cell;
     uint64_t newest;
     bool found;
     fold(&from_four, true, "Rr", adds, 3, &record);
-    assert_ok(row_spill_cells(buffer_bytes(&record), take_operand, &moved, &newest));
+    assert_ok(row_overflow_cells(buffer_bytes(&record), take_operand, &moved, &newest));
     assert_int_equal(moved.count, 3);
     assert_int_equal(newest, 6);
     fold(&from_four, false, "S", moved.operands, 3, &value);
     assert_fragment(buffer_bytes(&value), "0::0+5@6 0::0+3@5 0::0+1@1");
-    assert_true(spilled_cell_read(&key, buffer_bytes(&value), &cell, &found));
+    assert_true(overflow_cell_read(&key, buffer_bytes(&value), &cell, &found));
     assert_int_equal(cell.version, 6);
     for (size_t i = 0; i < 3; i++) {
         buffer_free(&adds[i]);

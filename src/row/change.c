@@ -159,7 +159,7 @@ static bool expect_big_cells(struct row_change *change, struct packer *packer)
         most += change->entries[i].kind == ENTRY_CELL &&
                 change->entries[i].value.size >= packer->big_value;
     packer->out->big = arena_alloc(change->arena, most * sizeof *packer->out->big);
-    struct entry mark = {.kind = ENTRY_SPILL_MARK, .has_spilled = true};
+    struct entry mark = {.kind = ENTRY_OVERFLOW_MARK, .has_overflow = true};
     fragment_writer_add(&packer->writer, &mark);
     return packer->out->big != NULL;
 }

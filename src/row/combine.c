@@ -83,7 +83,7 @@ static bool emit_compound(struct combiner *combiner)
 }
 
 /* Emits what belongs to places before that of the entry to come. */
-static inline bool settle(struct combiner *combiner)
+static inline bool flush_pending(struct combiner *combiner)
 {
     DCHECK(!combiner->has_pending || !combiner->is_gathering);
     if (combiner->has_pending) {
@@ -122,7 +122,7 @@ static inline bool is_ignored(struct combiner *combiner, const struct entry *ent
 {
     uint64_t version = entry->version;
     switch (entry->kind) {
-    case ENTRY_SPILL_MARK:
+    case ENTRY_OVERFLOW_MARK:
         return false;
     case ENTRY_ROW_TOMBSTONE:
     case ENTRY_FAMILY_TOMBSTONE:
@@ -138,7 +138,7 @@ static inline bool is_ignored(struct combiner *combiner, const struct entry *ent
 
 static inline void note(struct combiner *combiner, const struct entry *entry)
 {
-    if (entry->kind == ENTRY_SPILL_MARK)
+    if (entry->kind == ENTRY_OVERFLOW_MARK)
         combiner->moved = greater(combiner->moved, entry->moved);
     else if (entry->kind == ENTRY_ROW_TOMBSTONE)
         combiner->row_tombstone = entry->version;
@@ -203,11 +203,11 @@ static bool unite_sketches(struct combiner *combiner, const struct entry *entry)
 
 static void unite_marks(struct entry *pending, const struct entry *entry)
 {
-    DCHECK(pending->kind == ENTRY_SPILL_MARK && entry->kind == ENTRY_SPILL_MARK);
+    DCHECK(pending->kind == ENTRY_OVERFLOW_MARK && entry->kind == ENTRY_OVERFLOW_MARK);
     if (entry->version == pending->version)
-        pending->has_spilled |= entry->has_spilled;
+        pending->has_overflow |= entry->has_overflow;
     else if (entry->version > pending->version)
-        pending->has_spilled = entry->has_spilled;
+        pending->has_overflow = entry->has_overflow;
     pending->version = greater(pending->version, entry->version);
     pending->moved = greater(pending->moved, entry->moved);
     pending->purged = greater(pending->purged, entry->purged);
@@ -274,7 +274,7 @@ static bool unite(struct combiner *combiner, const struct entry *entry)
 {
     DCHECK(combiner->has_pending && entry_compare(&combiner->pending, entry) == 0);
     struct entry *pending = &combiner->pending;
-    if (entry->kind == ENTRY_SPILL_MARK)
+    if (entry->kind == ENTRY_OVERFLOW_MARK)
         unite_marks(pending, entry);
     else if (combiner->lacks_older)
         return begin_older(combiner, entry);
@@ -291,7 +291,7 @@ static bool gather(struct combiner *combiner, const struct entry *entry)
 {
     DCHECK(entry->kind == ENTRY_COLUMN_TOMBSTONE);
     if (!combiner->is_gathering || !is_in_covered_column(combiner, entry)) {
-        if (!settle(combiner))
+        if (!flush_pending(combiner))
             return false;
         move_to(combiner, entry);
         cover_clear(&combiner->cover);
@@ -316,7 +316,7 @@ bool combiner_add(struct combiner *combiner, const struct entry *entry)
         return gather(combiner, entry);
     bool is_same_place = is_at_pending(combiner, entry);
     if (!is_same_place) {
-        if (!settle(combiner))
+        if (!flush_pending(combiner))
             return false;
         move_to(combiner, entry);
     }
@@ -336,7 +336,7 @@ bool combiner_add_apart(struct combiner *combiner, const struct entry *entry, ui
         return combiner_add(combiner, entry);
     bool is_same_place = is_at_pending(combiner, entry);
     if (!is_same_place) {
-        if (!settle(combiner))
+        if (!flush_pending(combiner))
             return false;
         move_to(combiner, entry);
     }
@@ -345,12 +345,12 @@ bool combiner_add_apart(struct combiner *combiner, const struct entry *entry, ui
 
 bool combiner_finish(struct combiner *combiner)
 {
-    return settle(combiner);
+    return flush_pending(combiner);
 }
 
 bool combiner_tombstone_over(struct combiner *combiner, const struct entry *cell, uint64_t *version)
 {
-    if (combiner->is_gathering && !settle(combiner))
+    if (combiner->is_gathering && !flush_pending(combiner))
         return false;
     *version = combiner->row_tombstone;
     if (cell->family == combiner->family)

@@ -1,5 +1,6 @@
-/* Adding up entries: the one place that knows what tombstones, versions, aggregates and spill marks
- * do to each other (fragment.h, "Meaning"). Folds, changes and reads are this with different ends.
+/* Adding up entries: the one place that knows what tombstones, versions, aggregates and overflow
+ * marks do to each other (fragment.h, "Meaning"). Folds, changes and reads are this with different
+ * ends.
  *
  * Entries go in in fragment order, any number of them at one place, in any order among themselves;
  * what counts comes out in fragment order, one entry a place, but for adds that are kept apart:

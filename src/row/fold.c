@@ -103,10 +103,10 @@ struct collector {
     /* of whole folds */
     const struct schema *schema; /* NULL: collect nothing */
     int64_t now_us;
-    bool is_spilled_cell; /* an S key: family and timestamp are its, not the entries' */
+    bool is_overflow_cell; /* an S key: family and timestamp are its, not the entries' */
     uint32_t key_family;
     int64_t key_timestamp_us;
-    bool has_spilled;
+    bool has_overflow;
     uint64_t purged;
     uint64_t tombstones_from; /* 0: none are kept for what may come */
     /* where it is */
@@ -137,15 +137,15 @@ static bool collects(struct collector *collector, const struct entry *cell)
     DCHECK(entry_is_cell(cell->kind));
     if (collector->schema == NULL)
         return false;
-    uint32_t family = collector->is_spilled_cell ? collector->key_family : cell->family;
+    uint32_t family = collector->is_overflow_cell ? collector->key_family : cell->family;
     int64_t timestamp_us =
-        collector->is_spilled_cell ? collector->key_timestamp_us : cell->timestamp_us;
+        collector->is_overflow_cell ? collector->key_timestamp_us : cell->timestamp_us;
     if (family != collector->family)
         enter_family(collector, family);
     else if (!bytes_equal(cell->qualifier, collector->qualifier))
         collector->newer = 0;
     collector->qualifier = cell->qualifier;
-    bool counts = !collector->has_spilled && !collector->is_spilled_cell;
+    bool counts = !collector->has_overflow && !collector->is_overflow_cell;
     int32_t newer = counts ? collector->newer++ : 0;
     return collector->family_was_dropped ||
            gc_condemns(collector->gc, timestamp_us, newer, collector->now_us);
@@ -155,14 +155,14 @@ static bool keeps(struct collector *collector, const struct entry *entry)
 {
     if (!collector->is_whole)
         return true;
-    if (entry->kind == ENTRY_SPILL_MARK) {
-        collector->has_spilled = entry->has_spilled;
+    if (entry->kind == ENTRY_OVERFLOW_MARK) {
+        collector->has_overflow = entry->has_overflow;
         collector->purged = entry->purged;
-        return entry->has_spilled;
+        return entry->has_overflow;
     }
     if (entry_is_cell(entry->kind))
         return !collects(collector, entry);
-    return (collector->has_spilled && entry->version > collector->purged) ||
+    return (collector->has_overflow && entry->version > collector->purged) ||
            (collector->tombstones_from != 0 && entry->version >= collector->tombstones_from);
 }
 
@@ -210,13 +210,13 @@ static bool start_whole(struct collector *collector, const struct row_rules *rul
         if (rules->schema != NULL && rules->schema->has_age_rules)
             collector->now_us = clock_wall_us(rules->clock);
     }
-    collector->is_spilled_cell = key.size > 0 && key.data[0] == SPILL_SPACE;
+    collector->is_overflow_cell = key.size > 0 && key.data[0] == OVERFLOW_SPACE;
     if (rules != NULL)
         collector->apart_from = rules->tombstones_from;
-    if (!collector->is_spilled_cell)
+    if (!collector->is_overflow_cell)
         collector->tombstones_from = collector->apart_from;
-    return !collector->is_spilled_cell ||
-           spill_key_tail(key, &collector->key_family, &collector->key_timestamp_us);
+    return !collector->is_overflow_cell ||
+           overflow_key_tail(key, &collector->key_family, &collector->key_timestamp_us);
 }
 
 /* The newest fragment's base: what is written over and over has its version mostly. Room for all
@@ -299,7 +299,7 @@ static bool fold_all(const struct store_history *history, struct collector *coll
 /* --- the store's interface --- */
 
 /* Whether a whole fold of the one fragment would give it back unchanged. */
-static bool is_settled(bytes fragment, struct collector *collector)
+static bool is_canonical(bytes fragment, struct collector *collector)
 {
     const struct schema *schema = collector->schema;
     struct fragment_reader reader;
@@ -327,7 +327,7 @@ static bool is_plain_cell(bytes fragment, uint64_t *version)
     return cell.kind == ENTRY_CELL && !fragment_reader_next(&reader, &more) && !reader.is_bad;
 }
 
-/* Whether the last input of a spilled cell takes the place of all before it. Such cells may be
+/* Whether the last input of an overflow cell takes the place of all before it. Such cells may be
  * large: it is not copied for that. */
 static bool is_replaced_by_last(const struct store_history *history)
 {
@@ -341,16 +341,16 @@ static bool is_replaced_by_last(const struct store_history *history)
     return true;
 }
 
-static bool fold_whole(const void *rules, const struct store_history *history, struct buffer *out,
-                       bytes *same)
+static bool fold_full(const void *rules, const struct store_history *history, struct buffer *out,
+                      bytes *same)
 {
     struct collector collector;
     if (!start_whole(&collector, rules, history->key))
         return false;
     size_t count = input_count(history);
-    if (count == 1 || (collector.is_spilled_cell && is_replaced_by_last(history))) {
+    if (count == 1 || (collector.is_overflow_cell && is_replaced_by_last(history))) {
         *same = input_at(history, count - 1);
-        if (is_settled(*same, &collector))
+        if (is_canonical(*same, &collector))
             return true;
         *same = bytes_make(NULL, 0);
         if (!start_whole(&collector, rules, history->key))
@@ -368,14 +368,14 @@ static bool fold_part(const void *rules, const struct store_history *history, st
 
 static bool is_row_space(bytes key)
 {
-    return key.size > 0 && (key.data[0] == ROW_SPACE || key.data[0] == SPILL_SPACE);
+    return key.size > 0 && (key.data[0] == ROW_SPACE || key.data[0] == OVERFLOW_SPACE);
 }
 
 static enum store_verdict tidy(const void *rules, bytes key, bytes value, struct buffer *out)
 {
     struct collector collector;
     if (rules == NULL || !is_row_space(key) || !start_whole(&collector, rules, key) ||
-        (!fragment_is_empty(value) && is_settled(value, &collector)) ||
+        (!fragment_is_empty(value) && is_canonical(value, &collector)) ||
         !start_whole(&collector, rules, key))
         return STORE_KEEP;
     size_t start = out->size;
@@ -394,12 +394,12 @@ static enum store_verdict tidy(const void *rules, bytes key, bytes value, struct
 
 static bool gives_last(const struct store_history *history)
 {
-    return history->key.size > 0 && history->key.data[0] == SPILL_SPACE &&
+    return history->key.size > 0 && history->key.data[0] == OVERFLOW_SPACE &&
            is_replaced_by_last(history);
 }
 
-const struct store_fold row_fold = {.whole = fold_whole,
+const struct store_fold row_fold = {.whole = fold_full,
                                     .part = fold_part,
                                     .gives_last = gives_last,
                                     .tidy = tidy,
-                                    .owner = spill_owner_size};
+                                    .owner = overflow_owner_size};

@@ -2,11 +2,11 @@
  *
  * Folding goes by commit version, never by order of arrival (fragment.h, "Meaning"). Partial folds
  * only combine; whole folds also apply the garbage-collection rules and drop tombstones that have
- * nothing left to cover: those of the row's record stay while it has spilled cells and they are
+ * nothing left to cover: those of the row's record stay while it has overflow cells and they are
  * newer than its `purged`, and those that rules.tombstones_from says. Keys that start with `S` fold
  * the same way, with one cell a record.
  *
- * While a row has spilled cells, folds count no versions, in either key space: a cell that was
+ * While a row has overflow cells, folds count no versions, in either key space: a cell that was
  * dropped here because there are enough newer ones could uncover an older value of itself there.
  *
  * A tombstone cannot take back what was already added up across it. So adds become one only as far

@@ -97,14 +97,14 @@ static struct buffer choose_change(struct choices *choices, struct history *hist
     return packed.fragment;
 }
 
-/* As the care of rows writes it: under the row's lock, so all that is older has moved, or nothing.
+/* As row maintenance writes it: under the row's lock, so all that is older has moved, or nothing.
  */
 static struct buffer choose_mark(struct choices *choices, const struct history *history)
 {
     struct buffer out = {0};
     uint64_t moved = choose_bool(choices) ? history->version - 1 : 0;
     uint64_t purged = choose_bool(choices) ? history->version - 1 : 0;
-    row_spill_mark(&out, history->version, moved, purged, choose_bool(choices));
+    row_overflow_mark(&out, history->version, moved, purged, choose_bool(choices));
     CHECK(!out.failed);
     return out;
 }
@@ -194,33 +194,33 @@ static void check_same_entries(const struct buffer *a, const struct buffer *b)
         CHECK(left.kind == right.kind && entry_compare(&left, &right) == 0);
         CHECK(left.version == right.version && left.end_us == right.end_us);
         CHECK(left.moved == right.moved && left.purged == right.purged);
-        CHECK(left.has_spilled == right.has_spilled && bytes_equal(left.value, right.value));
+        CHECK(left.has_overflow == right.has_overflow && bytes_equal(left.value, right.value));
     }
     CHECK(!reader_a.is_bad && !fragment_reader_next(&reader_b, &right) && !reader_b.is_bad);
 }
 
-static status seek_nothing(struct spill_source *source, uint32_t family, bytes qualifier)
+static status seek_nothing(struct overflow_source *source, uint32_t family, bytes qualifier)
 {
     (void)source, (void)family, (void)qualifier;
     return status_ok();
 }
 
-static status find_nothing(struct spill_source *source, struct entry *entry, bool *found)
+static status find_nothing(struct overflow_source *source, struct entry *entry, bool *found)
 {
     (void)source, (void)entry;
     *found = false;
     return status_ok();
 }
 
-/* What a reader sees of the record, if nothing is in its spilled cells. */
+/* What a reader sees of the record, if nothing is in its overflow cells. */
 static struct cell_list read_record(const struct buffer *record, const struct schema *schema,
                                     struct arena *arena)
 {
-    struct spill_source source = {.seek = seek_nothing, .next = find_nothing};
+    struct overflow_source source = {.seek = seek_nothing, .next = find_nothing};
     const struct resolve_request request = {
         .schema = schema,
         .record = buffer_bytes(record),
-        .spilled = fragment_has_spilled(buffer_bytes(record)) ? &source : NULL,
+        .overflow = fragment_has_overflow(buffer_bytes(record)) ? &source : NULL,
         .now_us = NOW_US,
         .apply_gc = true,
         .size_limit = UINT64_MAX};

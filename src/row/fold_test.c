@@ -96,10 +96,10 @@ static struct buffer add_fragment(enum entry_kind kind, int64_t number, uint64_t
 }
 
 static struct buffer mark_fragment(uint64_t version, uint64_t moved, uint64_t purged,
-                                   bool has_spilled)
+                                   bool has_overflow)
 {
     struct buffer out = {0};
-    row_spill_mark(&out, version, moved, purged, has_spilled);
+    row_overflow_mark(&out, version, moved, purged, has_overflow);
     return out;
 }
 
@@ -314,7 +314,7 @@ static void test_tombstones_wait_for_the_purge(void **state)
           FRAGMENT(column_tombstone(2, "c", 0, 9, 8)));
 }
 
-static void test_a_mark_without_spilled_cells_is_done(void **state)
+static void test_a_mark_without_overflow_cells_is_done(void **state)
 {
     struct fixture *fixture = *state;
     WHOLE(&fixture->rules, "1:a:1=x@7", FRAGMENT(cell_entry(1, "b", 1, "moved", 4)),
@@ -350,8 +350,9 @@ static void test_dropped_families_vanish_and_new_ones_do_not(void **state)
                    cell_entry(5, "a", 1, "new", 1)));
 }
 
-/* Else the old value of the cell at 1, spilled, could come to light when that at 2 is deleted. */
-static void test_a_spilled_row_counts_no_versions(void **state)
+/* Else the old value of the cell at 1, overflowed, could come to light when that at 2 is deleted.
+ */
+static void test_an_overflow_row_counts_no_versions(void **state)
 {
     struct fixture *fixture = *state;
     WHOLE(&fixture->rules, "m@3>1!0 2:a:2=x@3 2:a:1=overwritten@2 3:a:9000=k@2",
@@ -361,7 +362,7 @@ static void test_a_spilled_row_counts_no_versions(void **state)
           FRAGMENT(cell_entry(2, "a", 2, "x", 3)), mark_fragment(3, 0, 0, true));
 }
 
-static void test_one_settled_fragment_is_not_copied(void **state)
+static void test_one_canonical_fragment_is_not_copied(void **state)
 {
     struct fixture *fixture = *state;
     struct buffer fragment = FRAGMENT(cell_entry(1, "a", 1, "x", 1), cell_entry(2, "a", 1, "x", 1),
@@ -443,7 +444,7 @@ static void test_tidy_records(void **state)
     assert_tidy(*state, key, mark_fragment(5, 4, 0, false), STORE_REMOVE, NULL);
 }
 
-static void test_tidy_spilled_cells(void **state)
+static void test_tidy_overflow_cells(void **state)
 {
     struct fixture *fixture = *state;
     const struct {
@@ -454,15 +455,16 @@ static void test_tidy_spilled_cells(void **state)
                  {3, 8999, STORE_REMOVE}, {4, 0, STORE_REMOVE}, {5, 0, STORE_KEEP}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct buffer key = {0}, value = {0};
-        spill_cell_key(&key, bytes_of("r"), cases[i].family, bytes_of("q"), cases[i].timestamp_us);
-        spilled_cell_write(&value, ENTRY_CELL, 7, 0, bytes_of("v"));
+        overflow_cell_key(&key, bytes_of("r"), cases[i].family, bytes_of("q"),
+                          cases[i].timestamp_us);
+        overflow_cell_write(&value, ENTRY_CELL, 7, 0, bytes_of("v"));
         assert_tidy(fixture, buffer_bytes(&key), value, cases[i].expected, NULL);
         buffer_free(&key);
     }
 }
 
 /* Of the last in time, which mostly comes last; then it is not copied. */
-static void test_a_newer_spilled_cell_takes_the_place_of_others(void **state)
+static void test_a_newer_overflow_cell_takes_the_place_of_others(void **state)
 {
     struct fixture *fixture = *state;
     const struct {
@@ -473,9 +475,9 @@ static void test_a_newer_spilled_cell_takes_the_place_of_others(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct buffer key = {0}, older = {0}, newer = {0}, out = {0};
         bytes same = {0};
-        spill_cell_key(&key, bytes_of("r"), cases[i].family, bytes_of("q"), 0);
-        spilled_cell_write(&older, ENTRY_CELL, cases[i].first, 0, bytes_of("old"));
-        spilled_cell_write(&newer, ENTRY_CELL, cases[i].second, 0, bytes_of("new"));
+        overflow_cell_key(&key, bytes_of("r"), cases[i].family, bytes_of("q"), 0);
+        overflow_cell_write(&older, ENTRY_CELL, cases[i].first, 0, bytes_of("old"));
+        overflow_cell_write(&newer, ENTRY_CELL, cases[i].second, 0, bytes_of("new"));
         bytes last = buffer_bytes(&newer);
         struct store_history history = {.key = buffer_bytes(&key),
                                         .has_base = true,
@@ -535,17 +537,17 @@ int main(void)
         cmocka_unit_test(test_plain_changes_fold_in_any_order),
         cmocka_unit_test(test_whole_folds_drop_tombstones),
         cmocka_unit_test(test_tombstones_wait_for_the_purge),
-        cmocka_unit_test(test_a_mark_without_spilled_cells_is_done),
+        cmocka_unit_test(test_a_mark_without_overflow_cells_is_done),
         cmocka_unit_test(test_rules_collect),
         cmocka_unit_test(test_nothing_is_collected_without_rules_or_by_halves),
         cmocka_unit_test(test_dropped_families_vanish_and_new_ones_do_not),
-        cmocka_unit_test(test_a_spilled_row_counts_no_versions),
-        cmocka_unit_test(test_one_settled_fragment_is_not_copied),
+        cmocka_unit_test(test_an_overflow_row_counts_no_versions),
+        cmocka_unit_test(test_one_canonical_fragment_is_not_copied),
         cmocka_unit_test(test_what_does_not_parse_fails),
         cmocka_unit_test(test_sums_of_wrong_size_fail),
         cmocka_unit_test(test_tidy_records),
-        cmocka_unit_test(test_tidy_spilled_cells),
-        cmocka_unit_test(test_a_newer_spilled_cell_takes_the_place_of_others),
+        cmocka_unit_test(test_tidy_overflow_cells),
+        cmocka_unit_test(test_a_newer_overflow_cell_takes_the_place_of_others),
         cmocka_unit_test(test_tidy_leaves_alone_what_is_not_a_row),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

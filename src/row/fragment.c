@@ -12,7 +12,7 @@
 static inline int place_class(enum entry_kind kind)
 {
     switch (kind) {
-    case ENTRY_SPILL_MARK:
+    case ENTRY_OVERFLOW_MARK:
         return 0;
     case ENTRY_ROW_TOMBSTONE:
         return 1;
@@ -101,10 +101,10 @@ static bool read_mark(struct fragment_reader *reader, struct entry *entry)
     const uint8_t *at = reader->at;
     uint64_t delta;
     reader->at_mark = false;
-    if (reader->end - at <= MARK_FIXED_SIZE || (at[0] & ~MARK_HAS_SPILLED) != 0)
+    if (reader->end - at <= MARK_FIXED_SIZE || (at[0] & ~MARK_HAS_OVERFLOW) != 0)
         return bad(reader);
-    *entry = (struct entry){.kind = ENTRY_SPILL_MARK,
-                            .has_spilled = at[0] == MARK_HAS_SPILLED,
+    *entry = (struct entry){.kind = ENTRY_OVERFLOW_MARK,
+                            .has_overflow = at[0] == MARK_HAS_OVERFLOW,
                             .moved = load_big_endian(at + 1),
                             .purged = load_big_endian(at + 9)};
     reader->at = take(at + MARK_FIXED_SIZE, reader->end, &delta);
@@ -235,10 +235,10 @@ static bool has_flag(bytes fragment, uint8_t flag)
     return fragment.size > 0 && (fragment.data[0] & flag) != 0;
 }
 
-bool fragment_has_spilled(bytes fragment)
+bool fragment_has_overflow(bytes fragment)
 {
     return has_flag(fragment, HAS_MARK) && fragment.size > MARK_AT &&
-           (fragment.data[MARK_AT] & MARK_HAS_SPILLED) != 0;
+           (fragment.data[MARK_AT] & MARK_HAS_OVERFLOW) != 0;
 }
 
 bool fragment_has_mark(bytes fragment)
@@ -346,7 +346,7 @@ static uint8_t *write_mark(struct fragment_writer *writer, uint8_t *at, const st
     DCHECK(writer->family == 0 && (writer->flags & ~HAS_MARK) == 0);
     writer->flags |= HAS_MARK;
     writer->version = entry->version;
-    *at++ = entry->has_spilled ? MARK_HAS_SPILLED : 0;
+    *at++ = entry->has_overflow ? MARK_HAS_OVERFLOW : 0;
     at = store_big_endian(at, entry->moved);
     at = store_big_endian(at, entry->purged);
     return write_delta(at, writer->base_version, entry->version);
@@ -415,14 +415,14 @@ static inline uint8_t *write_entry(struct fragment_writer *writer, uint8_t *tag,
 
 void fragment_writer_add(struct fragment_writer *writer, const struct entry *entry)
 {
-    DCHECK(entry->kind <= ENTRY_SPILL_MARK);
-    DCHECK(entry->kind == ENTRY_SPILL_MARK || entry->family >= writer->family);
+    DCHECK(entry->kind <= ENTRY_OVERFLOW_MARK);
+    DCHECK(entry->kind == ENTRY_OVERFLOW_MARK || entry->family >= writer->family);
     struct buffer *out = writer->out;
     uint8_t *at = buffer_reserve(out, ENTRY_MOST + entry->qualifier.size + entry->value.size);
     if (at == NULL)
         return;
-    uint8_t *end = entry->kind == ENTRY_SPILL_MARK ? write_mark(writer, at, entry)
-                                                   : write_entry(writer, at, entry);
+    uint8_t *end = entry->kind == ENTRY_OVERFLOW_MARK ? write_mark(writer, at, entry)
+                                                      : write_entry(writer, at, entry);
     out->size += (size_t)(end - at);
 }
 

@@ -3,9 +3,9 @@
  *
  * The same format serves as stored record (`R` + row key), as merge operand of a mutation, and,
  * with one cell whose family, qualifier and timestamp are left to the key (0, empty, 0 in the
- * value), as a spilled cell's value.
+ * value), as an overflow cell's value.
  *
- * Order of entries: the spill mark; the row tombstone; then by family id: the family tombstone,
+ * Order of entries: the overflow mark; the row tombstone; then by family id: the family tombstone,
  * then by qualifier: the column tombstones by rising start, then the cells, newest timestamp first.
  * At one place there is one entry, but for adds that are kept apart (fold.h): several cells of one
  * aggregate, the newest version first.
@@ -19,10 +19,10 @@
  *     (plain families); aggregate cells add up, down to the newest tombstone that covers them. (A
  *     family never changes its kind, so cells of different kinds do not meet; if they did, the
  *     greater version would count.)
- *  3. The spill mark says that cells of the row live in records of their own (`S` keys): the hot
+ *  3. The overflow mark says that cells of the row live in records of their own (`S` keys): the hot
  *     record's cells up to version `moved` are there and no longer count here; tombstones up to
  *     version `purged` have done their work on them. Of several marks the greatest `moved`, the
- *     greatest `purged` and the newest mark's `has_spilled` count. */
+ *     greatest `purged` and the newest mark's `has_overflow` count. */
 #ifndef TRESTLE_ROW_FRAGMENT_H
 #define TRESTLE_ROW_FRAGMENT_H
 
@@ -39,8 +39,8 @@ enum entry_kind {
     ENTRY_SUM = 4, /* value: 8 bytes, big-endian two's complement; adds up modulo 2^64 */
     ENTRY_MIN = 5, /* value: as of sums; signed */
     ENTRY_MAX = 6,
-    ENTRY_HLL = 7,        /* value: a sketch as hll_state_write writes it; merges */
-    ENTRY_SPILL_MARK = 8, /* in the fragment's head */
+    ENTRY_HLL = 7,           /* value: a sketch as hll_state_write writes it; merges */
+    ENTRY_OVERFLOW_MARK = 8, /* in the fragment's head */
 };
 
 static inline bool entry_is_cell(enum entry_kind kind)
@@ -57,14 +57,14 @@ static inline bool entry_is_add(enum entry_kind kind)
 struct entry {
     enum entry_kind kind;
     uint32_t family;      /* 0: mark, row tombstone */
-    bool has_spilled;     /* spill mark: whether there are `S` records */
+    bool has_overflow;    /* overflow mark: whether there are `S` records */
     bytes qualifier;      /* cell, column tombstone */
     int64_t timestamp_us; /* cell; column tombstone: start, inclusive */
     int64_t end_us;       /* column tombstone: end, exclusive; INT64_MAX: none */
     uint64_t version;
     bytes value;     /* cell */
-    uint64_t moved;  /* spill mark */
-    uint64_t purged; /* spill mark */
+    uint64_t moved;  /* overflow mark */
+    uint64_t purged; /* overflow mark */
 };
 
 /* Negative, zero or positive as `a` comes before, at or after the place of `b`: the order above. */
@@ -101,8 +101,8 @@ void fragment_reader_seek_family(struct fragment_reader *reader, uint32_t family
 /* Whether the fragment holds no entry: a row that does not exist. */
 bool fragment_is_empty(bytes fragment);
 
-/* Whether it carries a spill mark with has_spilled; cheap, looks at the head alone. */
-bool fragment_has_spilled(bytes fragment);
+/* Whether it carries an overflow mark with has_overflow; cheap, looks at the head alone. */
+bool fragment_has_overflow(bytes fragment);
 
 /* What a fragment may hold; each is cheap, looks at the head alone, and is true in doubt. */
 bool fragment_has_mark(bytes fragment);
@@ -165,7 +165,8 @@ void row_change_delete_family(struct row_change *change, uint32_t family);
 void row_change_delete_row(struct row_change *change);
 
 /* A plain cell too big for the packed record: it goes to a record of its own in the same batch
- * (spilled_cell_write). Aggregates never do: they would have to know the tombstones before them. */
+ * (overflow_cell_write). Aggregates never do: they would have to know the tombstones before them.
+ */
 struct big_cell {
     uint32_t family;
     bytes qualifier;
@@ -175,7 +176,7 @@ struct big_cell {
 
 /* What the change comes to. `fragment` has version 0 in it until fragment_set_version. Plain
  * cells of at least `big_value` bytes are left out of it and listed in `big`; then the fragment
- * carries a spill mark that moves nothing. */
+ * carries an overflow mark that moves nothing. */
 struct packed_change {
     struct buffer fragment; /* the caller frees it */
     struct big_cell *big;   /* in the arena */

@@ -1,6 +1,6 @@
-/* Fuzzer: any bytes as fragments. Reading, folding, resolving and spilling them never goes wrong in
- * memory; a fragment in good order survives rewriting; a fold's result is in good order, and folded
- * again stays the same.
+/* Fuzzer: any bytes as fragments. Reading, folding, resolving and overflowing them never goes wrong
+ * in memory; a fragment in good order survives rewriting; a fold's result is in good order, and
+ * folded again stays the same.
  *
  * Input: fragments, each after two bytes with its size. */
 #include "row/fold.h"
@@ -56,7 +56,7 @@ static void rewrite(bytes fragment)
         CHECK(entry_compare(&entry, &copy) == 0 && entry.kind == copy.kind);
         CHECK(entry.version == copy.version && entry.end_us == copy.end_us);
         CHECK(entry.moved == copy.moved && entry.purged == copy.purged);
-        CHECK(bytes_equal(entry.value, copy.value) && entry.has_spilled == copy.has_spilled);
+        CHECK(bytes_equal(entry.value, copy.value) && entry.has_overflow == copy.has_overflow);
     }
     CHECK(!fragment_reader_next(&again, &copy));
     buffer_free(&out);
@@ -104,7 +104,7 @@ static void read_row(bytes record)
         bool too_large;
         uint64_t newest;
         status_ignore(row_resolve(&request, &cells, &too_large));
-        status_ignore(row_spill_cells(record, see_nothing, NULL, &newest));
+        status_ignore(row_overflow_cells(record, see_nothing, NULL, &newest));
     }
     status_free(s);
     schema_destroy(schema);

@@ -17,7 +17,7 @@ enum {
     BASE_VERSION_AT = 1, /* 8 bytes, big-endian */
     HEAD_SIZE = 9,
     MARK_AT = HEAD_SIZE, /* one byte of flags, moved and purged (8 each), version */
-    MARK_HAS_SPILLED = 0x01,
+    MARK_HAS_OVERFLOW = 0x01,
     MARK_FIXED_SIZE = 17,
 };
 

@@ -33,18 +33,18 @@ static void test_mark_is_in_the_head(void **state)
 {
     (void)state;
     struct entry mark = {
-        .kind = ENTRY_SPILL_MARK, .version = 9, .moved = 8, .purged = 7, .has_spilled = true};
+        .kind = ENTRY_OVERFLOW_MARK, .version = 9, .moved = 8, .purged = 7, .has_overflow = true};
     struct buffer out = FRAGMENT(mark, cell_entry(1, "a", 0, "v", 9));
     const uint8_t expected[] = {0x11, 0, 0, 0, 0, 0, 0, 0, 9, 1, 0,    0, 0, 0,   0, 0,  0,
                                 8,    0, 0, 0, 0, 0, 0, 0, 7, 0, 0x63, 1, 1, 'a', 1, 'v'};
     assert_int_equal(out.size, sizeof expected);
     assert_memory_equal(out.data, expected, sizeof expected);
-    assert_true(fragment_has_spilled(buffer_bytes(&out)));
+    assert_true(fragment_has_overflow(buffer_bytes(&out)));
     assert_fragment(buffer_bytes(&out), "m@9>8!7 1:a:0=v@9");
     buffer_free(&out);
-    mark.has_spilled = false;
+    mark.has_overflow = false;
     out = FRAGMENT(mark);
-    assert_false(fragment_has_spilled(buffer_bytes(&out)));
+    assert_false(fragment_has_overflow(buffer_bytes(&out)));
     assert_true(fragment_has_mark(buffer_bytes(&out)));
     assert_fragment(buffer_bytes(&out), "m-@9>8!7");
     buffer_free(&out);
@@ -67,7 +67,7 @@ static void test_versions_are_lowered_together(void **state)
 {
     (void)state;
     const struct entry mark = {
-        .kind = ENTRY_SPILL_MARK, .version = 19, .moved = 18, .purged = 6, .has_spilled = true};
+        .kind = ENTRY_OVERFLOW_MARK, .version = 19, .moved = 18, .purged = 6, .has_overflow = true};
     struct buffer out =
         FRAGMENT(mark, row_tombstone(8), family_tombstone(2, 20), cell_entry(2, "q", 1, "v", 20),
                  cell_entry(2, "q", 0, "w", UINT64_MAX), column_tombstone(5, "", 64, 65, 19));
@@ -146,7 +146,7 @@ static void test_seek_stops_at_the_family(void **state)
 static void test_every_cut_and_every_flip_is_survived(void **state)
 {
     (void)state;
-    struct entry mark = {.kind = ENTRY_SPILL_MARK, .version = 3, .has_spilled = true};
+    struct entry mark = {.kind = ENTRY_OVERFLOW_MARK, .version = 3, .has_overflow = true};
     struct buffer whole = FRAGMENT(mark, row_tombstone(9), cell_entry(2, "abc", 1000, "value", 9),
                                    column_tombstone(3, "d", 5, 90, 8));
     for (size_t size = 0; size < whole.size; size++) {

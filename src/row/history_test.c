@@ -1,8 +1,8 @@
 /* The life of a row against a naive model of it.
  *
  * A history is a random list of requests, applied to the row as the server does it (changes, folds
- * in any grouping, spills, purges, collection) and to an array of cells as the words of the API say
- * it. What a reader sees must be the same after every step. A failure prints the seed. */
+ * in any grouping, overflows, purges, collection) and to an array of cells as the words of the API
+ * say it. What a reader sees must be the same after every step. A failure prints the seed. */
 #include "row/fold.h"
 #include "row/hll.h"
 #include "row/resolve.h"
@@ -17,7 +17,7 @@ enum {
     STEPS = 60,
     MOST_CELLS = 256,
     MOST_OPERANDS = STEPS,
-    MOST_SPILLED = 512,
+    MOST_OVERFLOW = 512,
     BIG_VALUE = 24,
     ARENA_LIMIT = 16 << 20,
     NOW_US = 6000,
@@ -162,7 +162,7 @@ static void model_delete(struct model *model, uint32_t family, const bytes *qual
 
 /* --- the row as the server keeps it --- */
 
-struct spilled {
+struct overflow {
     struct buffer key;
     struct buffer value;
 };
@@ -183,8 +183,8 @@ struct life {
     bool has_base;
     struct buffer operands[MOST_OPERANDS];
     size_t operand_count;
-    struct spilled spilled[MOST_SPILLED]; /* by key */
-    size_t spilled_count;
+    struct overflow overflow[MOST_OVERFLOW]; /* by key */
+    size_t overflow_count;
 };
 
 static const bytes row_key = {.data = (const uint8_t *)"r\0w", .size = 3};
@@ -238,70 +238,71 @@ static void add_operand(struct life *life, struct buffer operand)
     life->operands[life->operand_count++] = operand;
 }
 
-static void merge_spilled(struct life *life, bytes key, bytes operand)
+static void merge_overflow(struct life *life, bytes key, bytes operand)
 {
     size_t at = 0;
-    while (at < life->spilled_count && bytes_compare(buffer_bytes(&life->spilled[at].key), key) < 0)
+    while (at < life->overflow_count &&
+           bytes_compare(buffer_bytes(&life->overflow[at].key), key) < 0)
         at++;
     struct buffer fragment = {0}, folded = {0};
     buffer_append_bytes(&fragment, operand);
-    if (at < life->spilled_count && bytes_equal(buffer_bytes(&life->spilled[at].key), key)) {
-        fold_whole(life, key, &life->spilled[at].value, &fragment, 1, &folded);
-        buffer_free(&life->spilled[at].value);
+    if (at < life->overflow_count && bytes_equal(buffer_bytes(&life->overflow[at].key), key)) {
+        fold_whole(life, key, &life->overflow[at].value, &fragment, 1, &folded);
+        buffer_free(&life->overflow[at].value);
     } else {
-        assert_true(life->spilled_count < MOST_SPILLED);
-        memmove(&life->spilled[at + 1], &life->spilled[at],
-                (life->spilled_count++ - at) * sizeof life->spilled[0]);
-        life->spilled[at] = (struct spilled){0};
-        buffer_append_bytes(&life->spilled[at].key, key);
+        assert_true(life->overflow_count < MOST_OVERFLOW);
+        memmove(&life->overflow[at + 1], &life->overflow[at],
+                (life->overflow_count++ - at) * sizeof life->overflow[0]);
+        life->overflow[at] = (struct overflow){0};
+        buffer_append_bytes(&life->overflow[at].key, key);
         fold_whole(life, key, NULL, &fragment, 1, &folded);
     }
-    life->spilled[at].value = folded;
+    life->overflow[at].value = folded;
     buffer_free(&fragment);
 }
 
-static void remove_spilled(struct life *life, size_t at)
+static void remove_overflow(struct life *life, size_t at)
 {
-    buffer_free(&life->spilled[at].key);
-    buffer_free(&life->spilled[at].value);
-    memmove(&life->spilled[at], &life->spilled[at + 1],
-            (--life->spilled_count - at) * sizeof life->spilled[0]);
+    buffer_free(&life->overflow[at].key);
+    buffer_free(&life->overflow[at].value);
+    memmove(&life->overflow[at], &life->overflow[at + 1],
+            (--life->overflow_count - at) * sizeof life->overflow[0]);
 }
 
-/* --- a reader's source of spilled cells --- */
+/* --- a reader's source of overflow cells --- */
 
 struct source {
-    struct spill_source interface;
+    struct overflow_source interface;
     const struct life *life;
     size_t at;
     struct buffer scratch;
 };
 
-static status source_seek(struct spill_source *interface, uint32_t family, bytes qualifier)
+static status source_seek(struct overflow_source *interface, uint32_t family, bytes qualifier)
 {
     struct source *source = (struct source *)(void *)interface;
     struct buffer prefix = {0};
-    spill_column_prefix(&prefix, row_key, family, qualifier);
+    overflow_column_prefix(&prefix, row_key, family, qualifier);
     prefix.size -= 2; /* at or after the qualifier, which need not be there */
     source->at = 0;
-    while (source->at < source->life->spilled_count &&
-           bytes_compare(buffer_bytes(&source->life->spilled[source->at].key),
+    while (source->at < source->life->overflow_count &&
+           bytes_compare(buffer_bytes(&source->life->overflow[source->at].key),
                          buffer_bytes(&prefix)) < 0)
         source->at++;
     buffer_free(&prefix);
     return status_ok();
 }
 
-static status source_next(struct spill_source *interface, struct entry *entry, bool *found)
+static status source_next(struct overflow_source *interface, struct entry *entry, bool *found)
 {
     struct source *source = (struct source *)(void *)interface;
-    struct spill_key key;
+    struct overflow_key key;
     *found = false;
-    while (!*found && source->at < source->life->spilled_count) {
-        const struct spilled *spilled = &source->life->spilled[source->at++];
-        assert_true(spill_key_parse(buffer_bytes(&spilled->key), &source->scratch, &key));
+    while (!*found && source->at < source->life->overflow_count) {
+        const struct overflow *overflow = &source->life->overflow[source->at++];
+        assert_true(overflow_key_parse(buffer_bytes(&overflow->key), &source->scratch, &key));
         assert_true(bytes_equal(key.row_key, row_key));
-        assert_true(spilled_cell_read(&key, buffer_bytes(&spilled->value), entry, found));
+        assert_true(overflow_cell_read(&key, buffer_bytes(&overflow->value), entry, found));
     }
     return status_ok();
 }
@@ -371,10 +372,10 @@ static void request(struct life *life)
     for (size_t i = 0; i < packed.big_count; i++) {
         buffer_clear(&key);
         buffer_clear(&value);
-        spill_cell_key(&key, row_key, packed.big[i].family, packed.big[i].qualifier,
-                       packed.big[i].timestamp_us);
-        spilled_cell_write(&value, ENTRY_CELL, life->version, 0, packed.big[i].value);
-        merge_spilled(life, buffer_bytes(&key), buffer_bytes(&value));
+        overflow_cell_key(&key, row_key, packed.big[i].family, packed.big[i].qualifier,
+                          packed.big[i].timestamp_us);
+        overflow_cell_write(&value, ENTRY_CELL, life->version, 0, packed.big[i].value);
+        merge_overflow(life, buffer_bytes(&key), buffer_bytes(&value));
     }
     buffer_free(&key);
     buffer_free(&value);
@@ -433,30 +434,30 @@ static void compact(struct life *life)
     buffer_free(&out);
 }
 
-static status spill_cell(void *context, const struct entry *cell, bytes operand)
+static status overflow_cell(void *context, const struct entry *cell, bytes operand)
 {
     struct life *life = context;
     struct buffer key = {0};
-    spill_cell_key(&key, row_key, cell->family, cell->qualifier, cell->timestamp_us);
-    merge_spilled(life, buffer_bytes(&key), operand);
+    overflow_cell_key(&key, row_key, cell->family, cell->qualifier, cell->timestamp_us);
+    merge_overflow(life, buffer_bytes(&key), operand);
     buffer_free(&key);
     return status_ok();
 }
 
-static void spill(struct life *life)
+static void overflow(struct life *life)
 {
     struct buffer record = record_of(life);
     struct buffer mark = {0};
     uint64_t newest;
     if (record.size > 0) {
-        assert_ok(row_spill_cells(buffer_bytes(&record), spill_cell, life, &newest));
-        row_spill_mark(&mark, ++life->version, newest, 0, life->spilled_count > 0);
+        assert_ok(row_overflow_cells(buffer_bytes(&record), overflow_cell, life, &newest));
+        row_overflow_mark(&mark, ++life->version, newest, 0, life->overflow_count > 0);
         add_operand(life, mark);
     }
     buffer_free(&record);
 }
 
-/* Whether a tombstone of the record covers the spilled cell; `*newest` of all tombstones. */
+/* Whether a tombstone of the record covers the overflow cell; `*newest` of all tombstones. */
 static bool is_covered(bytes record, const struct entry *cell, uint64_t *newest)
 {
     struct fragment_reader reader;
@@ -484,18 +485,18 @@ static void purge(struct life *life)
     struct buffer record = record_of(life);
     struct buffer mark = {0}, scratch = {0};
     uint64_t newest = 0;
-    for (size_t at = life->spilled_count; record.size > 0 && at > 0; at--) {
-        struct spill_key key;
+    for (size_t at = life->overflow_count; record.size > 0 && at > 0; at--) {
+        struct overflow_key key;
         struct entry cell;
         bool found;
-        const struct spilled *spilled = &life->spilled[at - 1];
-        assert_true(spill_key_parse(buffer_bytes(&spilled->key), &scratch, &key));
-        assert_true(spilled_cell_read(&key, buffer_bytes(&spilled->value), &cell, &found));
+        const struct overflow *overflow = &life->overflow[at - 1];
+        assert_true(overflow_key_parse(buffer_bytes(&overflow->key), &scratch, &key));
+        assert_true(overflow_cell_read(&key, buffer_bytes(&overflow->value), &cell, &found));
         if (!found || is_covered(buffer_bytes(&record), &cell, &newest))
-            remove_spilled(life, at - 1);
+            remove_overflow(life, at - 1);
     }
-    if (fragment_has_spilled(buffer_bytes(&record))) {
-        row_spill_mark(&mark, ++life->version, 0, newest, life->spilled_count > 0);
+    if (fragment_has_overflow(buffer_bytes(&record))) {
+        row_overflow_mark(&mark, ++life->version, 0, newest, life->overflow_count > 0);
         add_operand(life, mark);
     }
     buffer_free(&record);
@@ -521,11 +522,11 @@ static void read_row(struct life *life, struct cell_list *cells)
     struct buffer record = record_of(life);
     struct source source = {.interface = {.seek = source_seek, .next = source_next}, .life = life};
     bool too_large;
-    bool has_spilled = fragment_has_spilled(buffer_bytes(&record));
-    assert_true(has_spilled || life->spilled_count == 0);
+    bool has_overflow = fragment_has_overflow(buffer_bytes(&record));
+    assert_true(has_overflow || life->overflow_count == 0);
     struct resolve_request request = {.schema = life->schema,
                                       .record = arena_copy(life->arena, buffer_bytes(&record)),
-                                      .spilled = has_spilled ? &source.interface : NULL,
+                                      .overflow = has_overflow ? &source.interface : NULL,
                                       .now_us = NOW_US,
                                       .apply_gc = life->collects,
                                       .size_limit = UINT64_MAX};
@@ -595,8 +596,8 @@ static void end(struct life *life)
 {
     for (size_t i = 0; i < life->operand_count; i++)
         buffer_free(&life->operands[i]);
-    while (life->spilled_count > 0)
-        remove_spilled(life, life->spilled_count - 1);
+    while (life->overflow_count > 0)
+        remove_overflow(life, life->overflow_count - 1);
     buffer_free(&life->base);
     schema_destroy(life->schema);
     arena_destroy(life->arena);
@@ -610,7 +611,7 @@ static void step(struct life *life)
         compact(life);
         break;
     case 2:
-        spill(life);
+        overflow(life);
         break;
     case 3:
         purge(life);

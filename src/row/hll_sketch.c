@@ -120,7 +120,7 @@ struct list_writer {
     uint32_t count;
 };
 
-static void settle(struct list_writer *writer)
+static void flush_pending(struct list_writer *writer)
 {
     if (!writer->has_pending)
         return;
@@ -133,7 +133,7 @@ static void settle(struct list_writer *writer)
 static void write_value(struct list_writer *writer, uint32_t value)
 {
     if (writer->has_pending && !hll_is_same_index(value, writer->pending, writer->at))
-        settle(writer);
+        flush_pending(writer);
     writer->pending = value;
     writer->has_pending = true;
 }
@@ -166,7 +166,7 @@ static void merge_lists(struct hll_sketch *sketch, struct list_writer *writer)
             write_value(writer, sketch->added[next++]);
         }
     }
-    settle(writer);
+    flush_pending(writer);
 }
 
 /* Brings what was added into the list, which may become registers by it. */

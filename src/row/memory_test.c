@@ -70,13 +70,13 @@ static void fold(void *context)
     buffer_free(&whole);
 }
 
-static status nothing_sought(struct spill_source *source, uint32_t family, bytes qualifier)
+static status nothing_sought(struct overflow_source *source, uint32_t family, bytes qualifier)
 {
     (void)source, (void)family, (void)qualifier;
     return status_ok();
 }
 
-static status nothing_spilled(struct spill_source *source, struct entry *entry, bool *found)
+static status nothing_overflow(struct overflow_source *source, struct entry *entry, bool *found)
 {
     (void)source, (void)entry;
     *found = false;
@@ -98,10 +98,10 @@ static void read_and_filter(void *context)
 {
     const struct reading *reading = context;
     struct arena *arena = arena_create(ARENA_LIMIT);
-    struct spill_source source = {.seek = nothing_sought, .next = nothing_spilled};
+    struct overflow_source source = {.seek = nothing_sought, .next = nothing_overflow};
     struct resolve_request request = {.schema = reading->schema,
                                       .record = reading->record,
-                                      .spilled = &source,
+                                      .overflow = &source,
                                       .size_limit = UINT64_MAX};
     struct cell_list cells = {.arena = arena}, passed = {.arena = arena};
     const struct filter_spec label = {.kind = FILTER_LABEL, .label = bytes_of("label")},
@@ -122,7 +122,7 @@ static void read_and_filter(void *context)
         assert_int_equal(passed.count, 2 * cells.count);
     assert_true(status_is_ok(s) || s.code == STATUS_RESOURCE_EXHAUSTED);
     status_ignore(s);
-    s = row_spill_cells(reading->record, keep_nothing, NULL, &newest);
+    s = row_overflow_cells(reading->record, keep_nothing, NULL, &newest);
     assert_true(status_is_ok(s) || s.code == STATUS_RESOURCE_EXHAUSTED);
     status_ignore(s);
     filter_destroy(filter);
@@ -162,7 +162,7 @@ static void test_reads(void **state)
     (void)state;
     const struct family families[] = {{.id = 2, .name = bytes_of("a")},
                                       {.id = 1, .name = bytes_of("b")}};
-    struct entry mark = {.kind = ENTRY_SPILL_MARK, .version = 1, .has_spilled = true};
+    struct entry mark = {.kind = ENTRY_OVERFLOW_MARK, .version = 1, .has_overflow = true};
     struct buffer record =
         FRAGMENT(mark, column_tombstone(1, "a", 0, 5, 2), column_tombstone(1, "a", 7, 9, 2),
                  cell_entry(1, "a", 6, "x", 1), cell_entry(2, "b", 1, "y", 3));

@@ -1,8 +1,8 @@
 /* Resolving a row: see resolve.h.
  *
- * Most records are settled: they hold cells alone, and are read straight through. If there are
- * spilled cells or tombstones, record and spilled cells are merged through a combiner. Both end in
- * take_cell, which decides what is visible. */
+ * Most records are simple: they hold cells alone, and are read straight through. If there are
+ * overflow cells or tombstones, record and overflow cells are merged through a combiner. Both end
+ * in take_cell, which decides what is visible. */
 #include "row/resolve.h"
 
 #include "base/check.h"
@@ -153,7 +153,7 @@ static bool is_behind(const struct resolver *resolver)
            bytes_compare(resolver->qualifier, scope->to) >= 0;
 }
 
-static status read_settled(struct resolver *resolver)
+static status read_simple(struct resolver *resolver)
 {
     struct fragment_reader reader;
     struct entry entry;
@@ -165,9 +165,9 @@ static status read_settled(struct resolver *resolver)
     return reader.is_bad ? bad_record() : status_ok();
 }
 
-/* --- record and spilled cells --- */
+/* --- record and overflow cells --- */
 
-/* Spilled cells of one column that are passed one by one before it is left by a seek. */
+/* Overflow cells of one column that are passed one by one before it is left by a seek. */
 enum { NEXTS_BEFORE_SEEK = 8 };
 
 struct merge {
@@ -176,13 +176,13 @@ struct merge {
     struct fragment_reader reader;
     bool has_hot;
     struct entry hot; /* the record's next entry */
-    uint64_t moved;   /* by the record's mark: its own cells up to there are spilled ones now */
-    struct spill_source *source;
+    uint64_t moved;   /* by the record's mark: its own cells up to there are overflow ones now */
+    struct overflow_source *source;
     bool has_cold;
-    struct entry cold; /* the next spilled cell */
-    bytes qualifier;   /* of the last spilled cell that was added, in the arena */
+    struct entry cold; /* the next overflow cell */
+    bytes qualifier;   /* of the last overflow cell that was added, in the arena */
     int skipped;       /* cells of its column in a row */
-    uint64_t kept;     /* bytes of spilled values in the arena */
+    uint64_t kept;     /* bytes of overflow values in the arena */
 };
 
 static bool take_entry(void *context, const struct entry *entry)
@@ -205,7 +205,7 @@ static void advance_hot(struct merge *merge)
 }
 
 /* Moves the source to the first wanted cell of a family with this number or a greater one; without
- * such a family there are no more spilled cells. */
+ * such a family there are no more overflow cells. */
 static status seek_family(struct merge *merge, uint64_t least)
 {
     const struct resolve_request *request = merge->resolver->request;
@@ -232,7 +232,7 @@ static status seek_visible(struct merge *merge, const struct family_scope *scope
     return merge->source->seek(merge->source, merge->cold.family, next->from);
 }
 
-/* Reads the next spilled cell in scope. */
+/* Reads the next overflow cell in scope. */
 static status advance_cold(struct merge *merge)
 {
     const struct resolve_request *request = merge->resolver->request;
@@ -271,7 +271,7 @@ static bool has_enough_of_column(const struct resolver *resolver, const struct e
            bytes_equal(cell->qualifier, resolver->qualifier);
 }
 
-/* Leaves the column of the spilled cell: by a seek, if a few steps have not done it. */
+/* Leaves the column of the overflow cell: by a seek, if a few steps have not done it. */
 static status skip_cold(struct merge *merge)
 {
     CHECK(merge->source != NULL); /* it gave the cell */
@@ -309,7 +309,7 @@ static bool keep_value(struct merge *merge, struct entry *cell)
     return cell->value.data != NULL; /* without memory an empty one, which must not be believed */
 }
 
-/* Copies the slices of the spilled cell, which the source will take back, into the arena. */
+/* Copies the slices of the overflow cell, which the source will take back, into the arena. */
 static bool keep_slices(struct merge *merge, struct entry *cell)
 {
     if (!bytes_equal(cell->qualifier, merge->qualifier) || merge->qualifier.data == NULL)
@@ -336,12 +336,12 @@ static status take_cold(struct merge *merge)
     return advance_cold(merge);
 }
 
-/* The mark is not for the combiner, which would ignore the spilled cells, too. */
+/* The mark is not for the combiner, which would ignore the overflow cells, too. */
 static status take_hot(struct merge *merge)
 {
     const struct entry *hot = &merge->hot;
     bool has_moved = entry_is_cell(hot->kind) && merge->moved != 0 && hot->version <= merge->moved;
-    if (hot->kind == ENTRY_SPILL_MARK)
+    if (hot->kind == ENTRY_OVERFLOW_MARK)
         merge->moved = hot->moved;
     else if (!has_moved && !combiner_add(&merge->combiner, hot))
         return combiner_failure(merge);
@@ -369,7 +369,7 @@ static status merge_all(struct merge *merge)
 
 static status read_merged(struct resolver *resolver)
 {
-    struct merge merge = {.resolver = resolver, .source = resolver->request->spilled};
+    struct merge merge = {.resolver = resolver, .source = resolver->request->overflow};
     bytes record = resolver->request->record;
     if (record.size > 0 && !fragment_reader_start(&merge.reader, record))
         return bad_record();
@@ -434,11 +434,11 @@ static status resolve(const struct resolve_request *request, bool wants_any, str
                                 .first = out->count,
                                 .wants_any = wants_any};
     bytes record = request->record;
-    bool is_settled = request->spilled == NULL && fragment_is_simple(record);
+    bool is_simple = request->overflow == NULL && fragment_is_simple(record);
     *too_large = false;
-    if (record.size == 0 && request->spilled == NULL)
+    if (record.size == 0 && request->overflow == NULL)
         return status_ok();
-    TRY(is_settled ? read_settled(&resolver) : read_merged(&resolver));
+    TRY(is_simple ? read_simple(&resolver) : read_merged(&resolver));
     return finish(&resolver, too_large);
 }
 

@@ -1,7 +1,7 @@
-/* From stored bytes to visible cells: what a row's record and its spilled cells come to, at one
+/* From stored bytes to visible cells: what a row's record and its overflow cells come to, at one
  * instant, for one schema.
  *
- * Pure: the spilled cells come through an interface, so this can be tested without a store. */
+ * Pure: the overflow cells come through an interface, so this can be tested without a store. */
 #ifndef TRESTLE_ROW_RESOLVE_H
 #define TRESTLE_ROW_RESOLVE_H
 
@@ -32,25 +32,25 @@ struct read_scope {
     bool wants_presence;
 };
 
-/* The spilled cells of one row, in key order, at the record's instant. */
-struct spill_source {
+/* The overflow cells of one row, in key order, at the record's instant. */
+struct overflow_source {
     /* Moves to the first cell of the family at or after the qualifier. */
-    status (*seek)(struct spill_source *source, uint32_t family, bytes qualifier);
+    status (*seek)(struct overflow_source *source, uint32_t family, bytes qualifier);
     /* The next cell of the row (entry kinds as stored; family and qualifier filled in), or
      * `*found` false at the row's end. Adds that are kept apart come one after the other. Slices
      * are valid until the next call. */
-    status (*next)(struct spill_source *source, struct entry *entry, bool *found);
+    status (*next)(struct overflow_source *source, struct entry *entry, bool *found);
 };
 
 struct resolve_request {
     const struct schema *schema;
-    bytes record;                   /* a fragment; empty: the row has none */
-    struct spill_source *spilled;   /* NULL if the record says there are none */
-    const struct read_scope *scope; /* NULL: everything */
+    bytes record;                     /* a fragment; empty: the row has none */
+    struct overflow_source *overflow; /* NULL if the record says there are none */
+    const struct read_scope *scope;   /* NULL: everything */
     int64_t now_us;
     bool apply_gc;
     uint64_t size_limit; /* bytes of keys and values over which the row is refused */
-    /* Bytes of spilled values after which the other spilled cells come without their data, unless
+    /* Bytes of overflow values after which the other overflow cells come without their data, unless
      * they are aggregates: cell_is_deferred. 0: all values come. */
     uint64_t defer_after;
 };
@@ -61,38 +61,39 @@ struct resolve_request {
  * without memory. */
 status row_resolve(const struct resolve_request *request, struct cell_list *out, bool *too_large);
 
-/* --- spilling --- */
+/* --- overflowing --- */
 
-/* The value of a spilled cell's record (`S` key), a merge operand: appends to `out`. Cells of the
+/* The value of an overflow cell's record (`S` key), a merge operand: appends to `out`. Cells of the
  * same place with a version less than `after` no longer count; 0: all do. */
-void spilled_cell_write(struct buffer *out, enum entry_kind kind, uint64_t version, uint64_t after,
-                        bytes value);
+void overflow_cell_write(struct buffer *out, enum entry_kind kind, uint64_t version, uint64_t after,
+                         bytes value);
 
-/* The cell of a spilled record: what a spill_source gives. `*found` false: it was collected. Of
- * adds that are kept apart it is the newest one. False if the value does not parse. */
-bool spilled_cell_read(const struct spill_key *key, bytes value, struct entry *cell, bool *found);
+/* The cell of an overflow record: what an overflow_source gives. `*found` false: it was collected.
+ * Of adds that are kept apart it is the newest one. False if the value does not parse. */
+bool overflow_cell_read(const struct overflow_key *key, bytes value, struct entry *cell,
+                        bool *found);
 
-/* Calls `visit` for each cell of the record that a spill moves (all of them), in order, with the
- * operand to merge at its `S` key (valid during the call); stops at the first failure. `*newest` is
- * the greatest version among the cells: the mark's `moved`; 0: there are none. The record is as a
- * whole fold left it. */
-status row_spill_cells(bytes record,
-                       status (*visit)(void *context, const struct entry *cell, bytes operand),
-                       void *context, uint64_t *newest);
+/* Calls `visit` for each cell of the record that an overflow moves (all of them), in order, with
+ * the operand to merge at its `S` key (valid during the call); stops at the first failure.
+ * `*newest` is the greatest version among the cells: the mark's `moved`; 0: there are none. The
+ * record is as a whole fold left it. */
+status row_overflow_cells(bytes record,
+                          status (*visit)(void *context, const struct entry *cell, bytes operand),
+                          void *context, uint64_t *newest);
 
-/* Calls `visit` for each range of a column, given as a column tombstone's, in which all spilled
+/* Calls `visit` for each range of a column, given as a column tombstone's, in which all overflow
  * cells are condemned because of newer cells in the record: those a fold cannot collect, since it
  * does not see both. The record is as a whole fold left it. Stops at the first failure. */
-status row_spill_condemned(bytes record, const struct schema *schema, int64_t now_us,
-                           status (*visit)(void *context, const struct entry *range),
-                           void *context);
+status row_overflow_condemned(bytes record, const struct schema *schema, int64_t now_us,
+                              status (*visit)(void *context, const struct entry *range),
+                              void *context);
 
 /* Whether the rules condemn a cell of the record, by the other cells of it alone; `*found` is
- * false, too, where spilled cells count. The record is as a whole fold left it. DATA_LOSS. */
+ * false, too, where overflow cells count. The record is as a whole fold left it. DATA_LOSS. */
 status row_find_condemned(bytes record, const struct schema *schema, int64_t now_us, bool *found);
 
 /* The operand for the row's record that goes with them in one batch. */
-void row_spill_mark(struct buffer *out, uint64_t version, uint64_t moved, uint64_t purged,
-                    bool has_spilled);
+void row_overflow_mark(struct buffer *out, uint64_t version, uint64_t moved, uint64_t purged,
+                       bool has_overflow);
 
 #endif

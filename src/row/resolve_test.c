@@ -1,13 +1,13 @@
-/* Tests of what a reader sees of a row: rules, scopes, order, spilled cells. */
+/* Tests of what a reader sees of a row: rules, scopes, order, overflow cells. */
 #include "row/columns.h"
 #include "row/testing/testing.h"
 #include "wire/proto.h"
 
-enum { ARENA_LIMIT = 64 << 20, NOW_US = 10000, MOST_SPILLED = 4096 };
+enum { ARENA_LIMIT = 64 << 20, NOW_US = 10000, MOST_OVERFLOW = 4096 };
 
-/* Spilled cells from an array; counts what is asked of it. */
+/* Overflow cells from an array; counts what is asked of it. */
 struct source {
-    struct spill_source interface;
+    struct overflow_source interface;
     const struct entry *cells; /* in order */
     size_t count;
     size_t at;
@@ -24,7 +24,7 @@ struct fixture {
     struct resolve_request request;
 };
 
-static status source_seek(struct spill_source *interface, uint32_t family, bytes qualifier)
+static status source_seek(struct overflow_source *interface, uint32_t family, bytes qualifier)
 {
     struct source *source = (struct source *)(void *)interface;
     struct entry place = {
@@ -36,7 +36,7 @@ static status source_seek(struct spill_source *interface, uint32_t family, bytes
     return status_ok();
 }
 
-static status source_next(struct spill_source *interface, struct entry *entry, bool *found)
+static status source_next(struct overflow_source *interface, struct entry *entry, bool *found)
 {
     struct source *source = (struct source *)(void *)interface;
     source->nexts++;
@@ -46,7 +46,7 @@ static status source_next(struct spill_source *interface, struct entry *entry, b
     return status_ok();
 }
 
-static status broken_next(struct spill_source *interface, struct entry *entry, bool *found)
+static status broken_next(struct overflow_source *interface, struct entry *entry, bool *found)
 {
     (void)interface, (void)entry, (void)found;
     return status_make(STATUS_UNAVAILABLE, "the disk is away");
@@ -63,7 +63,7 @@ static int set_up(void **state)
     struct fixture *fixture = calloc(1, sizeof *fixture);
     fixture->arena = arena_create(ARENA_LIMIT);
     assert_ok(schema_create(GRANULARITY_MICROS, families, 3, 5, &fixture->schema));
-    fixture->source.interface = (struct spill_source){.seek = source_seek, .next = source_next};
+    fixture->source.interface = (struct overflow_source){.seek = source_seek, .next = source_next};
     for (int i = 0; i < 3; i++)
         fixture->families[i].is_wanted = true;
     fixture->scope = (struct read_scope){.families = fixture->families,
@@ -91,11 +91,11 @@ static void has_record(struct fixture *fixture, struct buffer record)
     buffer_free(&record);
 }
 
-static void has_spilled(struct fixture *fixture, const struct entry *cells, size_t count)
+static void has_overflow(struct fixture *fixture, const struct entry *cells, size_t count)
 {
     fixture->source.cells = cells;
     fixture->source.count = count;
-    fixture->request.spilled = &fixture->source.interface;
+    fixture->request.overflow = &fixture->source.interface;
 }
 
 /* The cells in sight, as "family:qualifier:time=value", separated by spaces. */
@@ -155,15 +155,16 @@ static void test_unknown_families_are_not_seen(void **state)
 
 static void test_tombstones_that_wait_cover(void **state)
 {
-    struct entry mark = {.kind = ENTRY_SPILL_MARK, .version = 9, .moved = 2, .has_spilled = true};
-    const struct entry spilled[] = {
+    struct entry mark = {
+        .kind = ENTRY_OVERFLOW_MARK, .version = 9, .moved = 2, .has_overflow = true};
+    const struct entry overflow[] = {
         cell_entry(1, "q", 9, "covered", 5), cell_entry(1, "q", 8, "in sight", 5),
         cell_entry(1, "q", 7, "newer than the tombstone", 6), cell_entry(2, "q", 1, "covered", 5)};
     struct fixture *fixture = *state;
     has_record(fixture, FRAGMENT(mark, column_tombstone(1, "q", 9, INT64_MAX, 6),
                                  column_tombstone(1, "q", 7, 8, 6), family_tombstone(2, 6),
                                  cell_entry(2, "q", 2, "hot", 7)));
-    has_spilled(fixture, spilled, 4);
+    has_overflow(fixture, overflow, 4);
     assert_cells(fixture, "a:q:2=hot z:q:8=in sight z:q:7=newer than the tombstone");
 }
 
@@ -301,13 +302,13 @@ static void test_a_row_out_of_scope_shows_that_it_is_there(void **state)
     assert_cells(fixture, ""); /* what rules hide is not there */
 }
 
-static void test_spilled_cells_show_that_a_row_is_there(void **state)
+static void test_overflow_cells_show_that_a_row_is_there(void **state)
 {
-    const struct entry spilled[] = {cell_entry(1, "a", 3, "x", 1), cell_entry(1, "b", 3, "y", 1)};
+    const struct entry overflow[] = {cell_entry(1, "a", 3, "x", 1), cell_entry(1, "b", 3, "y", 1)};
     struct fixture *fixture = *state;
     restrict_to(fixture, &(struct columns){.count = 0});
     fixture->scope.wants_presence = true;
-    has_spilled(fixture, spilled, 2);
+    has_overflow(fixture, overflow, 2);
     assert_cells(fixture, "z:a:3="); /* its value is not read */
     assert_true(fixture->source.nexts <= 2);
 }
@@ -324,19 +325,20 @@ static void test_a_family_is_left_behind_its_scope(void **state)
     assert_cells(fixture, "a:b:1=n z:a:1=x");
 }
 
-/* --- spilled cells --- */
+/* --- overflow cells --- */
 
-static void test_hot_and_spilled_cells_are_one_row(void **state)
+static void test_hot_and_overflow_cells_are_one_row(void **state)
 {
-    struct entry mark = {.kind = ENTRY_SPILL_MARK, .version = 9, .moved = 5, .has_spilled = true};
-    const struct entry spilled[] = {cell_entry(1, "a", 5, "older of one cell", 2),
-                                    cell_entry(1, "a", 3, "cold", 5), cell_entry(2, "b", 9, "n", 4),
-                                    cell_entry(2, "b", 8, "n-1", 4),
-                                    cell_entry(2, "b", 7, "too many", 4)};
+    struct entry mark = {
+        .kind = ENTRY_OVERFLOW_MARK, .version = 9, .moved = 5, .has_overflow = true};
+    const struct entry overflow[] = {cell_entry(1, "a", 5, "older of one cell", 2),
+                                     cell_entry(1, "a", 3, "cold", 5),
+                                     cell_entry(2, "b", 9, "n", 4), cell_entry(2, "b", 8, "n-1", 4),
+                                     cell_entry(2, "b", 7, "too many", 4)};
     struct fixture *fixture = *state;
     has_record(fixture, FRAGMENT(mark, cell_entry(1, "a", 5, "newer of one cell", 6),
                                  cell_entry(1, "a", 4, "hot", 7), cell_entry(1, "b", 1, "x", 4)));
-    has_spilled(fixture, spilled, 5);
+    has_overflow(fixture, overflow, 5);
     assert_cells(fixture, "a:b:9=n a:b:8=n-1 z:a:5=newer of one cell z:a:4=hot z:a:3=cold");
 }
 
@@ -355,7 +357,7 @@ static void test_aggregates_add_up_over_both(void **state)
     struct cell_list cells = {.arena = fixture->arena};
     bool too_large;
     has_record(fixture, FRAGMENT(hot));
-    has_spilled(fixture, &cold, 1);
+    has_overflow(fixture, &cold, 1);
     assert_ok(row_resolve(&fixture->request, &cells, &too_large));
     assert_int_equal(cells.count, 1);
     assert_int_equal(number_of(cells.items[0].value), 5);
@@ -382,17 +384,18 @@ static void assert_values(struct fixture *fixture, const char *expected)
 }
 
 /* Those of the record come, whatever is left. */
-static void test_spilled_values_may_be_left(void **state)
+static void test_overflow_values_may_be_left(void **state)
 {
-    struct entry mark = {.kind = ENTRY_SPILL_MARK, .version = 9, .moved = 5, .has_spilled = true};
-    const struct entry spilled[] = {
+    struct entry mark = {
+        .kind = ENTRY_OVERFLOW_MARK, .version = 9, .moved = 5, .has_overflow = true};
+    const struct entry overflow[] = {
         cell_entry(1, "a", 5, "replaced", 2), cell_entry(1, "b", 3, "four", 5),
         cell_entry(1, "c", 3, "", 4),         cell_entry(1, "d", 3, "some six", 4),
         cell_entry(1, "e", 3, "six", 4),
     };
     struct fixture *fixture = *state;
     has_record(fixture, FRAGMENT(mark, cell_entry(1, "a", 5, "of the record", 6)));
-    has_spilled(fixture, spilled, 5);
+    has_overflow(fixture, overflow, 5);
     assert_values(fixture, "of the record four  some six six ");
     fixture->request.defer_after = 12; /* the value that is replaced counts */
     assert_values(fixture, "of the record four  ?8 ?3 ");
@@ -406,7 +409,7 @@ static void test_spilled_values_may_be_left(void **state)
 }
 
 /* The value came as an empty one when its copy found no memory. */
-static void test_a_spilled_value_without_memory_is_no_empty_one(void **state)
+static void test_an_overflow_value_without_memory_is_no_empty_one(void **state)
 {
     enum { SIZE = 1 << 16 };
     static const uint8_t large[SIZE];
@@ -416,7 +419,7 @@ static void test_a_spilled_value_without_memory_is_no_empty_one(void **state)
     struct cell_list cells = {.arena = small};
     bool too_large;
     cell.value = bytes_make(large, SIZE);
-    has_spilled(fixture, &cell, 1);
+    has_overflow(fixture, &cell, 1);
     assert_status(row_resolve(&fixture->request, &cells, &too_large), STATUS_RESOURCE_EXHAUSTED);
     fixture->request.defer_after = 1; /* without it there is memory enough */
     assert_ok(row_resolve(&fixture->request, &cells, &too_large));
@@ -434,7 +437,7 @@ static void test_aggregates_are_never_left(void **state)
     struct fixture *fixture = *state;
     struct cell_list cells = {.arena = fixture->arena};
     bool too_large;
-    has_spilled(fixture, &cold, 1);
+    has_overflow(fixture, &cold, 1);
     fixture->request.defer_after = 1;
     assert_ok(row_resolve(&fixture->request, &cells, &too_large));
     assert_int_equal(number_of(cells.items[0].value), 2);
@@ -443,14 +446,14 @@ static void test_aggregates_are_never_left(void **state)
 /* What makes one column of a million cheap: a seek to it, and no step beyond. */
 static void test_one_column_of_many_is_sought(void **state)
 {
-    static struct entry spilled[MOST_SPILLED];
-    static char names[MOST_SPILLED][8];
+    static struct entry overflow[MOST_OVERFLOW];
+    static char names[MOST_OVERFLOW][8];
     struct fixture *fixture = *state;
-    for (int i = 0; i < MOST_SPILLED; i++) {
+    for (int i = 0; i < MOST_OVERFLOW; i++) {
         snprintf(names[i], sizeof names[i], "%05d", i);
-        spilled[i] = cell_entry(1, names[i], 1, "v", 1);
+        overflow[i] = cell_entry(1, names[i], 1, "v", 1);
     }
-    has_spilled(fixture, spilled, MOST_SPILLED);
+    has_overflow(fixture, overflow, MOST_OVERFLOW);
     fixture->request.scope = &fixture->scope;
     fixture->families[2].from = bytes_of("01000");
     fixture->families[2].to = bytes_of("01001");
@@ -463,15 +466,15 @@ static void test_one_column_of_many_is_sought(void **state)
 /* And what makes a view of a few of them cheap. */
 static void test_visible_columns_are_sought(void **state)
 {
-    static struct entry spilled[MOST_SPILLED];
-    static char names[MOST_SPILLED][8];
+    static struct entry overflow[MOST_OVERFLOW];
+    static char names[MOST_OVERFLOW][8];
     struct fixture *fixture = *state;
     const struct family_columns some = columns_of(fixture->arena, "z", "04000", "0010");
-    for (int i = 0; i < MOST_SPILLED; i++) {
+    for (int i = 0; i < MOST_OVERFLOW; i++) {
         snprintf(names[i], sizeof names[i], "%05d", i);
-        spilled[i] = cell_entry(1, names[i], 1, "v", 1);
+        overflow[i] = cell_entry(1, names[i], 1, "v", 1);
     }
-    has_spilled(fixture, spilled, MOST_SPILLED);
+    has_overflow(fixture, overflow, MOST_OVERFLOW);
     restrict_to(fixture, &(struct columns){.families = &some, .count = 1});
     assert_cells(fixture, "z:00100:1=v z:00101:1=v z:00102:1=v z:00103:1=v z:00104:1=v "
                           "z:00105:1=v z:00106:1=v z:00107:1=v z:00108:1=v z:00109:1=v "
@@ -482,12 +485,12 @@ static void test_visible_columns_are_sought(void **state)
 
 static void test_old_versions_are_skipped(void **state)
 {
-    static struct entry spilled[MOST_SPILLED];
+    static struct entry overflow[MOST_OVERFLOW];
     struct fixture *fixture = *state;
-    for (int i = 0; i < MOST_SPILLED - 1; i++)
-        spilled[i] = cell_entry(2, "a", MOST_SPILLED - i, "v", 1);
-    spilled[MOST_SPILLED - 1] = cell_entry(2, "b", 1, "w", 1);
-    has_spilled(fixture, spilled, MOST_SPILLED);
+    for (int i = 0; i < MOST_OVERFLOW - 1; i++)
+        overflow[i] = cell_entry(2, "a", MOST_OVERFLOW - i, "v", 1);
+    overflow[MOST_OVERFLOW - 1] = cell_entry(2, "b", 1, "w", 1);
+    has_overflow(fixture, overflow, MOST_OVERFLOW);
     assert_cells(fixture, "a:a:4096=v a:a:4095=v a:b:1=w");
     assert_true(fixture->source.nexts < 20);
 }
@@ -497,12 +500,12 @@ static void test_a_failing_source_fails_the_row(void **state)
     struct fixture *fixture = *state;
     struct cell_list cells = {.arena = fixture->arena};
     bool too_large;
-    has_spilled(fixture, NULL, 0);
+    has_overflow(fixture, NULL, 0);
     fixture->source.interface.next = broken_next;
     assert_status(row_resolve(&fixture->request, &cells, &too_large), STATUS_UNAVAILABLE);
 }
 
-/* --- spilling --- */
+/* --- overflowing --- */
 
 struct visits {
     char text[FRAGMENT_TEXT_SIZE];
@@ -528,7 +531,7 @@ static status visit(void *context, const struct entry *cell, bytes operand)
     return status_ok();
 }
 
-static struct buffer record_to_spill(void)
+static struct buffer record_to_overflow(void)
 {
     uint64_t word = htobe64(3);
     struct entry sum = {.kind = ENTRY_SUM,
@@ -537,31 +540,34 @@ static struct buffer record_to_spill(void)
                         .timestamp_us = 7,
                         .value = bytes_make(&word, sizeof word),
                         .version = 8};
-    struct entry mark = {.kind = ENTRY_SPILL_MARK, .version = 2, .moved = 1, .has_spilled = true};
+    struct entry mark = {
+        .kind = ENTRY_OVERFLOW_MARK, .version = 2, .moved = 1, .has_overflow = true};
     return FRAGMENT(mark, row_tombstone(3), cell_entry(1, "a", 5, "v", 6),
                     column_tombstone(2, "n", 0, INT64_MAX, 7), sum);
 }
 
-static void test_a_spill_visits_all_cells(void **state)
+static void test_an_overflow_visits_all_cells(void **state)
 {
     (void)state;
     struct visits visits = {.left = -1};
-    struct buffer record = record_to_spill();
+    struct buffer record = record_to_overflow();
     uint64_t newest;
-    assert_ok(row_spill_cells(buffer_bytes(&record), visit, &visits, &newest));
+    assert_ok(row_overflow_cells(buffer_bytes(&record), visit, &visits, &newest));
     assert_string_equal(visits.text, "1:a:5=v@6(0::0=v@6)2:n:7+3@8(r@70::0+3@8)");
     assert_int_equal(newest, 8);
     buffer_free(&record);
 }
 
-static void test_a_spill_stops_when_it_is_told(void **state)
+static void test_an_overflow_stops_when_it_is_told(void **state)
 {
     (void)state;
     struct visits visits = {.left = 1};
-    struct buffer record = record_to_spill();
+    struct buffer record = record_to_overflow();
     uint64_t newest;
-    assert_status(row_spill_cells(buffer_bytes(&record), visit, &visits, &newest), STATUS_ABORTED);
-    assert_status(row_spill_cells(bytes_of("damaged"), visit, &visits, &newest), STATUS_DATA_LOSS);
+    assert_status(row_overflow_cells(buffer_bytes(&record), visit, &visits, &newest),
+                  STATUS_ABORTED);
+    assert_status(row_overflow_cells(bytes_of("damaged"), visit, &visits, &newest),
+                  STATUS_DATA_LOSS);
     buffer_free(&record);
 }
 
@@ -577,13 +583,13 @@ static status note_range(void *context, const struct entry *range)
 static void assert_condemned(struct fixture *fixture, struct buffer record, const char *expected)
 {
     struct visits visits = {0};
-    assert_ok(
-        row_spill_condemned(buffer_bytes(&record), fixture->schema, NOW_US, note_range, &visits));
+    assert_ok(row_overflow_condemned(buffer_bytes(&record), fixture->schema, NOW_US, note_range,
+                                     &visits));
     assert_string_equal(visits.text, expected);
     buffer_free(&record);
 }
 
-static void test_enough_hot_cells_condemn_spilled_ones(void **state)
+static void test_enough_hot_cells_condemn_overflow_ones(void **state)
 {
     assert_condemned(*state,
                      FRAGMENT(cell_entry(1, "a", 9, "", 1), cell_entry(1, "a", 8, "", 1),
@@ -596,25 +602,25 @@ static void test_enough_hot_cells_condemn_spilled_ones(void **state)
                      ""); /* by age alone */
 }
 
-static void test_spilled_cells_come_back(void **state)
+static void test_overflow_cells_come_back(void **state)
 {
     (void)state;
-    struct spill_key key = {
+    struct overflow_key key = {
         .row_key = bytes_of("r"), .family = 4, .qualifier = bytes_of("q"), .timestamp_us = 12};
     struct buffer value = {0};
     struct entry cell;
     bool found;
-    spilled_cell_write(&value, ENTRY_CELL, 77, 0, bytes_of("big"));
-    assert_true(spilled_cell_read(&key, buffer_bytes(&value), &cell, &found));
+    overflow_cell_write(&value, ENTRY_CELL, 77, 0, bytes_of("big"));
+    assert_true(overflow_cell_read(&key, buffer_bytes(&value), &cell, &found));
     assert_true(found);
     assert_int_equal(cell.family, 4);
     assert_int_equal(cell.timestamp_us, 12);
     assert_int_equal(cell.version, 77);
     assert_true(bytes_equal(cell.value, bytes_of("big")));
-    assert_false(spilled_cell_read(&key, bytes_of("damaged"), &cell, &found));
+    assert_false(overflow_cell_read(&key, bytes_of("damaged"), &cell, &found));
     buffer_free(&value);
     value = fragment_of(NULL, 0);
-    assert_true(spilled_cell_read(&key, buffer_bytes(&value), &cell, &found));
+    assert_true(overflow_cell_read(&key, buffer_bytes(&value), &cell, &found));
     assert_false(found);
     buffer_free(&value);
 }
@@ -637,21 +643,21 @@ int main(void)
         TEST(test_a_view_leaves_out_the_rest),
         TEST(test_a_view_of_all_is_no_restriction),
         TEST(test_a_row_out_of_scope_shows_that_it_is_there),
-        TEST(test_spilled_cells_show_that_a_row_is_there),
+        TEST(test_overflow_cells_show_that_a_row_is_there),
         TEST(test_a_family_is_left_behind_its_scope),
         TEST(test_visible_columns_are_sought),
-        TEST(test_hot_and_spilled_cells_are_one_row),
+        TEST(test_hot_and_overflow_cells_are_one_row),
         TEST(test_aggregates_add_up_over_both),
-        TEST(test_spilled_values_may_be_left),
-        TEST(test_a_spilled_value_without_memory_is_no_empty_one),
+        TEST(test_overflow_values_may_be_left),
+        TEST(test_an_overflow_value_without_memory_is_no_empty_one),
         TEST(test_aggregates_are_never_left),
         TEST(test_one_column_of_many_is_sought),
         TEST(test_old_versions_are_skipped),
         TEST(test_a_failing_source_fails_the_row),
-        cmocka_unit_test(test_a_spill_visits_all_cells),
-        cmocka_unit_test(test_a_spill_stops_when_it_is_told),
-        TEST(test_enough_hot_cells_condemn_spilled_ones),
-        cmocka_unit_test(test_spilled_cells_come_back),
+        cmocka_unit_test(test_an_overflow_visits_all_cells),
+        cmocka_unit_test(test_an_overflow_stops_when_it_is_told),
+        TEST(test_enough_hot_cells_condemn_overflow_ones),
+        cmocka_unit_test(test_overflow_cells_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,47 +15,47 @@ void row_record_key(struct buffer *out, bytes row_key)
     buffer_append_bytes(out, row_key);
 }
 
-void spill_row_prefix(struct buffer *out, bytes row_key)
+void overflow_row_prefix(struct buffer *out, bytes row_key)
 {
-    buffer_append_byte(out, SPILL_SPACE);
+    buffer_append_byte(out, OVERFLOW_SPACE);
     key_text_append(out, row_key);
 }
 
-void spill_family_prefix(struct buffer *out, bytes row_key, uint32_t family)
+void overflow_family_prefix(struct buffer *out, bytes row_key, uint32_t family)
 {
     uint32_t number = htobe32(family);
-    spill_row_prefix(out, row_key);
+    overflow_row_prefix(out, row_key);
     buffer_append(out, &number, sizeof number);
 }
 
-void spill_column_prefix(struct buffer *out, bytes row_key, uint32_t family, bytes qualifier)
+void overflow_column_prefix(struct buffer *out, bytes row_key, uint32_t family, bytes qualifier)
 {
-    spill_family_prefix(out, row_key, family);
+    overflow_family_prefix(out, row_key, family);
     key_text_append(out, qualifier);
 }
 
-void spill_cell_key(struct buffer *out, bytes row_key, uint32_t family, bytes qualifier,
-                    int64_t timestamp_us)
+void overflow_cell_key(struct buffer *out, bytes row_key, uint32_t family, bytes qualifier,
+                       int64_t timestamp_us)
 {
     DCHECK(out->size == 0);
     uint64_t inverted = htobe64((uint64_t)timestamp_us ^ INT64_MAX);
-    spill_column_prefix(out, row_key, family, qualifier);
+    overflow_column_prefix(out, row_key, family, qualifier);
     buffer_append(out, &inverted, sizeof inverted);
 }
 
-void spill_range_start(struct buffer *out, bytes from)
+void overflow_range_start(struct buffer *out, bytes from)
 {
-    buffer_append_byte(out, SPILL_SPACE);
+    buffer_append_byte(out, OVERFLOW_SPACE);
     key_text_append_open(out, from);
 }
 
-void spill_range_end(struct buffer *out, bytes to)
+void overflow_range_end(struct buffer *out, bytes to)
 {
     DCHECK(out->size == 0);
     if (to.size == 0)
-        buffer_append_byte(out, SPILL_SPACE + 1);
+        buffer_append_byte(out, OVERFLOW_SPACE + 1);
     else
-        spill_range_start(out, to);
+        overflow_range_start(out, to);
 }
 
 /* FF has no next byte. */
@@ -98,16 +98,16 @@ bool key_successor(struct arena *arena, bytes key, bytes *out)
     return copy != NULL;
 }
 
-struct spill_parts {
+struct overflow_parts {
     bytes row_key; /* escaped, with end mark */
     bytes qualifier;
     uint32_t family;
     int64_t timestamp_us;
 };
 
-static bool split(bytes key, struct spill_parts *out)
+static bool split(bytes key, struct overflow_parts *out)
 {
-    if (key.size == 0 || key.data[0] != SPILL_SPACE)
+    if (key.size == 0 || key.data[0] != OVERFLOW_SPACE)
         return false;
     key = bytes_from(key, 1);
     out->row_key = bytes_make(key.data, key_text_size(key, 0));
@@ -127,17 +127,17 @@ static bool split(bytes key, struct spill_parts *out)
     return true;
 }
 
-size_t spill_owner_size(bytes key)
+size_t overflow_owner_size(bytes key)
 {
-    if (key.size == 0 || key.data[0] != SPILL_SPACE)
+    if (key.size == 0 || key.data[0] != OVERFLOW_SPACE)
         return 0;
     size_t size = key_text_size(bytes_from(key, 1), 0);
     return size == 0 ? 0 : 1 + size;
 }
 
-bool spill_owner_row(bytes prefix, struct buffer *out)
+bool overflow_owner_row(bytes prefix, struct buffer *out)
 {
-    if (spill_owner_size(prefix) != prefix.size || prefix.size == 0)
+    if (overflow_owner_size(prefix) != prefix.size || prefix.size == 0)
         return false;
     bytes text = bytes_from(prefix, 1);
     uint8_t *to = buffer_reserve(out, text.size);
@@ -147,9 +147,9 @@ bool spill_owner_row(bytes prefix, struct buffer *out)
     return true;
 }
 
-bool spill_key_tail(bytes key, uint32_t *family, int64_t *timestamp_us)
+bool overflow_key_tail(bytes key, uint32_t *family, int64_t *timestamp_us)
 {
-    struct spill_parts parts;
+    struct overflow_parts parts;
     if (!split(key, &parts))
         return false;
     *family = parts.family;
@@ -157,19 +157,19 @@ bool spill_key_tail(bytes key, uint32_t *family, int64_t *timestamp_us)
     return true;
 }
 
-bool spill_key_parse(bytes key, struct buffer *scratch, struct spill_key *out)
+bool overflow_key_parse(bytes key, struct buffer *scratch, struct overflow_key *out)
 {
-    struct spill_parts parts;
+    struct overflow_parts parts;
     buffer_clear(scratch);
     if (!split(key, &parts))
         return false;
     uint8_t *to = buffer_reserve(scratch, parts.row_key.size + parts.qualifier.size);
     if (to == NULL)
         return false;
-    *out =
-        (struct spill_key){.row_key = key_text_read(parts.row_key, 0, to),
-                           .family = parts.family,
-                           .qualifier = key_text_read(parts.qualifier, 0, to + parts.row_key.size),
-                           .timestamp_us = parts.timestamp_us};
+    *out = (struct overflow_key){.row_key = key_text_read(parts.row_key, 0, to),
+                                 .family = parts.family,
+                                 .qualifier =
+                                     key_text_read(parts.qualifier, 0, to + parts.row_key.size),
+                                 .timestamp_us = parts.timestamp_us};
     return true;
 }

@@ -1,7 +1,7 @@
 /* Keys inside a keyspace.
  *
  *     R <row key>                                                  a row's record (fragment.h)
- *     S <row key> <family id> <qualifier> <inverted timestamp>     a spilled cell
+ *     S <row key> <family id> <qualifier> <inverted timestamp>     an overflow cell
  *
  * In an S key row key and qualifier are escaped so that bytes order as the parts do: 00 becomes
  * 00 FF, and 00 01 ends the part. The family id has 4 bytes, big-endian; the timestamp 8,
@@ -11,26 +11,27 @@
 
 #include "base/arena.h"
 
-enum { ROW_SPACE = 'R', SPILL_SPACE = 'S' };
+enum { ROW_SPACE = 'R', OVERFLOW_SPACE = 'S' };
 
 /* Each appends to `out` what its name says; failures show in out->failed. */
 void row_record_key(struct buffer *out, bytes row_key);
-void spill_row_prefix(struct buffer *out, bytes row_key); /* all of a row's spilled cells */
-void spill_family_prefix(struct buffer *out, bytes row_key, uint32_t family);
-void spill_column_prefix(struct buffer *out, bytes row_key, uint32_t family, bytes qualifier);
-void spill_cell_key(struct buffer *out, bytes row_key, uint32_t family, bytes qualifier,
-                    int64_t timestamp_us);
+void overflow_row_prefix(struct buffer *out, bytes row_key); /* all of a row's overflow cells */
+void overflow_family_prefix(struct buffer *out, bytes row_key, uint32_t family);
+void overflow_column_prefix(struct buffer *out, bytes row_key, uint32_t family, bytes qualifier);
+void overflow_cell_key(struct buffer *out, bytes row_key, uint32_t family, bytes qualifier,
+                       int64_t timestamp_us);
 
-/* How much of an S key, from its beginning, is the same for all of a row's spilled cells
- * (spill_row_prefix); 0: of any other key. */
-size_t spill_owner_size(bytes key);
+/* How much of an S key, from its beginning, is the same for all of a row's overflow cells
+ * (overflow_row_prefix); 0: of any other key. */
+size_t overflow_owner_size(bytes key);
 /* Appends the row key that such a beginning names; false if it names none. */
-bool spill_owner_row(bytes prefix, struct buffer *out);
+bool overflow_owner_row(bytes prefix, struct buffer *out);
 
-/* Where a range of rows [from, to) lies in the spill space; an empty `to` is the end of the table.
+/* Where a range of rows [from, to) lies in the overflow space; an empty `to` is the end of the
+ * table.
  */
-void spill_range_start(struct buffer *out, bytes from);
-void spill_range_end(struct buffer *out, bytes to);
+void overflow_range_start(struct buffer *out, bytes from);
+void overflow_range_end(struct buffer *out, bytes to);
 
 /* The end of the range of keys that start with `prefix`: the least greater string that does not.
  * Appends nothing, and returns false, if there is none (all FF). */
@@ -53,9 +54,9 @@ static inline bool key_ends_before(bytes a, bytes b)
 
 /* The family id and timestamp of an S key, without taking the rest apart; false if the key does
  * not parse. */
-bool spill_key_tail(bytes key, uint32_t *family, int64_t *timestamp_us);
+bool overflow_key_tail(bytes key, uint32_t *family, int64_t *timestamp_us);
 
-struct spill_key {
+struct overflow_key {
     bytes row_key;
     uint32_t family;
     bytes qualifier;
@@ -64,6 +65,6 @@ struct spill_key {
 
 /* Takes an S key apart; the unescaped parts are written to `scratch` (cleared first). False if the
  * key does not parse. */
-bool spill_key_parse(bytes key, struct buffer *scratch, struct spill_key *out);
+bool overflow_key_parse(bytes key, struct buffer *scratch, struct overflow_key *out);
 
 #endif

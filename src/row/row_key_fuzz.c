@@ -1,4 +1,4 @@
-/* Fuzzer: keys of spilled cells. What parses is what would be written, whatever the bytes; keys
+/* Fuzzer: keys of overflow cells. What parses is what would be written, whatever the bytes; keys
  * sort as their parts do, and a row's prefixes and range hold its cells and no other's.
  *
  * Input: choices (base/testing/fuzzing.h): a key to be parsed, then the parts of two. */
@@ -9,9 +9,9 @@
 
 enum { MOST_PART = 24, MOST_KEY = 64 };
 
-static void write_key(struct buffer *out, const struct spill_key *parts)
+static void write_key(struct buffer *out, const struct overflow_key *parts)
 {
-    spill_cell_key(out, parts->row_key, parts->family, parts->qualifier, parts->timestamp_us);
+    overflow_cell_key(out, parts->row_key, parts->family, parts->qualifier, parts->timestamp_us);
     CHECK(!out->failed);
 }
 
@@ -19,22 +19,22 @@ static void write_key(struct buffer *out, const struct spill_key *parts)
 static void parse_anything(bytes key)
 {
     struct buffer scratch = {0}, again = {0};
-    struct spill_key parts;
-    if (spill_key_parse(key, &scratch, &parts)) {
+    struct overflow_key parts;
+    if (overflow_key_parse(key, &scratch, &parts)) {
         uint32_t family;
         int64_t timestamp_us;
         write_key(&again, &parts);
         CHECK(bytes_equal(buffer_bytes(&again), key));
-        CHECK(spill_key_tail(key, &family, &timestamp_us));
+        CHECK(overflow_key_tail(key, &family, &timestamp_us));
         CHECK(family == parts.family && timestamp_us == parts.timestamp_us);
     }
     buffer_free(&scratch);
     buffer_free(&again);
 }
 
-static struct spill_key choose_parts(struct choices *choices)
+static struct overflow_key choose_parts(struct choices *choices)
 {
-    struct spill_key parts;
+    struct overflow_key parts;
     parts.row_key = choose_bytes(choices, MOST_PART);
     parts.family = (uint32_t)choose_number(choices, sizeof parts.family);
     parts.qualifier = choose_bytes(choices, MOST_PART);
@@ -42,7 +42,7 @@ static struct spill_key choose_parts(struct choices *choices)
     return parts;
 }
 
-static int compare_parts(const struct spill_key *a, const struct spill_key *b)
+static int compare_parts(const struct overflow_key *a, const struct overflow_key *b)
 {
     int order = bytes_compare(a->row_key, b->row_key);
     if (order == 0 && a->family != b->family)
@@ -61,29 +61,30 @@ static int sign(int number)
 
 /* `write` gives a prefix that `other`'s key has just if the parts that it is made of are the same.
  */
-static void check_prefixes(const struct spill_key *parts, bytes other, const struct spill_key *its)
+static void check_prefixes(const struct overflow_key *parts, bytes other,
+                           const struct overflow_key *its)
 {
     struct buffer prefix = {0};
     bool same = bytes_equal(parts->row_key, its->row_key);
-    spill_row_prefix(&prefix, parts->row_key);
+    overflow_row_prefix(&prefix, parts->row_key);
     CHECK(bytes_start_with(other, buffer_bytes(&prefix)) == same);
     buffer_clear(&prefix);
     same = same && parts->family == its->family;
-    spill_family_prefix(&prefix, parts->row_key, parts->family);
+    overflow_family_prefix(&prefix, parts->row_key, parts->family);
     CHECK(bytes_start_with(other, buffer_bytes(&prefix)) == same);
     buffer_clear(&prefix);
     same = same && bytes_equal(parts->qualifier, its->qualifier);
-    spill_column_prefix(&prefix, parts->row_key, parts->family, parts->qualifier);
+    overflow_column_prefix(&prefix, parts->row_key, parts->family, parts->qualifier);
     CHECK(bytes_start_with(other, buffer_bytes(&prefix)) == same);
     buffer_free(&prefix);
 }
 
-/* The range of rows [from, to) in the spill space holds the cells of those rows. */
+/* The range of rows [from, to) in the overflow space holds the cells of those rows. */
 static void check_range(bytes from, bytes to, bytes key, bytes row_key)
 {
     struct buffer start = {0}, end = {0};
-    spill_range_start(&start, from);
-    spill_range_end(&end, to);
+    overflow_range_start(&start, from);
+    overflow_range_end(&end, to);
     CHECK((bytes_compare(key, buffer_bytes(&start)) >= 0) == (bytes_compare(row_key, from) >= 0));
     CHECK((bytes_compare(key, buffer_bytes(&end)) < 0) ==
           (to.size == 0 || bytes_compare(row_key, to) < 0));
@@ -105,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct choices choices = choices_of(data, size);
     parse_anything(choose_bytes(&choices, MOST_KEY));
-    struct spill_key a = choose_parts(&choices), b = choose_parts(&choices);
+    struct overflow_key a = choose_parts(&choices), b = choose_parts(&choices);
     struct buffer key_a = {0}, key_b = {0};
     write_key(&key_a, &a);
     write_key(&key_b, &b);

@@ -24,7 +24,7 @@ static void test_keys_are_as_documented(void **state)
     row_record_key(&out, LITERAL("a\0b"));
     assert_bytes(&out, LITERAL("Ra\0b"));
     buffer_clear(&out);
-    spill_cell_key(&out, LITERAL("a\0b"), 0x01020304, LITERAL("q"), 5);
+    overflow_cell_key(&out, LITERAL("a\0b"), 0x01020304, LITERAL("q"), 5);
     assert_bytes(&out, LITERAL("Sa\0\xff"
                                "b\0\1\1\2\3\4q\0\1\x7f\xff\xff\xff\xff\xff\xff\xfa"));
     buffer_free(&out);
@@ -54,18 +54,19 @@ static void test_keys_order_as_their_parts(void **state)
     struct buffer key = {0}, former = {0}, scratch = {0};
     for (size_t i = 0; i < sizeof rising / sizeof rising[0]; i++) {
         const struct parts *parts = &rising[i];
-        struct spill_key parsed;
+        struct overflow_key parsed;
         uint32_t family;
         int64_t timestamp_us;
         buffer_clear(&key);
-        spill_cell_key(&key, parts->row_key, parts->family, parts->qualifier, parts->timestamp_us);
+        overflow_cell_key(&key, parts->row_key, parts->family, parts->qualifier,
+                          parts->timestamp_us);
         assert_true(i == 0 || bytes_compare(buffer_bytes(&former), buffer_bytes(&key)) < 0);
-        assert_true(spill_key_parse(buffer_bytes(&key), &scratch, &parsed));
+        assert_true(overflow_key_parse(buffer_bytes(&key), &scratch, &parsed));
         assert_true(bytes_equal(parsed.row_key, parts->row_key));
         assert_true(bytes_equal(parsed.qualifier, parts->qualifier));
         assert_int_equal(parsed.family, parts->family);
         assert_true(parsed.timestamp_us == parts->timestamp_us);
-        assert_true(spill_key_tail(buffer_bytes(&key), &family, &timestamp_us));
+        assert_true(overflow_key_tail(buffer_bytes(&key), &family, &timestamp_us));
         assert_int_equal(family, parts->family);
         assert_true(timestamp_us == parts->timestamp_us);
         buffer_clear(&former);
@@ -76,13 +77,13 @@ static void test_keys_order_as_their_parts(void **state)
     buffer_free(&scratch);
 }
 
-/* Whether a range of rows takes in the spilled cells of a row. */
+/* Whether a range of rows takes in the overflow cells of a row. */
 static bool range_has(bytes from, bytes to, bytes row_key)
 {
     struct buffer start = {0}, end = {0}, key = {0};
-    spill_range_start(&start, from);
-    spill_range_end(&end, to);
-    spill_cell_key(&key, row_key, 1, LITERAL("q"), 5);
+    overflow_range_start(&start, from);
+    overflow_range_end(&end, to);
+    overflow_cell_key(&key, row_key, 1, LITERAL("q"), 5);
     bool has = bytes_compare(buffer_bytes(&start), buffer_bytes(&key)) <= 0 &&
                bytes_compare(buffer_bytes(&key), buffer_bytes(&end)) < 0;
     buffer_free(&start);
@@ -141,7 +142,7 @@ static void test_prefixes_end_in_an_arena(void **state)
     assert_prefix_end(LITERAL(""), LITERAL(""));
 }
 
-static void test_what_is_no_spilled_key_is_refused(void **state)
+static void test_what_is_no_overflow_key_is_refused(void **state)
 {
     (void)state;
     const bytes bad[] = {LITERAL(""),
@@ -154,12 +155,12 @@ static void test_what_is_no_spilled_key_is_refused(void **state)
                          LITERAL("Sa\0\1ffffq\0\1"),
                          LITERAL("Sa\0\1ffffq\0\1tttttttt+")};
     struct buffer scratch = {0};
-    struct spill_key parsed;
+    struct overflow_key parsed;
     uint32_t family;
     int64_t timestamp_us;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_false(spill_key_parse(bad[i], &scratch, &parsed));
-        assert_false(spill_key_tail(bad[i], &family, &timestamp_us));
+        assert_false(overflow_key_parse(bad[i], &scratch, &parsed));
+        assert_false(overflow_key_tail(bad[i], &family, &timestamp_us));
     }
     buffer_free(&scratch);
 }
@@ -172,7 +173,7 @@ int main(void)
         cmocka_unit_test(test_ranges_of_rows_are_ranges_of_keys),
         cmocka_unit_test(test_prefixes_end),
         cmocka_unit_test(test_prefixes_end_in_an_arena),
-        cmocka_unit_test(test_what_is_no_spilled_key_is_refused),
+        cmocka_unit_test(test_what_is_no_overflow_key_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,7 +130,7 @@ void memory_guard_look(struct memory_guard *guard, const struct memory_wishes *w
 
 void memory_guard_tend(struct memory_guard *guard)
 {
-    allocator_tend(&guard->care, guard->clock);
+    allocator_tend(&guard->upkeep, guard->clock);
     metrics_set(guard->metrics, METRIC_memory_given_back_bytes_total,
-                (int64_t)guard->care.given_back_bytes);
+                (int64_t)guard->upkeep.given_back_bytes);
 }

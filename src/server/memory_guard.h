@@ -32,7 +32,7 @@ struct memory_guard {
     struct clock *clock;
     const struct log *log;
     struct metrics *metrics;
-    struct allocator_care care;
+    struct allocator_upkeep upkeep;
     atomic_bool is_short;
     /* Sets how much the cache of blocks may have; NULL: there is none. */
     void (*limit_cache)(void *context, uint64_t bytes);

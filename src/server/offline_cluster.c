@@ -22,7 +22,7 @@ static status open_with(struct cluster_options *options, const char *name,
     options->write_buffer_bytes = WRITE_BUFFER_BYTES;
     options->open_files = OPEN_FILES;
     options->background_threads = BACKGROUND_THREADS;
-    options->spill_bytes = UINT64_MAX;
+    options->overflow_bytes = UINT64_MAX;
     options->gc_interval_us = INT64_MAX / 2;
     options->merge_after_us = INT64_MAX / 2;
     options->undelete_window_us = INT64_MAX / 2;

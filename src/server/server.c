@@ -203,7 +203,7 @@ static status close_cluster(struct cluster *cluster)
 {
     if (cluster == NULL)
         return status_ok();
-    status s = cluster_settle_files(cluster);
+    status s = cluster_await_files(cluster);
     cluster_close(cluster);
     return s;
 }

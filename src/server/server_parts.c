@@ -116,7 +116,7 @@ status server_open_cluster(struct server *server)
         .open_files = (int)settings->open_files,
         .background_threads = (int)settings->background_threads,
         .disk_reserve_bytes = settings->disk_reserve,
-        .spill_bytes = settings->spill_threshold,
+        .overflow_bytes = settings->overflow_threshold,
         .split_bytes = settings->split_size,
         .split_rows_per_second = settings->split_load,
         .merge_after_us = settings->merge_after,

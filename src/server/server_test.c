@@ -9,11 +9,11 @@
 #include "base/testing/testing.h"
 #include "bigtable/describe.h"
 #include "bigtable/services.h"
-#include "client/grpc_link.h"
+#include "wire/grpc_link.h"
 #include "cluster/backup/backup.h"
 #include "datastore/datastore.h"
 #include "datastore/query/describe.h"
-#include "insight/insight.h"
+#include "introspect/insight.h"
 #include "os/thread.h"
 
 #include <pthread.h>
@@ -48,7 +48,7 @@ void cluster_seal_old_data(struct cluster *cluster)
     assert_ptr_equal(cluster, &the_cluster);
 }
 
-status cluster_settle_files(struct cluster *cluster)
+status cluster_await_files(struct cluster *cluster)
 {
     assert_ptr_equal(cluster, &the_cluster);
     return status_ok();

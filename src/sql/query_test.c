@@ -494,7 +494,7 @@ static void views_are_asked_with_parameters(void **state)
 }
 
 /* The session's, which is the same all through a query. */
-static void there_is_a_moment(void **state)
+static void current_date_and_timestamp(void **state)
 {
     (void)state;
     static const struct query_case cases[] = {
@@ -614,7 +614,7 @@ int main(void)
         cmocka_unit_test(plans_read_what_they_need),
         cmocka_unit_test(parameters_have_their_values),
         cmocka_unit_test(views_are_asked_with_parameters),
-        cmocka_unit_test(there_is_a_moment),
+        cmocka_unit_test(current_date_and_timestamp),
         cmocka_unit_test(what_materialized_views_are),
         cmocka_unit_test(deep_queries_are_refused),
     };

@@ -41,10 +41,10 @@ Cache::Handle *insert(Cache *cache, uint64_t number, Cache::Priority priority)
 }
 
 /* How many of so many new blocks are there right after they were read. */
-size_t count_admitted(Cache *cache, uint64_t first, size_t count, enum store_reach reach,
+size_t count_admitted(Cache *cache, uint64_t first, size_t count, enum store_read_tier read_tier,
                       Cache::Priority priority)
 {
-    read_watch watch(reach);
+    read_watch watch(read_tier);
     size_t admitted = 0;
     for (uint64_t i = first; i < first + count; i++) {
         cache->Release(insert(cache, i, priority), false);
@@ -61,7 +61,7 @@ void test_there_is_room(void **)
 {
     std::shared_ptr<Cache> cache = make_block_cache(CAPACITY);
     assert_int_equal(
-        count_admitted(cache.get(), 0, ENTRIES / 2, STORE_CACHED_ONLY, Cache::Priority::LOW),
+        count_admitted(cache.get(), 0, ENTRIES / 2, STORE_READ_CACHED, Cache::Priority::LOW),
         ENTRIES / 2);
 }
 
@@ -69,14 +69,14 @@ void test_full(void **)
 {
     std::shared_ptr<Cache> cache = make_block_cache(CAPACITY);
     Cache *c = cache.get();
-    size_t fill = count_admitted(c, 0, 4 * ENTRIES, STORE_ANYWHERE, Cache::Priority::LOW);
+    size_t fill = count_admitted(c, 0, 4 * ENTRIES, STORE_READ_ANY, Cache::Priority::LOW);
     assert_int_equal(fill, 4 * ENTRIES); /* what was waited for comes in */
 
     /* Within a few blocks, one of 8 of what was in memory anyway. */
-    size_t hasty = count_admitted(c, 100000, 10000, STORE_CACHED_ONLY, Cache::Priority::LOW);
+    size_t hasty = count_admitted(c, 100000, 10000, STORE_READ_CACHED, Cache::Priority::LOW);
     assert_in_range(hasty, 10000 / 16, 10000 / 4);
-    assert_int_equal(count_admitted(c, 200000, 100, STORE_CACHED_ONLY, Cache::Priority::HIGH), 100);
-    assert_int_equal(count_admitted(c, 300000, 100, STORE_ANYWHERE, Cache::Priority::LOW), 100);
+    assert_int_equal(count_admitted(c, 200000, 100, STORE_READ_CACHED, Cache::Priority::HIGH), 100);
+    assert_int_equal(count_admitted(c, 300000, 100, STORE_READ_ANY, Cache::Priority::LOW), 100);
 }
 
 /* Room that is made is noticed. */
@@ -84,10 +84,10 @@ void test_room_again(void **)
 {
     std::shared_ptr<Cache> cache = make_block_cache(CAPACITY);
     Cache *c = cache.get();
-    count_admitted(c, 0, 4 * ENTRIES, STORE_CACHED_ONLY, Cache::Priority::LOW);
+    count_admitted(c, 0, 4 * ENTRIES, STORE_READ_CACHED, Cache::Priority::LOW);
     c->EraseUnRefEntries();
-    count_admitted(c, 100000, ENTRIES / 2, STORE_CACHED_ONLY, Cache::Priority::LOW);
-    assert_int_equal(count_admitted(c, 200000, 100, STORE_CACHED_ONLY, Cache::Priority::LOW), 100);
+    count_admitted(c, 100000, ENTRIES / 2, STORE_READ_CACHED, Cache::Priority::LOW);
+    assert_int_equal(count_admitted(c, 200000, 100, STORE_READ_CACHED, Cache::Priority::LOW), 100);
 }
 
 /* What it has beyond goes at once, not when something comes. */
@@ -95,7 +95,7 @@ void test_it_is_made_smaller(void **)
 {
     std::shared_ptr<Cache> cache = make_block_cache(CAPACITY);
     Cache *c = cache.get();
-    count_admitted(c, 0, 4 * ENTRIES, STORE_ANYWHERE, Cache::Priority::LOW);
+    count_admitted(c, 0, 4 * ENTRIES, STORE_READ_ANY, Cache::Priority::LOW);
     assert_in_range(c->GetUsage(), CAPACITY / 2, CAPACITY);
     freed = 0;
     c->SetCapacity(CAPACITY / 8);
@@ -104,7 +104,7 @@ void test_it_is_made_smaller(void **)
     assert_true(freed >= ENTRIES / 4);
     c->SetCapacity(CAPACITY);
     assert_int_equal(
-        count_admitted(c, 100000, ENTRIES / 2, STORE_CACHED_ONLY, Cache::Priority::LOW),
+        count_admitted(c, 100000, ENTRIES / 2, STORE_READ_CACHED, Cache::Priority::LOW),
         ENTRIES / 2);
 }
 
@@ -113,9 +113,9 @@ void test_held_blocks(void **)
 {
     std::shared_ptr<Cache> cache = make_block_cache(CAPACITY);
     Cache *c = cache.get();
-    count_admitted(c, 0, 4 * ENTRIES, STORE_ANYWHERE, Cache::Priority::LOW);
+    count_admitted(c, 0, 4 * ENTRIES, STORE_READ_ANY, Cache::Priority::LOW);
     {
-        read_watch watch(STORE_CACHED_ONLY);
+        read_watch watch(STORE_READ_CACHED);
         std::vector<Cache::Handle *> held;
         for (uint64_t i = 0; i < 1000; i++) {
             Cache::Handle *handle = insert(c, 100000 + i, Cache::Priority::LOW);
@@ -139,7 +139,7 @@ void test_lookups_are_counted(void **)
     Cache *c = cache.get();
     assert_int_equal(c->Lookup("nothing") == nullptr, true);
     c->Release(insert(c, 1, Cache::Priority::LOW), false);
-    count_admitted(c, 1, 1, STORE_ANYWHERE, Cache::Priority::LOW);
+    count_admitted(c, 1, 1, STORE_READ_ANY, Cache::Priority::LOW);
     struct cache_lookups lookups = count_cache_lookups(c);
     assert_int_equal(lookups.misses, 1);
     assert_true(lookups.hits >= 1);

@@ -276,7 +276,7 @@ static void *write_on(void *argument)
 
 static unsigned count_keys(struct keyspace *keyspace)
 {
-    struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    struct store_cursor_options options = {.read_tier = STORE_READ_ANY};
     struct store_cursor *cursor;
     char expected[16];
     unsigned count = 0;
@@ -425,11 +425,11 @@ static void a_manifest_that_is_whole_and_short_is_put_right(void **state)
     find_manifest(f, manifest);
     off_t end = last_record(manifest);
     assert_int_equal(truncate(manifest, end + 3), 0);
-    assert_ok(store_settle_copy(f->copy));
+    assert_ok(store_correct_copy(f->copy));
     assert_status(store_open(&options, &copy), STATUS_DATA_LOSS);
     assert_int_equal(truncate(manifest, end), 0);
     assert_status(store_open(&options, &copy), STATUS_DATA_LOSS);
-    assert_ok(store_settle_copy(f->copy));
+    assert_ok(store_correct_copy(f->copy));
     assert_ok(store_open(&options, &copy));
     assert_value(store_keyspace_find(copy, KEYSPACE), "key", "1");
     assert_null(store_keyspace_find(copy, OTHER));

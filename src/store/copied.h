@@ -13,7 +13,7 @@ extern "C" {
  * manifest was synced than RocksDB listed, and the checkpoint has. So it is no damage if the
  * manifest ends with a whole record. Nothing of others; what is damaged is left for the opening to
  * tell. */
-status store_settle_copy(const char *directory);
+status store_correct_copy(const char *directory);
 
 #ifdef __cplusplus
 }

@@ -181,7 +181,7 @@ void damage_watch::try_again()
     for (uint64_t id : keyspace_ids(store)) {
         keyspace *keyspace = store_keyspace_find(store, id);
         if (keyspace != nullptr && keyspace->is_left)
-            settle(keyspace);
+            update_compactions(keyspace);
     }
 }
 
@@ -191,7 +191,7 @@ void damage_watch::do_job(const job &job)
     if (is_new)
         look(job, until_stopped());
     if (is_new || failed_compactions(job.keyspace) >= FRUITLESS_MOST)
-        settle(job.keyspace);
+        update_compactions(job.keyspace);
 }
 
 void damage_watch::run()
@@ -345,12 +345,12 @@ void damage_watch::look_at(uint64_t id, const rocksdb::SstFileMetaData &file,
         stand_in_for(keyspace, file, findings, !is_waited || (manner == GIVING_UP && !is_new));
 }
 
-void damage_watch::settle(uint64_t id)
+void damage_watch::update_compactions(uint64_t id)
 {
     std::lock_guard<std::mutex> lock(looking);
     keyspace *keyspace = store_keyspace_find(store, id);
     if (keyspace != nullptr)
-        settle(keyspace);
+        update_compactions(keyspace);
 }
 
 void damage_watch::look_now(uint64_t id, const rocksdb::SstFileMetaData &file)
@@ -378,7 +378,7 @@ status damage_watch::look_at_some(uint64_t id, const std::function<bool(uint64_t
         has_looked = has_looked || is_chosen(file.file_number);
     }
     if (has_looked)
-        settle(id);
+        update_compactions(id);
     return status_ok();
 }
 
@@ -400,7 +400,7 @@ status damage_watch::look_at_keyspace(uint64_t id)
         if (!findings.is_sound())
             look_at(id, file, until_stopped(), CACHED);
     }
-    settle(id);
+    update_compactions(id);
     return status_ok();
 }
 
@@ -556,7 +556,7 @@ bool is_given_up(const keyspace *keyspace, uint64_t file)
     return is_for_good && keyspace->closed.are_covered(file, instead.get());
 }
 
-void damage_watch::settle(keyspace *keyspace)
+void damage_watch::update_compactions(keyspace *keyspace)
 {
     bool is_let = failed_compactions(keyspace->id) < FRUITLESS_MOST;
     std::vector<uint64_t> damaged = keyspace->closed.files();
@@ -570,5 +570,5 @@ void damage_watch::opened(keyspace *keyspace)
 {
     std::lock_guard<std::mutex> lock(looking);
     forgive_failures(keyspace->id);
-    settle(keyspace);
+    update_compactions(keyspace);
 }

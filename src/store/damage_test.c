@@ -50,10 +50,10 @@ static void the_first_read_is_told_what_is_closed(void **state)
 
     reopen(f); /* forgets it */
     assert_false(keyspace_has_damage(f->keyspace));
-    status s = store_get(f->keyspace, NULL, bytes_of(inside), STORE_CACHED_ONLY, &got, &presence);
+    status s = store_get(f->keyspace, NULL, bytes_of(inside), STORE_READ_CACHED, &got, &presence);
     if (status_is_ok(s)) {
         assert_int_equal(presence, STORE_NOT_CACHED);
-        s = store_get(f->keyspace, NULL, bytes_of(inside), STORE_ANYWHERE, &got, &presence);
+        s = store_get(f->keyspace, NULL, bytes_of(inside), STORE_READ_ANY, &got, &presence);
     }
     assert_names_the_block(s);
 }

@@ -150,8 +150,8 @@ class damage_watch {
     bool keep(const rocksdb::SstFileMetaData &file);
     void stand_in_for(struct keyspace *keyspace, const rocksdb::SstFileMetaData &file,
                       const table_findings &findings, bool may_give_up);
-    void settle(struct keyspace *keyspace);
-    void settle(uint64_t keyspace);
+    void update_compactions(struct keyspace *keyspace);
+    void update_compactions(uint64_t keyspace);
     unsigned failed_compactions(uint64_t keyspace);
     void forgive_failures(uint64_t keyspace);
     void forgive_old_failures();

@@ -73,7 +73,7 @@ static status write_table(struct fixture *f, struct store_cursor *cursor, const 
 static struct store_cursor *cursor_over(struct fixture *f, const void *rules)
 {
     struct store_cursor_options options = {
-        .reach = STORE_ANYWHERE, .is_long = true, .rules = rules};
+        .read_tier = STORE_READ_ANY, .bypasses_cache = true, .rules = rules};
     struct store_cursor *cursor;
     assert_ok(store_cursor_create(f->keyspace, &options, &cursor));
     return cursor;
@@ -130,13 +130,13 @@ static bool fold_and_remember(const void *rules, const struct store_history *his
                               struct buffer *out, bytes *same)
 {
     seen_rules = rules;
-    return fold_whole(NULL, history, out, same);
+    return fold_full(NULL, history, out, same);
 }
 
 static void test_a_cursor_may_bring_rules_of_its_own(void **state)
 {
     static const struct store_fold fold = {
-        .whole = fold_and_remember, .part = fold_part, .tidy = fold_tidy};
+        .whole = fold_and_remember, .part = fold_part, .tidy = fold_filter};
     (void)state;
     struct fixture f = {.directory = make_directory()};
     struct store_options options = test_options(f.directory);

@@ -213,7 +213,7 @@ class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
         return s;
     }
 
-    /* Damaged blocks look empty while the table is mended; of one that has a stand-in as a whole
+    /* Damaged blocks look empty while the table is repaired; of one that has a stand-in as a whole
      * those that RocksDB meets, which had opened it before. */
     void cover(uint64_t offset, rocksdb::Slice *result, char *scratch, const IOStatus &s) const
     {
@@ -405,9 +405,9 @@ class file_system final : public rocksdb::FileSystemWrapper {
         IOStatus s = target()->NewSequentialFile(path, options, out, debug);
         if (!s.ok() || !is_in_store(path))
             return s;
-        const log_scan *scan = room->tracker->find_mended(path.substr(path.rfind('/') + 1));
+        const log_scan *scan = room->tracker->find_salvaged(path.substr(path.rfind('/') + 1));
         if (scan != nullptr)
-            *out = mend_log(std::move(*out), *scan);
+            *out = salvage_log(std::move(*out), *scan);
         return s;
     }
 
@@ -560,11 +560,11 @@ keep_files_scope::~keep_files_scope()
     keeps_files = false;
 }
 
-read_watch::read_watch(enum store_reach reach)
+read_watch::read_watch(enum store_read_tier read_tier)
 {
     forgo_counting();
     watch = {};
-    watch.is_hasty = reach == STORE_CACHED_ONLY;
+    watch.is_hasty = read_tier == STORE_READ_CACHED;
 }
 
 read_watch::~read_watch()

@@ -182,16 +182,6 @@ class checksum {
     uint64_t size = 0;
 };
 
-status crc32c_of(bytes b, uint32_t *out)
-{
-    return guarded([&] {
-        checksum sum;
-        sum.add(to_slice(b));
-        *out = sum.finish().crc32c;
-        return status_ok();
-    });
-}
-
 struct running_sum {
     checksum sum;
 };

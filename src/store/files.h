@@ -85,8 +85,6 @@ struct file_sum {
     uint32_t crc32c;
 };
 
-status crc32c_of(bytes b, uint32_t *out);
-
 /* The sum of what comes piece after piece. One thread at a time. */
 struct running_sum;
 status running_sum_create(struct running_sum **out);

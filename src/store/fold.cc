@@ -127,9 +127,9 @@ class merge_operator final : public rocksdb::MergeOperator {
     const std::shared_ptr<struct folder> folder;
 };
 
-class tidy_filter final : public rocksdb::CompactionFilter {
+class value_filter final : public rocksdb::CompactionFilter {
   public:
-    explicit tidy_filter(std::shared_ptr<struct folder> folder_) : folder(std::move(folder_)) {}
+    explicit value_filter(std::shared_ptr<struct folder> folder_) : folder(std::move(folder_)) {}
 
     const char *Name() const override { return "trestle.tidy"; }
 
@@ -168,16 +168,19 @@ class tidy_filter final : public rocksdb::CompactionFilter {
     const std::shared_ptr<struct folder> folder;
 };
 
-class tidy_factory final : public rocksdb::CompactionFilterFactory {
+class value_filter_factory final : public rocksdb::CompactionFilterFactory {
   public:
-    explicit tidy_factory(std::shared_ptr<struct folder> folder_) : folder(std::move(folder_)) {}
+    explicit value_filter_factory(std::shared_ptr<struct folder> folder_)
+        : folder(std::move(folder_))
+    {
+    }
 
     const char *Name() const override { return "trestle.tidy"; }
 
     std::unique_ptr<rocksdb::CompactionFilter>
     CreateCompactionFilter(const rocksdb::CompactionFilter::Context &) override
     {
-        return std::unique_ptr<rocksdb::CompactionFilter>(new (std::nothrow) tidy_filter(folder));
+        return std::unique_ptr<rocksdb::CompactionFilter>(new (std::nothrow) value_filter(folder));
     }
 
   private:
@@ -225,5 +228,5 @@ std::shared_ptr<rocksdb::MergeOperator> make_merge_operator(std::shared_ptr<stru
 std::shared_ptr<rocksdb::CompactionFilterFactory>
 make_compaction_filter(std::shared_ptr<struct folder> folder)
 {
-    return std::make_shared<tidy_factory>(std::move(folder));
+    return std::make_shared<value_filter_factory>(std::move(folder));
 }

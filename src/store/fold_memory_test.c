@@ -8,14 +8,14 @@ static bool fold_if_there_is_memory(const void *rules, const struct store_histor
                                     struct buffer *out, bytes *same)
 {
     if (!atomic_load(&has_no_memory))
-        return fold_whole(rules, history, out, same);
+        return fold_full(rules, history, out, same);
     out->failed = true;
     atomic_fetch_add(&folds_failed, 1);
     return false;
 }
 
 static const struct store_fold hungry_fold = {
-    .whole = fold_if_there_is_memory, .part = fold_part, .tidy = fold_tidy};
+    .whole = fold_if_there_is_memory, .part = fold_part, .tidy = fold_filter};
 
 struct fixture {
     char *directory;
@@ -69,14 +69,14 @@ static void a_get_lacks_memory(void **state)
     enum store_presence presences[2];
     const bytes keys[] = {bytes_of("j"), bytes_of("k")};
     atomic_store(&has_no_memory, true);
-    for (int reach = STORE_CACHED_ONLY; reach <= STORE_ANYWHERE; reach++) {
-        assert_status(
-            store_get(f->keyspace, NULL, keys[1], (enum store_reach)reach, values, presences),
-            STATUS_RESOURCE_EXHAUSTED);
+    for (int read_tier = STORE_READ_CACHED; read_tier <= STORE_READ_ANY; read_tier++) {
+        assert_status(store_get(f->keyspace, NULL, keys[1], (enum store_read_tier)read_tier, values,
+                                presences),
+                      STATUS_RESOURCE_EXHAUSTED);
         store_value_release(values);
-        assert_status(
-            store_get_many(f->keyspace, NULL, keys, 2, (enum store_reach)reach, values, presences),
-            STATUS_RESOURCE_EXHAUSTED);
+        assert_status(store_get_many(f->keyspace, NULL, keys, 2, (enum store_read_tier)read_tier,
+                                     values, presences),
+                      STATUS_RESOURCE_EXHAUSTED);
         store_value_release(&values[0]);
         store_value_release(&values[1]);
     }
@@ -86,7 +86,7 @@ static void a_get_lacks_memory(void **state)
 static void a_cursor_lacks_memory(void **state)
 {
     struct fixture *f = *state;
-    const struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    const struct store_cursor_options options = {.read_tier = STORE_READ_ANY};
     for (int is_forward = 0; is_forward < 2; is_forward++) {
         struct store_cursor *cursor;
         assert_ok(store_cursor_create(f->keyspace, &options, &cursor));

@@ -156,7 +156,7 @@ static void a_write_waits_until_what_was_before_it_is_flushed(void **state)
     struct store_value value;
     enum store_presence presence;
     assert_ok(
-        store_get(f->keyspaces[0], NULL, bytes_of("key"), STORE_CACHED_ONLY, &value, &presence));
+        store_get(f->keyspaces[0], NULL, bytes_of("key"), STORE_READ_CACHED, &value, &presence));
     assert_int_equal(presence, STORE_FOUND);
     store_value_release(&value);
     assert_ok(store_keyspace_drop(f->store, other));
@@ -217,7 +217,7 @@ static void what_readers_hold_on_to_is_not_waited_for(void **state)
     enum { CURSORS = 4 };
     struct fixture *f = *state;
     struct store_cursor *cursors[CURSORS];
-    struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    struct store_cursor_options options = {.read_tier = STORE_READ_ANY};
     for (int i = 0; i < CURSORS; i++) {
         assert_ok(write_value(f, 0, SIZE));
         assert_ok(store_cursor_create(f->keyspaces[0], &options, &cursors[i]));

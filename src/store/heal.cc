@@ -52,8 +52,8 @@ static rocksdb::Status compact_away(keyspace *keyspace, const Slice &from, const
 
 /* Stand-ins of files that are no more; and the first file of those that still are over the range.
  */
-static status settle_stand_ins(keyspace *keyspace, const std::vector<uint64_t> &damaged,
-                               const Slice &from, const Slice &to)
+static status refresh_stand_ins(keyspace *keyspace, const std::vector<uint64_t> &damaged,
+                                const Slice &from, const Slice &to)
 {
     std::vector<rocksdb::SstFileMetaData> tables = tables_of(keyspace);
     for (uint64_t number : damaged) {
@@ -116,7 +116,7 @@ static status heal(keyspace *keyspace, const Slice &from, const Slice &to)
     if (s.ok())
         s = compact_away(keyspace, from, to);
     TRY(after_compacting(s));
-    return settle_stand_ins(keyspace, damaged, from, to);
+    return refresh_stand_ins(keyspace, damaged, from, to);
 }
 
 status keyspace_heal(keyspace *keyspace, bytes from, bytes to)

@@ -427,8 +427,8 @@ static void who_read_before_is_told_to_ask_again(void **state)
     flip(path, 600000);
     look(f);
     wait_for_ranges(f, 1);
-    struct store_view *view = store_view_create(f->store);
-    assert_non_null(view);
+    struct store_snapshot *snapshot = store_snapshot_create(f->store);
+    assert_non_null(snapshot);
     struct store_cursor *cursor = cursor_over(f, "", "k99999");
     store_cursor_first(cursor);
     delete_closed(f);
@@ -443,11 +443,11 @@ static void who_read_before_is_told_to_ask_again(void **state)
     assert_cursor_ends(cursor, STATUS_UNAVAILABLE);
     store_cursor_destroy(cursor);
     status s =
-        store_get(f->keyspace, view, start_of(&f->ranges[0]), STORE_ANYWHERE, &got, &presence);
+        store_get(f->keyspace, snapshot, start_of(&f->ranges[0]), STORE_READ_ANY, &got, &presence);
     assert_int_equal(s.code, STATUS_UNAVAILABLE);
     status_free(s);
     store_value_release(&got);
-    store_view_release(view);
+    store_snapshot_release(snapshot);
     assert_healed(f, 1);
 }
 

@@ -283,10 +283,10 @@ make_file_system(std::shared_ptr<rocksdb::FileSystem> base, std::shared_ptr<log_
  * RocksDB to tell (read.cc). Watches do not nest. */
 class read_watch {
   public:
-    explicit read_watch(enum store_reach reach);
+    explicit read_watch(enum store_read_tier read_tier);
     ~read_watch();
 
-    bool was_refused() const; /* reach is STORE_CACHED_ONLY, and it would have had to wait */
+    bool was_refused() const; /* reach is STORE_READ_CACHED, and it would have had to wait */
     bool has_failed() const;  /* the disk failed */
     /* A table or a block of one could not be made out; only of reads that fill the cache. */
     bool has_met_damage() const;
@@ -380,7 +380,7 @@ class level0_list {
 
     /* On the thread of the flush or compaction that makes it. */
     void table_made(const std::string &name, const std::string &path, bool deletes_ranges);
-    void table_settled(const std::string &path); /* listed, or deleted; any table */
+    void table_finished(const std::string &path); /* listed, or deleted; any table */
     void job_failed();
     void compaction_begun(int output_level);
     void compaction_done(const std::string &name);
@@ -388,7 +388,7 @@ class level0_list {
   private:
     std::shared_ptr<level0> find(const std::string &name);
     void note_arrival(uint64_t number, const std::shared_ptr<level0> &at);
-    void table_settled(uint64_t number);
+    void table_finished(uint64_t number);
 
     std::mutex mutex; /* of both */
     std::unordered_map<std::string, std::shared_ptr<level0>> by_name;
@@ -459,7 +459,7 @@ class large_work {
     void expect(const std::string &keyspace);
 
     /* Before there are compactions: level 0 of each keyspace, table by table. large_start.cc. */
-    status settle();
+    status compact_at_start();
 
     /* On the thread that does the job; may wait. */
     void flush_begins(const std::string &keyspace);
@@ -706,7 +706,7 @@ struct store {
     std::atomic<bool> doubts_current{false}; /* CURRENT was written, and may not be durable */
 };
 
-struct store_view {
+struct store_snapshot {
     rocksdb::DB *db;
     const rocksdb::Snapshot *snapshot;
     uint64_t openings; /* of the store's damaged ranges, before */

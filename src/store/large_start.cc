@@ -131,7 +131,7 @@ status refuse(uint64_t size, uint64_t most)
 
 } // namespace
 
-status large_work::settle()
+status large_work::compact_at_start()
 {
     if (!is_bounded() || store->read_only || store->no_compactions || !store->old_data.empty())
         return status_ok();

@@ -57,7 +57,7 @@ static enum store_verdict tidy_slowly(const void *rules, bytes key, bytes value,
 }
 
 static const struct store_fold slow_fold = {
-    .whole = fold_whole,
+    .whole = fold_full,
     .part = fold_part,
     .tidy = tidy_slowly,
 };
@@ -280,7 +280,7 @@ static void fill_level0(struct fixture *f, int count)
 /* No reader waits for a table of the start that nobody tells as listed. */
 static void assert_readable(struct keyspace *keyspace)
 {
-    struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    struct store_cursor_options options = {.read_tier = STORE_READ_ANY};
     struct store_cursor *cursor;
     assert_ok(store_cursor_create(keyspace, &options, &cursor));
     store_cursor_first(cursor);

@@ -218,7 +218,7 @@ void level0_list::table_made(const std::string &name, const std::string &path, b
     note_arrival(job.last_table, at);
 }
 
-void level0_list::table_settled(uint64_t number)
+void level0_list::table_finished(uint64_t number)
 {
     std::shared_ptr<level0> at;
     {
@@ -236,14 +236,14 @@ void level0_list::table_settled(uint64_t number)
         at->end_arrival();
 }
 
-void level0_list::table_settled(const std::string &path)
+void level0_list::table_finished(const std::string &path)
 {
-    table_settled(number_of(path));
+    table_finished(number_of(path));
 }
 
 void level0_list::job_failed()
 {
-    table_settled(job.last_table);
+    table_finished(job.last_table);
 }
 
 void level0_list::compaction_begun(int output_level)
@@ -254,7 +254,7 @@ void level0_list::compaction_begun(int output_level)
 void level0_list::compaction_done(const std::string &name)
 {
     job.output_level = 0;
-    table_settled(job.last_table);
+    table_finished(job.last_table);
     std::shared_ptr<level0> at = find(name);
     if (at != nullptr)
         at->let_go();

@@ -102,10 +102,10 @@ static char *make_two_tables(struct fixture *f)
     return older;
 }
 
-static struct store_cursor *make_cursor(struct keyspace *keyspace, enum store_reach reach)
+static struct store_cursor *make_cursor(struct keyspace *keyspace, enum store_read_tier read_tier)
 {
     struct store_cursor *cursor;
-    struct store_cursor_options options = {.reach = reach};
+    struct store_cursor_options options = {.read_tier = read_tier};
     assert_ok(store_cursor_create(keyspace, &options, &cursor));
     store_cursor_first(cursor);
     return cursor;
@@ -120,9 +120,9 @@ static enum status_code end_of(const struct store_cursor *cursor)
     return code;
 }
 
-static void assert_two_keys(struct keyspace *keyspace, enum store_reach reach)
+static void assert_two_keys(struct keyspace *keyspace, enum store_read_tier read_tier)
 {
-    struct store_cursor *cursor = make_cursor(keyspace, reach);
+    struct store_cursor *cursor = make_cursor(keyspace, read_tier);
     assert_true(store_cursor_valid(cursor));
     assert_true(bytes_equal(store_cursor_key(cursor), bytes_of("a")));
     store_cursor_next(cursor);
@@ -141,14 +141,14 @@ static void a_loop_meets_a_table_that_is_not_open(void **state)
     free(make_two_tables(f));
     assert_value(f->dropped, "c", NULL); /* opens the newer table alone, which has dropped it */
 
-    struct store_cursor *cursor = make_cursor(f->dropped, STORE_CACHED_ONLY);
+    struct store_cursor *cursor = make_cursor(f->dropped, STORE_READ_CACHED);
     assert_false(store_cursor_valid(cursor));
     assert_true(store_cursor_missed_cache(cursor));
     assert_ok(store_cursor_status(cursor));
     store_cursor_destroy(cursor);
 
-    assert_two_keys(f->dropped, STORE_ANYWHERE);
-    assert_two_keys(f->dropped, STORE_CACHED_ONLY);
+    assert_two_keys(f->dropped, STORE_READ_ANY);
+    assert_two_keys(f->dropped, STORE_READ_CACHED);
 }
 
 static void a_table_cannot_be_read(void **state)
@@ -157,7 +157,7 @@ static void a_table_cannot_be_read(void **state)
     char *older = make_two_tables(f);
     fault_fs_fail(f->fs, FAULT_READ, older, FAULT_IO, 0);
     for (int i = 0; i < 2; i++) {
-        struct store_cursor *cursor = make_cursor(f->dropped, STORE_ANYWHERE);
+        struct store_cursor *cursor = make_cursor(f->dropped, STORE_READ_ANY);
         assert_false(store_cursor_valid(cursor));
         assert_int_equal(end_of(cursor), STATUS_UNAVAILABLE);
         store_cursor_destroy(cursor);
@@ -165,7 +165,7 @@ static void a_table_cannot_be_read(void **state)
     assert_true(fault_fs_failures(f->fs) > 0);
     assert_int_equal(fault_fs_failures_while_merging(f->fs), 0);
     fault_fs_heal(f->fs);
-    assert_two_keys(f->dropped, STORE_ANYWHERE);
+    assert_two_keys(f->dropped, STORE_READ_ANY);
     free(older);
 }
 
@@ -211,10 +211,11 @@ static unsigned next_row(const struct model *model, unsigned i)
 }
 
 /* Every row, or a word of why not. Returns whether it was every row. */
-static bool scan(struct keyspace *keyspace, const struct model *model, enum store_reach reach)
+static bool scan(struct keyspace *keyspace, const struct model *model,
+                 enum store_read_tier read_tier)
 {
     char key[8];
-    struct store_cursor *cursor = make_cursor(keyspace, reach);
+    struct store_cursor *cursor = make_cursor(keyspace, read_tier);
     unsigned row = next_row(model, 0);
     for (; store_cursor_valid(cursor); row = next_row(model, row + 1)) {
         assert_true(row < KEYS);
@@ -261,8 +262,8 @@ static void scan_with_faults(struct random_run *run)
 {
     unsigned i = dice(&run->seed, KEYSPACES);
     fault_fs_fail_here(run->f->fs, FAULT_READ, ".sst", FAULT_IO, dice(&run->seed, 12));
-    enum store_reach reach = dice(&run->seed, 2) == 0 ? STORE_CACHED_ONLY : STORE_ANYWHERE;
-    run->whole += scan(run->keyspaces[i], &run->models[i], reach);
+    enum store_read_tier read_tier = dice(&run->seed, 2) == 0 ? STORE_READ_CACHED : STORE_READ_ANY;
+    run->whole += scan(run->keyspaces[i], &run->models[i], read_tier);
     fault_fs_heal(run->f->fs);
 }
 
@@ -299,9 +300,10 @@ struct reader {
 /* Rows of "s" are never dropped, those of "k" come and go. */
 static bool scan_steady(struct reader *reader)
 {
-    enum store_reach reach = dice(&reader->seed, 2) == 0 ? STORE_CACHED_ONLY : STORE_ANYWHERE;
+    enum store_read_tier read_tier =
+        dice(&reader->seed, 2) == 0 ? STORE_READ_CACHED : STORE_READ_ANY;
     struct store_cursor *cursor;
-    struct store_cursor_options options = {.lower = bytes_of("s"), .reach = reach};
+    struct store_cursor_options options = {.lower = bytes_of("s"), .read_tier = read_tier};
     unsigned rows = 0;
     status s = store_cursor_create(reader->f->dropped, &options, &cursor);
     if (!status_is_ok(s)) {

@@ -63,7 +63,7 @@ class listener final : public rocksdb::EventListener {
 
     void OnTableFileDeleted(const rocksdb::TableFileDeletionInfo &info) override
     {
-        levels0->table_settled(info.file_path);
+        levels0->table_finished(info.file_path);
     }
 
     /* Not OnFlushBegin: that is told, and no end of it, also of a flush for which another one has
@@ -85,7 +85,7 @@ class listener final : public rocksdb::EventListener {
     /* Also by a thread other than that which made the table. */
     void OnFlushCompleted(rocksdb::DB *, const rocksdb::FlushJobInfo &info) override
     {
-        levels0->table_settled(info.file_path);
+        levels0->table_finished(info.file_path);
         counters->bytes_written += info.table_properties.data_size;
         counters->flushed_bytes +=
             info.table_properties.raw_key_size + info.table_properties.raw_value_size;

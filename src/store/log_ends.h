@@ -91,12 +91,12 @@ rocksdb::IOStatus scan_log(rocksdb::FileSystem *files, const std::string &path, 
 /* What of a log is known, without what was found in it: for who looks at it once more. */
 log_scan bounds_of(const log_scan &scan);
 
-/* --- log_mend.cc --- */
+/* --- log_salvage.cc --- */
 
 /* The log as RocksDB gets to see it of which that was found: all its whole commits within the
  * bounds, one after the other, as if they alone had been written. */
-std::unique_ptr<rocksdb::FSSequentialFile> mend_log(std::unique_ptr<rocksdb::FSSequentialFile> log,
-                                                    const log_scan &scan);
+std::unique_ptr<rocksdb::FSSequentialFile>
+salvage_log(std::unique_ptr<rocksdb::FSSequentialFile> log, const log_scan &scan);
 
 std::string log_name(uint64_t number);                          /* 000011.log */
 bool parse_log_name(const std::string &name, uint64_t *number); /* false: not a log's */
@@ -269,8 +269,8 @@ class log_tracker {
     synced_record present() { return gather(); }
     void know(const synced_record &record);
     /* RocksDB gets to see of that log what is whole. Before it opens them. */
-    void mend(const log_scan &scan) { mended.emplace(scan.number, scan); }
-    const log_scan *find_mended(const std::string &name) const; /* NULL: it sees the log itself */
+    void salvage(const log_scan &scan) { salvaged.emplace(scan.number, scan); }
+    const log_scan *find_salvaged(const std::string &name) const; /* NULL: it sees the log itself */
     /* From now on what changes is recorded; what is known already, at once. */
     rocksdb::IOStatus start_recording();
     void start_thread();
@@ -342,7 +342,7 @@ class log_tracker {
     bool is_recording = false; /* under `writing` */
     std::atomic<bool> abandoned{false};
     std::atomic<bool> failed{false}; /* to record, the last time */
-    std::map<uint64_t, log_scan> mended;
+    std::map<uint64_t, log_scan> salvaged;
 
     std::mutex mutex; /* of those below; of what comes and goes */
     std::condition_variable changed;

@@ -366,11 +366,11 @@ void log_tracker::names_synced(uint64_t begun)
     }
 }
 
-const log_scan *log_tracker::find_mended(const std::string &name) const
+const log_scan *log_tracker::find_salvaged(const std::string &name) const
 {
     uint64_t number;
-    auto found = parse_log_name(name, &number) ? mended.find(number) : mended.end();
-    return found == mended.end() ? nullptr : &found->second;
+    auto found = parse_log_name(name, &number) ? salvaged.find(number) : salvaged.end();
+    return found == salvaged.end() ? nullptr : &found->second;
 }
 
 /* Whether it was known. */

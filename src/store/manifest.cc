@@ -414,7 +414,7 @@ status check_manifest(store *store, const synced_record &recorded, bool may_rest
 
 /* --- a copy --- */
 
-static status settle_copy(rocksdb::FileSystem *files, const std::string &directory)
+static status correct_copy(rocksdb::FileSystem *files, const std::string &directory)
 {
     synced_file file;
     synced_record record;
@@ -434,7 +434,7 @@ static status settle_copy(rocksdb::FileSystem *files, const std::string &directo
     return status_from(file.write(record));
 }
 
-status store_settle_copy(const char *directory)
+status store_correct_copy(const char *directory)
 {
-    return guarded([&] { return settle_copy(rocksdb::FileSystem::Default().get(), directory); });
+    return guarded([&] { return correct_copy(rocksdb::FileSystem::Default().get(), directory); });
 }

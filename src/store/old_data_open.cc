@@ -15,7 +15,7 @@ static status compact_all(keyspace *keyspace)
 
 /* A damaged table cannot be compacted. What is accepted goes without what was in it, as by a repair
  * of the keyspace; what is only served stays, and may lack rows that a deleted range reaches. */
-static status settle_damaged(store *store, keyspace *keyspace, bool is_accepted, status trouble)
+static status accept_damaged(store *store, keyspace *keyspace, bool is_accepted, status trouble)
 {
     if (trouble.code != STATUS_DATA_LOSS)
         return trouble;
@@ -24,7 +24,7 @@ static status settle_damaged(store *store, keyspace *keyspace, bool is_accepted,
     return is_accepted ? keyspace_heal(keyspace, bytes_of(""), bytes_of("")) : status_ok();
 }
 
-static status settle_order(store *store, const old_data &found, bool is_accepted)
+static status restore_order(store *store, const old_data &found, bool is_accepted)
 {
     for (const found_family &family : found.families) {
         keyspace *keyspace = store_keyspace_find(store, family.keyspace_id);
@@ -32,7 +32,7 @@ static status settle_order(store *store, const old_data &found, bool is_accepted
             continue;
         status s = compact_all(keyspace);
         if (!status_is_ok(s))
-            TRY(settle_damaged(store, keyspace, is_accepted, s));
+            TRY(accept_damaged(store, keyspace, is_accepted, s));
     }
     return status_ok();
 }
@@ -79,7 +79,7 @@ static status open_made(store *store, const store_options *options, const old_da
 {
     store->logs->begin(store->files.get(), store->directory);
     TRY(open_directory(store, options));
-    TRY(settle_order(store, found, options->accepts_old_data));
+    TRY(restore_order(store, found, options->accepts_old_data));
     tell(store, options, "the list of tables is lost, and all of them are served");
     return status_ok();
 }

@@ -91,7 +91,7 @@ bool is_cut_short(const made_tables &made, const found_table &table, uint64_t un
 }
 
 /* Those before it, which are newer, are settled. */
-void settle_replaced(std::vector<found_table> *tables, size_t at, uint64_t unfinished)
+void resolve_replaced(std::vector<found_table> *tables, size_t at, uint64_t unfinished)
 {
     made_tables made;
     found_table *table = &(*tables)[at];
@@ -222,7 +222,7 @@ void judge(found_family *family)
 /* --- levels --- */
 
 /* Each as low as what is below it allows. */
-void settle_levels(found_family *family)
+void resolve_levels(found_family *family)
 {
     auto &tables = family->tables;
     for (size_t i = 0; i < tables.size(); i++) {
@@ -279,7 +279,7 @@ void leave_out_replaced(found_family *family, uint64_t unfinished, std::vector<u
     std::sort(tables.begin(), tables.end(),
               [](const found_table &a, const found_table &b) { return a.number > b.number; });
     for (size_t i = 0; i < tables.size(); i++)
-        settle_replaced(&tables, i, unfinished);
+        resolve_replaced(&tables, i, unfinished);
     for (const found_table &table : tables)
         if (table.is_left_out)
             left_out->push_back(table.number);
@@ -298,7 +298,7 @@ void order_tables(found_family *family, bool is_exact)
     judge(family);
     family->wants_compaction |= is_exact && family->is_interleaved;
     if (!family->wants_compaction)
-        settle_levels(family);
+        resolve_levels(family);
     if (family->wants_compaction || !is_level0_in_order(*family))
         number_level0(family);
 }

@@ -279,7 +279,7 @@ static void tables_that_were_taken_in_are_kept(void **state)
 /* So many entries a scan finds. */
 static void assert_count(struct keyspace *keyspace, unsigned expected)
 {
-    const struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    const struct store_cursor_options options = {.read_tier = STORE_READ_ANY};
     struct store_cursor *cursor;
     unsigned found = 0;
     assert_ok(store_cursor_create(keyspace, &options, &cursor));
@@ -347,7 +347,7 @@ static void assert_many(struct keyspace *keyspace, const char *key, const char *
     const bytes keys[] = {bytes_of("a"), bytes_of(key)};
     struct store_value values[2];
     enum store_presence presences[2];
-    assert_ok(store_get_many(keyspace, NULL, keys, 2, STORE_ANYWHERE, values, presences));
+    assert_ok(store_get_many(keyspace, NULL, keys, 2, STORE_READ_ANY, values, presences));
     assert_int_equal(presences[1], expected != NULL ? STORE_FOUND : STORE_ABSENT);
     if (expected != NULL)
         assert_true(bytes_equal(values[1].bytes, bytes_of(expected)));
@@ -376,37 +376,38 @@ static void a_newer_table_may_have_an_older_value(void **state)
 {
     struct fixture *f = *state;
     lay_two(f);
-    struct store_view *view = store_view_create(f->store); /* so that sequence numbers stay */
+    struct store_snapshot *snapshot =
+        store_snapshot_create(f->store); /* so that sequence numbers stay */
     put(f->store, f->keyspace, "c", "2");
     put(f->store, f->keyspace, "k", "2");
     assert_ok(keyspace_flush(f->keyspace));
     compact_z(f);
     expect_both(f, "2");
-    store_view_release(view);
+    store_snapshot_release(snapshot);
 }
 
-/* Of two tables that interleave one deletes k by a range, and the other has it. The view is the
+/* Of two tables that interleave one deletes k by a range, and the other has it. The snapshot is the
  * caller's. */
-static struct store_view *delete_beside(struct fixture *f)
+static struct store_snapshot *delete_beside(struct fixture *f)
 {
     lay_two(f);
-    struct store_view *view = store_view_create(f->store);
+    struct store_snapshot *snapshot = store_snapshot_create(f->store);
     put(f->store, f->keyspace, "c", "2");
     delete_range(f->store, f->keyspace, "k", "l");
     put(f->store, f->keyspace, "m", "2"); /* a range is believed as far as its table's keys go */
     assert_ok(keyspace_flush(f->keyspace));
     compact_z(f);
     wait_for_rest(f);
-    return view;
+    return snapshot;
 }
 
 /* Nobody but a compaction holds deleted ranges against sequence numbers. */
 static void a_newer_table_may_have_what_was_deleted(void **state)
 {
     struct fixture *f = *state;
-    struct store_view *view = delete_beside(f);
+    struct store_snapshot *snapshot = delete_beside(f);
     expect_both(f, NULL);
-    store_view_release(view);
+    store_snapshot_release(snapshot);
 }
 
 /* As of who is not open yet. */
@@ -424,7 +425,7 @@ static void what_is_damaged_is_left_out_of_what_is_accepted(void **state)
     enum store_presence presence;
     char pattern[PATH_MAX];
     glob_t tables;
-    struct store_view *view = delete_beside(f);
+    struct store_snapshot *snapshot = delete_beside(f);
     lose_list(f);
     snprintf(pattern, sizeof pattern, "%s/*.sst", f->copy);
     assert_int_equal(glob(pattern, 0, NULL, &tables), 0);
@@ -433,7 +434,7 @@ static void what_is_damaged_is_left_out_of_what_is_accepted(void **state)
     globfree(&tables);
     serve(f);
     assert_non_null(strstr(store_old_data(f->other), "cannot be put in order"));
-    status s = store_get(of_copy(f), NULL, bytes_of("c"), STORE_ANYWHERE, &value, &presence);
+    status s = store_get(of_copy(f), NULL, bytes_of("c"), STORE_READ_ANY, &value, &presence);
     assert_status(s, STATUS_DATA_LOSS);
     store_value_release(&value);
     close_copy(f);
@@ -443,7 +444,7 @@ static void what_is_damaged_is_left_out_of_what_is_accepted(void **state)
     assert_value(of_copy(f), "z", "2");
     put(f->other, of_copy(f), "x", "3");
     assert_value(of_copy(f), "x", "3");
-    store_view_release(view);
+    store_snapshot_release(snapshot);
 }
 
 /* Links the tables that `from` has and `to` has not. */
@@ -523,12 +524,12 @@ static void it_is_not_compacted_by_itself(void **state)
 {
     struct fixture *f = *state;
     enum { TABLES = STORE_LEVELS + 5 };
-    struct store_view *views[TABLES]; /* so that sequence numbers stay */
+    struct store_snapshot *snapshots[TABLES]; /* so that sequence numbers stay */
     char *kept = make_directory();
     for (unsigned i = 0; i < TABLES; i++) {
         put(f->store, f->keyspace, "k", "1");
         assert_ok(keyspace_flush(f->keyspace));
-        views[i] = store_view_create(f->store);
+        snapshots[i] = store_snapshot_create(f->store);
         add_tables(f->directory, kept);
     }
     lose_list(f);
@@ -540,7 +541,7 @@ static void it_is_not_compacted_by_itself(void **state)
     store_statistics(f->other, &statistics);
     assert_int_equal(statistics.compactions + statistics.compactions_running, 0);
     for (unsigned i = 0; i < TABLES; i++)
-        store_view_release(views[i]);
+        store_snapshot_release(snapshots[i]);
     remove_directory(kept);
 }
 
@@ -550,7 +551,7 @@ enum { KEYS = 10, GROUND = 5, STEPS = 3, HISTORIES = 30, FIRST_ID = 100 };
 struct model {
     unsigned state;
     uint64_t keyspace_id;
-    struct store_view *view; /* so that sequence numbers stay, up to the end; may be NULL */
+    struct store_snapshot *snapshot; /* so that sequence numbers stay, up to the end; may be NULL */
     bool is_there[KEYS];
     unsigned value[KEYS];
 };
@@ -632,8 +633,8 @@ static void live(struct fixture *f, struct model *model, bool deletes_ranges)
     lay_ground(f, model);
     for (unsigned step = 1; step <= STEPS; step++) {
         if (draw(model, 2) == 0) {
-            store_view_release(model->view);
-            model->view = draw(model, 4) > 0 ? store_view_create(f->store) : NULL;
+            store_snapshot_release(model->snapshot);
+            model->snapshot = draw(model, 4) > 0 ? store_snapshot_create(f->store) : NULL;
         }
         change_some(f, model, deletes_ranges, step);
         change_one(f, model, step);
@@ -654,7 +655,7 @@ static unsigned compare_gets(struct keyspace *keyspace, const struct model *mode
             continue;
         }
         assert_ok(
-            store_get(keyspace, NULL, bytes_of(key_of(i, key)), STORE_ANYWHERE, &got, &presence));
+            store_get(keyspace, NULL, bytes_of(key_of(i, key)), STORE_READ_ANY, &got, &presence));
         shown += presence == STORE_FOUND;
         store_value_release(&got);
     }
@@ -699,7 +700,7 @@ static void random_histories_come_back(void **state)
         assert_in_range(shown, 0, HISTORIES * KEYS / 20);
     }
     for (unsigned i = 0; i < HISTORIES; i++)
-        store_view_release(models[i].view);
+        store_snapshot_release(models[i].snapshot);
 }
 
 /* --- faults --- */

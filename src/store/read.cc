@@ -8,44 +8,44 @@ using rocksdb::ReadOptions;
 
 enum : size_t { LONG_READAHEAD = 2 << 20 };
 
-/* --- views --- */
+/* --- snapshots --- */
 
-store_view *store_view_create(store *store)
+store_snapshot *store_snapshot_create(store *store)
 {
     CHECK_MAGIC(store, STORE_MAGIC);
     try {
-        auto view = std::make_unique<store_view>();
-        view->db = store->db;
-        view->openings = store->openings;
-        view->snapshot = store->db->GetSnapshot();
-        return view->snapshot != nullptr ? view.release() : nullptr;
+        auto snapshot = std::make_unique<store_snapshot>();
+        snapshot->db = store->db;
+        snapshot->openings = store->openings;
+        snapshot->snapshot = store->db->GetSnapshot();
+        return snapshot->snapshot != nullptr ? snapshot.release() : nullptr;
     } catch (const std::bad_alloc &) {
         return nullptr;
     }
 }
 
-void store_view_release(store_view *view)
+void store_snapshot_release(store_snapshot *snapshot)
 {
-    if (view == nullptr)
+    if (snapshot == nullptr)
         return;
-    view->db->ReleaseSnapshot(view->snapshot);
-    delete view;
+    snapshot->db->ReleaseSnapshot(snapshot->snapshot);
+    delete snapshot;
 }
 
 /* Who must not wait for the disk does not ask RocksDB to keep to the block cache: a read_watch
  * forbids it, and lets through what the kernel has in memory. */
-static ReadOptions read_options(const store_view *view)
+static ReadOptions read_options(const store_snapshot *snapshot)
 {
     ReadOptions o;
-    if (view != nullptr)
-        o.snapshot = view->snapshot;
+    if (snapshot != nullptr)
+        o.snapshot = snapshot->snapshot;
     return o;
 }
 
 /* When it began: what is opened later was closed then, and is in what it reads. */
-static uint64_t openings_before(const keyspace *keyspace, const store_view *view)
+static uint64_t openings_before(const keyspace *keyspace, const store_snapshot *snapshot)
 {
-    return view != nullptr ? view->openings : keyspace->store->openings.load();
+    return snapshot != nullptr ? snapshot->openings : keyspace->store->openings.load();
 }
 
 /* --- gets --- */
@@ -90,16 +90,17 @@ struct lookup {
     const uint64_t since;
     const read_watch watch;
 
-    lookup(struct keyspace *keyspace_, const store_view *view, enum store_reach reach)
-        : keyspace(keyspace_), since(openings_before(keyspace, view)), watch(reach)
+    lookup(struct keyspace *keyspace_, const store_snapshot *snapshot,
+           enum store_read_tier read_tier)
+        : keyspace(keyspace_), since(openings_before(keyspace, snapshot)), watch(read_tier)
     {
     }
 };
 
 /* What RocksDB said, as presence; takes over `pin` if there is a value. */
-static status settle(const lookup &call, bytes key, const rocksdb::Status &s,
-                     std::unique_ptr<PinnableSlice> pin, store_value *value,
-                     enum store_presence *presence)
+static status finish_lookup(const lookup &call, bytes key, const rocksdb::Status &s,
+                            std::unique_ptr<PinnableSlice> pin, store_value *value,
+                            enum store_presence *presence)
 {
     *presence = STORE_NOT_CACHED;
     if (call.watch.was_refused())
@@ -125,12 +126,12 @@ static status settle(const lookup &call, bytes key, const rocksdb::Status &s,
 }
 
 /* Where tables do not tell which entry is the newest (old_data_order.cc), an iterator does. */
-static rocksdb::Status get_by_iterator(const lookup &call, const store_view *view, bytes key,
-                                       PinnableSlice *out)
+static rocksdb::Status get_by_iterator(const lookup &call, const store_snapshot *snapshot,
+                                       bytes key, PinnableSlice *out)
 {
     std::string after = to_slice(key).ToString() + '\0';
     rocksdb::Slice lower = to_slice(key), upper = after;
-    ReadOptions options = read_options(view);
+    ReadOptions options = read_options(snapshot);
     options.iterate_lower_bound = &lower;
     options.iterate_upper_bound = &upper;
     std::unique_ptr<rocksdb::Iterator> iterator = call.keyspace->level0->make_iterator(options);
@@ -146,34 +147,36 @@ static rocksdb::Status get_by_iterator(const lookup &call, const store_view *vie
     return rocksdb::Status::OK();
 }
 
-static rocksdb::Status get(const lookup &call, const store_view *view, bytes key,
+static rocksdb::Status get(const lookup &call, const store_snapshot *snapshot, bytes key,
                            PinnableSlice *out)
 {
     if (call.keyspace->store->is_out_of_order)
-        return get_by_iterator(call, view, key, out);
-    return call.keyspace->db->Get(read_options(view), call.keyspace->handle, to_slice(key), out);
+        return get_by_iterator(call, snapshot, key, out);
+    return call.keyspace->db->Get(read_options(snapshot), call.keyspace->handle, to_slice(key),
+                                  out);
 }
 
-status store_get(keyspace *keyspace, const store_view *view, bytes key, enum store_reach reach,
-                 store_value *value, enum store_presence *presence)
+status store_get(keyspace *keyspace, const store_snapshot *snapshot, bytes key,
+                 enum store_read_tier read_tier, store_value *value, enum store_presence *presence)
 {
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
     forget(value);
     return guarded([&] {
         auto pin = std::make_unique<PinnableSlice>();
         fold_watch folds;
-        lookup call(keyspace, view, reach);
-        rocksdb::Status s = get(call, view, key, pin.get());
+        lookup call(keyspace, snapshot, read_tier);
+        rocksdb::Status s = get(call, snapshot, key, pin.get());
         value->folded = folds.folded();
-        return settle(call, key, s, std::move(pin), value, presence);
+        return finish_lookup(call, key, s, std::move(pin), value, presence);
     });
 }
 
 enum : size_t { MANY = 32 }; /* RocksDB looks up that many at a time */
 
 /* One refusal makes misses of all of them: where it struck is not told. */
-static status get_some(keyspace *keyspace, const store_view *view, const bytes *keys, size_t count,
-                       enum store_reach reach, store_value *values, enum store_presence *presences)
+static status get_some(keyspace *keyspace, const store_snapshot *snapshot, const bytes *keys,
+                       size_t count, enum store_read_tier read_tier, store_value *values,
+                       enum store_presence *presences)
 {
     rocksdb::Slice slices[MANY];
     PinnableSlice found[MANY];
@@ -181,34 +184,37 @@ static status get_some(keyspace *keyspace, const store_view *view, const bytes *
     for (size_t i = 0; i < count; i++)
         slices[i] = to_slice(keys[i]);
     fold_watch folds;
-    lookup call(keyspace, view, reach);
-    keyspace->db->MultiGet(read_options(view), keyspace->handle, count, slices, found, statuses);
+    lookup call(keyspace, snapshot, read_tier);
+    keyspace->db->MultiGet(read_options(snapshot), keyspace->handle, count, slices, found,
+                           statuses);
     for (size_t i = 0; i < count; i++) {
         auto pin = std::make_unique<PinnableSlice>(std::move(found[i]));
-        TRY(settle(call, keys[i], statuses[i], std::move(pin), &values[i], &presences[i]));
+        TRY(finish_lookup(call, keys[i], statuses[i], std::move(pin), &values[i], &presences[i]));
     }
     return status_ok();
 }
 
-static status get_each(keyspace *keyspace, const store_view *view, const bytes *keys, size_t count,
-                       enum store_reach reach, store_value *values, enum store_presence *presences)
+static status get_each(keyspace *keyspace, const store_snapshot *snapshot, const bytes *keys,
+                       size_t count, enum store_read_tier read_tier, store_value *values,
+                       enum store_presence *presences)
 {
     for (size_t i = 0; i < count; i++)
-        TRY(store_get(keyspace, view, keys[i], reach, &values[i], &presences[i]));
+        TRY(store_get(keyspace, snapshot, keys[i], read_tier, &values[i], &presences[i]));
     return status_ok();
 }
 
-status store_get_many(keyspace *keyspace, const store_view *view, const bytes *keys, size_t count,
-                      enum store_reach reach, store_value *values, enum store_presence *presences)
+status store_get_many(keyspace *keyspace, const store_snapshot *snapshot, const bytes *keys,
+                      size_t count, enum store_read_tier read_tier, store_value *values,
+                      enum store_presence *presences)
 {
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
     std::for_each(values, values + count, [](store_value &value) { forget(&value); });
     return guarded([&] {
         if (keyspace->store->is_out_of_order)
-            return get_each(keyspace, view, keys, count, reach, values, presences);
+            return get_each(keyspace, snapshot, keys, count, read_tier, values, presences);
         for (size_t done = 0; done < count; done += MANY)
-            TRY(get_some(keyspace, view, keys + done, std::min<size_t>(count - done, MANY), reach,
-                         values + done, presences + done));
+            TRY(get_some(keyspace, snapshot, keys + done, std::min<size_t>(count - done, MANY),
+                         read_tier, values + done, presences + done));
         return status_ok();
     });
 }
@@ -228,7 +234,7 @@ struct store_cursor {
     uint32_t magic = CURSOR_MAGIC;
     struct keyspace *keyspace;
     uint64_t since; /* openings_before */
-    enum store_reach reach;
+    enum store_read_tier read_tier;
     const void *rules;
     std::string lower;
     std::string upper;
@@ -271,7 +277,7 @@ static std::string to_string(bytes b)
 static void note_at_start(store_cursor *cursor)
 {
     keyspace *keyspace = cursor->keyspace;
-    if (cursor->read_failed || cursor->reach == STORE_CACHED_ONLY) {
+    if (cursor->read_failed || cursor->read_tier == STORE_READ_CACHED) {
         keyspace->store->damage.note(keyspace->id, std::string());
         return;
     }
@@ -285,24 +291,24 @@ static std::unique_ptr<store_cursor> make_cursor(keyspace *keyspace,
 {
     auto cursor = std::make_unique<store_cursor>();
     cursor->keyspace = keyspace;
-    cursor->since = openings_before(keyspace, options->view);
+    cursor->since = openings_before(keyspace, options->snapshot);
     cursor->lower = to_string(options->lower);
     cursor->upper = to_string(options->upper);
     cursor->lower_slice = cursor->lower;
     cursor->upper_slice = cursor->upper;
-    cursor->reach = options->reach;
+    cursor->read_tier = options->read_tier;
     cursor->rules = options->rules;
 
-    ReadOptions o = read_options(options->view);
+    ReadOptions o = read_options(options->snapshot);
     if (!cursor->lower.empty())
         o.iterate_lower_bound = &cursor->lower_slice;
     if (!cursor->upper.empty())
         o.iterate_upper_bound = &cursor->upper_slice;
-    if (options->is_long) {
+    if (options->bypasses_cache) {
         o.fill_cache = cursor->fills_cache = false;
         o.readahead_size = LONG_READAHEAD;
     }
-    read_watch watch(options->reach);
+    read_watch watch(options->read_tier);
     cursor->iterator = keyspace->level0->make_iterator(o);
     note_watch(cursor.get(), watch);
     if (cursor->iterator == nullptr && !cursor->has_ended())
@@ -374,7 +380,7 @@ static void note_damage(store_cursor *cursor, const rocksdb::Status &s)
     damage_watch &damage = cursor->keyspace->store->damage;
     if (cursor->read_failed)
         damage.note(cursor->keyspace->id, s.ToString());
-    else if (cursor->reach == STORE_CACHED_ONLY)
+    else if (cursor->read_tier == STORE_READ_CACHED)
         cursor->missed_cache = true;
     else
         damage.note_and_wait(cursor->keyspace->id, s.ToString());
@@ -397,7 +403,7 @@ static bool has_met_damage(store_cursor *cursor)
 template <typename place, typename function>
 static void move(store_cursor *cursor, bool is_forward, place start, function step)
 {
-    read_watch watch(cursor->reach);
+    read_watch watch(cursor->read_tier);
     rules_scope scope(cursor->rules);
     fold_watch folds;
     try {

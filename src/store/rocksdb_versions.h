@@ -17,7 +17,7 @@
 #endif
 
 /* A compaction need not meet as many records as a table says that it has: a damaged block is read
- * as an empty one when it is mended. 7.8 does not count. */
+ * as an empty one when it is repaired. 7.8 does not count. */
 inline void skip_record_count(rocksdb::DBOptions *options)
 {
 #if ROCKSDB_MAJOR >= 9

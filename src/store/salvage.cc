@@ -3,7 +3,7 @@
  *
  * RocksDB would stop at the first broken piece, drop the logs behind that, delete them, and not
  * open at all if a table has more than the logs before the damage. So it gets to see of each broken
- * log what is whole (log_mend.cc), and meets no damage.
+ * log what is whole (log_salvage.cc), and meets no damage.
  *
  * The logs stay as they are until store_accept_loss. What cannot be taken from them then stays,
  * under a second name. */
@@ -28,7 +28,7 @@ status begin_salvage(store *store, const log_findings &findings)
     IOStatus s;
     store->is_salvaging = !store->read_only;
     for (const log_scan &log : findings.broken) {
-        store->logs->mend(log);
+        store->logs->salvage(log);
         if (store->is_salvaging && s.ok())
             s = keep(store, log.number);
     }

@@ -451,7 +451,7 @@ status store_open(const store_options *options, store **out)
 status store_begin_compactions(store *store)
 {
     CHECK_MAGIC(store, STORE_MAGIC);
-    TRY(store->large.settle());
+    TRY(store->large.compact_at_start());
     store->env->begin_compactions();
     return status_ok();
 }

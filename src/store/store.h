@@ -31,7 +31,7 @@ extern "C" {
 struct metrics;
 struct store;
 struct keyspace;
-struct store_view;
+struct store_snapshot;
 struct store_batch;
 struct store_cursor;
 
@@ -230,7 +230,7 @@ bool store_records_log_end(const struct store *store);
 /* Of what was on that record before, names of tables among it, nothing is left. Blocking. */
 status store_forget_record(struct store *store);
 
-/* Everything made from the store (views, cursors, values, batches) must have been released. */
+/* Everything made from the store (snapshots, cursors, values, batches) must have been released. */
 void store_close(struct store *store);
 
 /* OK, or why writes are refused at present. */
@@ -391,17 +391,17 @@ void store_stop_waiting(struct store *store);
 
 /* --- reading --- */
 
-/* A view fixes one instant for several reads. */
-struct store_view *store_view_create(struct store *store); /* NULL without memory */
-void store_view_release(struct store_view *view);
+/* A snapshot fixes one instant for several reads. */
+struct store_snapshot *store_snapshot_create(struct store *store); /* NULL without memory */
+void store_snapshot_release(struct store_snapshot *snapshot);
 
-enum store_reach {
+enum store_read_tier {
     /* Memory only, the kernel's page cache included; never waits for the disk: for event loops. */
-    STORE_CACHED_ONLY,
-    STORE_ANYWHERE,
+    STORE_READ_CACHED,
+    STORE_READ_ANY,
 };
 
-/* How much the calling thread reads of a table at once, with STORE_ANYWHERE: a larger block is
+/* How much the calling thread reads of a table at once, with STORE_READ_ANY: a larger block is
  * refused, as one that is not in memory is otherwise, and nothing is read of it. At first SIZE_MAX;
  * tables that are opened do not mind. */
 struct store_read_bound {
@@ -430,25 +430,26 @@ struct store_value {
     void *pin;                  /* the store's */
 };
 
-/* `view` NULL reads the newest. `*value` must be released whatever comes, also for ABSENT. */
-status store_get(struct keyspace *keyspace, const struct store_view *view, bytes key,
-                 enum store_reach reach, struct store_value *value, enum store_presence *presence);
+/* `snapshot` NULL reads the newest. `*value` must be released whatever comes, also for ABSENT. */
+status store_get(struct keyspace *keyspace, const struct store_snapshot *snapshot, bytes key,
+                 enum store_read_tier read_tier, struct store_value *value,
+                 enum store_presence *presence);
 
 /* Several keys of one keyspace in one call, cheaper than one by one; arrays of `count`. The
  * statuses of single keys do not differ: the first failure is returned. */
-status store_get_many(struct keyspace *keyspace, const struct store_view *view, const bytes *keys,
-                      size_t count, enum store_reach reach, struct store_value *values,
-                      enum store_presence *presences);
+status store_get_many(struct keyspace *keyspace, const struct store_snapshot *snapshot,
+                      const bytes *keys, size_t count, enum store_read_tier read_tier,
+                      struct store_value *values, enum store_presence *presences);
 void store_value_release(struct store_value *value);
 
 /* A cursor walks the keys from `lower` (inclusive) to `upper` (exclusive; empty: no bound), as they
- * were when it was made, or at `view`. One thread at a time. The bounds are copied. */
+ * were when it was made, or at `snapshot`. One thread at a time. The bounds are copied. */
 struct store_cursor_options {
-    const struct store_view *view; /* may be NULL */
+    const struct store_snapshot *snapshot; /* may be NULL */
     bytes lower;
     bytes upper;
-    enum store_reach reach;
-    bool is_long; /* reads ahead and leaves the block cache alone: for background passes */
+    enum store_read_tier read_tier;
+    bool bypasses_cache; /* reads ahead and leaves the block cache alone: for background passes */
     /* What folds for this cursor get instead of the keyspace's rules, which may change while it
      * walks; NULL: those. They must stay valid as long as the cursor. */
     const void *rules;
@@ -465,7 +466,7 @@ void store_cursor_next(struct store_cursor *cursor);
 void store_cursor_previous(struct store_cursor *cursor);
 
 /* Whether there is a current entry. If not: the end was reached, a block was not cached (reach
- * STORE_CACHED_ONLY; store_cursor_missed_cache says so), or store_cursor_status says what failed.
+ * STORE_READ_CACHED; store_cursor_missed_cache says so), or store_cursor_status says what failed.
  */
 bool store_cursor_valid(const struct store_cursor *cursor);
 bool store_cursor_missed_cache(const struct store_cursor *cursor);

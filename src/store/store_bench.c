@@ -164,7 +164,7 @@ static void get_rows(struct bench *b)
         struct store_value value;
         enum store_presence presence;
         assert_ok(store_get(keyspace(b, 1), NULL, row_key(key, next_random(b) % ROWS),
-                            STORE_ANYWHERE, &value, &presence));
+                            STORE_READ_ANY, &value, &presence));
         assert_int_equal(presence, STORE_FOUND);
         store_value_release(&value);
     }
@@ -172,7 +172,7 @@ static void get_rows(struct bench *b)
 
 static void scan_rows(struct bench *b)
 {
-    const struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    const struct store_cursor_options options = {.read_tier = STORE_READ_ANY};
     char key[32];
     for (uint32_t i = 0; i < SCANS; i++) {
         struct store_cursor *cursor;
@@ -199,7 +199,7 @@ static void get_large(struct bench *b)
     struct store_value value;
     enum store_presence presence;
     assert_ok(
-        store_get(keyspace(b, 1), NULL, bytes_of("Slarge"), STORE_ANYWHERE, &value, &presence));
+        store_get(keyspace(b, 1), NULL, bytes_of("Slarge"), STORE_READ_ANY, &value, &presence));
     assert_int_equal(value.bytes.size, LARGE);
     store_value_release(&value);
 }

@@ -483,11 +483,11 @@ static void a_table_that_cannot_be_read_fails_the_read(void **state)
     struct store_value value;
     enum store_presence presence;
     assert_status(
-        store_get(f->keyspace, NULL, bytes_of("acked"), STORE_ANYWHERE, &value, &presence),
+        store_get(f->keyspace, NULL, bytes_of("acked"), STORE_READ_ANY, &value, &presence),
         STATUS_UNAVAILABLE);
     store_value_release(&value);
     struct store_cursor *cursor;
-    struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    struct store_cursor_options options = {.read_tier = STORE_READ_ANY};
     assert_ok(store_cursor_create(f->keyspace, &options, &cursor));
     store_cursor_first(cursor);
     assert_false(store_cursor_valid(cursor));
@@ -625,7 +625,7 @@ static void holes_in_what_was_not_synced_are_a_power_cut(void **state)
     assert_int_equal(store_log_end(f->store).verdict, STORE_LOG_TORN);
     struct store_value value;
     enum store_presence presence;
-    assert_ok(store_get(f->keyspace, NULL, bytes_of("k1"), STORE_ANYWHERE, &value, &presence));
+    assert_ok(store_get(f->keyspace, NULL, bytes_of("k1"), STORE_READ_ANY, &value, &presence));
     assert_int_equal(presence, STORE_FOUND);
     store_value_release(&value);
     assert_value(f->keyspace, "k3", NULL);
@@ -689,13 +689,13 @@ static void reads_without_memory_are_refused(void **state)
     struct store_value value;
     enum store_presence presence;
     fault_memory_fail(1);
-    assert_status(store_get(f->keyspace, NULL, bytes_of("a"), STORE_ANYWHERE, &value, &presence),
+    assert_status(store_get(f->keyspace, NULL, bytes_of("a"), STORE_READ_ANY, &value, &presence),
                   STATUS_RESOURCE_EXHAUSTED);
     store_value_release(&value);
     fault_memory_fail(1);
-    assert_null(store_view_create(f->store));
+    assert_null(store_snapshot_create(f->store));
     struct store_cursor *cursor;
-    const struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    const struct store_cursor_options options = {.read_tier = STORE_READ_ANY};
     fault_memory_fail(1);
     assert_status(store_cursor_create(f->keyspace, &options, &cursor), STATUS_RESOURCE_EXHAUSTED);
     assert_null(cursor);

@@ -1,6 +1,6 @@
 /* Random changes, flushes, compactions and restarts against a model in memory: whatever is read, by
- * key or by cursor, forwards and backwards, from the cache or anywhere, now or at a view, must be
- * what the model says, or a miss of the cache. STORE_MODEL_SEED runs another seed. */
+ * key or by cursor, forwards and backwards, from the cache or anywhere, now or at a snapshot, must
+ * be what the model says, or a miss of the cache. STORE_MODEL_SEED runs another seed. */
 #include "store/testing/testing.h"
 
 enum { KEYS = 60, VIEWS = 4, STEPS = 700, VALUE_LIMIT = 40 };
@@ -17,8 +17,8 @@ struct world {
     struct keyspace *keyspace;
     struct store_batch *batch;
     struct contents now;
-    struct contents then[VIEWS]; /* when the view was made */
-    struct store_view *views[VIEWS];
+    struct contents then[VIEWS]; /* when the snapshot was made */
+    struct store_snapshot *snapshots[VIEWS];
 };
 
 static uint32_t dice(struct world *w, uint32_t sides)
@@ -82,17 +82,17 @@ static void change(struct world *w)
 static void make_view(struct world *w)
 {
     uint32_t i = dice(w, VIEWS);
-    store_view_release(w->views[i]);
-    w->views[i] = store_view_create(w->store);
-    assert_non_null(w->views[i]);
+    store_snapshot_release(w->snapshots[i]);
+    w->snapshots[i] = store_snapshot_create(w->store);
+    assert_non_null(w->snapshots[i]);
     w->then[i] = w->now;
 }
 
 static void release_views(struct world *w)
 {
     for (uint32_t i = 0; i < VIEWS; i++) {
-        store_view_release(w->views[i]);
-        w->views[i] = NULL;
+        store_snapshot_release(w->snapshots[i]);
+        w->snapshots[i] = NULL;
     }
 }
 
@@ -121,15 +121,15 @@ static void step(struct world *w)
 
 /* --- reads --- */
 
-static void check_get(struct world *w, const struct contents *contents, struct store_view *view,
-                      enum store_reach reach)
+static void check_get(struct world *w, const struct contents *contents,
+                      struct store_snapshot *snapshot, enum store_read_tier read_tier)
 {
     char text[8];
     int key = (int)dice(w, KEYS);
     const char *expected = contents->values[key];
     struct store_value value;
     enum store_presence presence;
-    assert_ok(store_get(w->keyspace, view, key_of(text, key), reach, &value, &presence));
+    assert_ok(store_get(w->keyspace, snapshot, key_of(text, key), read_tier, &value, &presence));
     if (presence != STORE_NOT_CACHED) {
         assert_int_equal(presence, expected[0] != '\0' ? STORE_FOUND : STORE_ABSENT);
         assert_true(bytes_equal(value.bytes, bytes_of(expected)));
@@ -187,17 +187,19 @@ static void walk(struct world *w, const struct contents *contents, struct store_
     }
 }
 
-static void check(struct world *w, const struct contents *contents, struct store_view *view)
+static void check(struct world *w, const struct contents *contents, struct store_snapshot *snapshot)
 {
     char from[8], to[8];
-    enum store_reach reach = dice(w, 2) == 0 ? STORE_CACHED_ONLY : STORE_ANYWHERE;
+    enum store_read_tier read_tier = dice(w, 2) == 0 ? STORE_READ_CACHED : STORE_READ_ANY;
     for (int i = 0; i < 10; i++)
-        check_get(w, contents, view, reach);
+        check_get(w, contents, snapshot, read_tier);
     int lower = (int)dice(w, KEYS);
     int upper = lower + 1 + (int)dice(w, (uint32_t)(KEYS - lower));
     struct store_cursor *cursor;
-    const struct store_cursor_options options = {
-        .view = view, .lower = key_of(from, lower), .upper = key_of(to, upper), .reach = reach};
+    const struct store_cursor_options options = {.snapshot = snapshot,
+                                                 .lower = key_of(from, lower),
+                                                 .upper = key_of(to, upper),
+                                                 .read_tier = read_tier};
     assert_ok(store_cursor_create(w->keyspace, &options, &cursor));
     for (int i = 0; i < 3; i++)
         walk(w, contents, cursor, lower, upper);
@@ -217,9 +219,9 @@ static void run_seed(uint32_t seed)
     for (int i = 0; i < STEPS; i++) {
         step(w);
         check(w, &w->now, NULL);
-        uint32_t view = dice(w, VIEWS);
-        if (w->views[view] != NULL)
-            check(w, &w->then[view], w->views[view]);
+        uint32_t snapshot = dice(w, VIEWS);
+        if (w->snapshots[snapshot] != NULL)
+            check(w, &w->then[snapshot], w->snapshots[snapshot]);
     }
     release_views(w);
     store_batch_destroy(w->batch);

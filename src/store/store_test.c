@@ -110,7 +110,7 @@ static void a_fold_that_fails_fails_the_read_only(void **state)
     merge(f->store, f->keyspace, "k", "poison");
     struct store_value value;
     enum store_presence presence;
-    assert_status(store_get(f->keyspace, NULL, bytes_of("k"), STORE_ANYWHERE, &value, &presence),
+    assert_status(store_get(f->keyspace, NULL, bytes_of("k"), STORE_READ_ANY, &value, &presence),
                   STATUS_DATA_LOSS);
     store_value_release(&value);
     merge(f->store, f->keyspace, "k", "-cured");
@@ -197,7 +197,7 @@ static void keys_and_values_are_any_bytes(void **state)
     for (size_t i = 0; i < 4; i++) {
         struct store_value value;
         enum store_presence presence;
-        assert_ok(store_get(f->keyspace, NULL, keys[i], STORE_ANYWHERE, &value, &presence));
+        assert_ok(store_get(f->keyspace, NULL, keys[i], STORE_READ_ANY, &value, &presence));
         assert_int_equal(presence, STORE_FOUND);
         assert_true(bytes_equal(value.bytes, bytes_make(big, i == 3 ? SIZE : i + 1)));
         store_value_release(&value);
@@ -211,15 +211,15 @@ static void views_stand_still(void **state)
 {
     struct fixture *f = *state;
     put(f->store, f->keyspace, "k", "1");
-    struct store_view *view = store_view_create(f->store);
-    assert_non_null(view);
+    struct store_snapshot *snapshot = store_snapshot_create(f->store);
+    assert_non_null(snapshot);
     merge(f->store, f->keyspace, "k", "2");
     put(f->store, f->keyspace, "l", "new");
     assert_ok(keyspace_compact(f->keyspace, bytes_of(""), bytes_of("")));
-    assert_value_at(f->keyspace, view, "k", "1");
-    assert_value_at(f->keyspace, view, "l", NULL);
+    assert_value_at(f->keyspace, snapshot, "k", "1");
+    assert_value_at(f->keyspace, snapshot, "l", NULL);
     assert_value(f->keyspace, "k", "12");
-    store_view_release(view);
+    store_snapshot_release(snapshot);
 }
 
 static void get_many_answers_each_key(void **state)
@@ -238,7 +238,7 @@ static void get_many_answers_each_key(void **state)
         if (i == COUNT / 2)
             assert_ok(keyspace_flush(f->keyspace));
     }
-    assert_ok(store_get_many(f->keyspace, NULL, keys, COUNT, STORE_ANYWHERE, values, presences));
+    assert_ok(store_get_many(f->keyspace, NULL, keys, COUNT, STORE_READ_ANY, values, presences));
     for (size_t i = 0; i < COUNT; i++) {
         assert_int_equal(presences[i], i % 3 != 0 ? STORE_FOUND : STORE_ABSENT);
         assert_true(bytes_equal(values[i].bytes, i % 3 != 0 ? keys[i] : bytes_of("")));
@@ -267,13 +267,13 @@ static void cached_only_reads_miss_instead_of_guessing(void **state)
         struct keyspace *keyspace = store_keyspace_find(f->store, 100 + (uint64_t)i);
         struct store_value value;
         enum store_presence presence;
-        assert_ok(store_get(keyspace, NULL, bytes_of(key), STORE_CACHED_ONLY, &value, &presence));
+        assert_ok(store_get(keyspace, NULL, bytes_of(key), STORE_READ_CACHED, &value, &presence));
         assert_true(presence == STORE_NOT_CACHED || presence == STORE_FOUND);
         missed += presence == STORE_NOT_CACHED;
         store_value_release(&value);
 
         struct store_cursor *cursor;
-        struct store_cursor_options options = {.reach = STORE_CACHED_ONLY};
+        struct store_cursor_options options = {.read_tier = STORE_READ_CACHED};
         assert_ok(store_cursor_create(keyspace, &options, &cursor));
         store_cursor_first(cursor);
         assert_true(store_cursor_valid(cursor) || store_cursor_missed_cache(cursor));
@@ -284,7 +284,7 @@ static void cached_only_reads_miss_instead_of_guessing(void **state)
 
         /* Nor may what is in memory pass for the whole. */
         merge(f->store, keyspace, key, "+");
-        assert_ok(store_get(keyspace, NULL, bytes_of(key), STORE_CACHED_ONLY, &value, &presence));
+        assert_ok(store_get(keyspace, NULL, bytes_of(key), STORE_READ_CACHED, &value, &presence));
         assert_true(presence == STORE_NOT_CACHED || presence == STORE_FOUND);
         if (presence == STORE_FOUND)
             assert_true(bytes_equal(value.bytes, bytes_of("value+")));
@@ -301,7 +301,7 @@ static enum store_presence presence_of(struct fixture *f, const char *key)
 {
     struct store_value value;
     enum store_presence presence;
-    assert_ok(store_get(f->keyspace, NULL, bytes_of(key), STORE_ANYWHERE, &value, &presence));
+    assert_ok(store_get(f->keyspace, NULL, bytes_of(key), STORE_READ_ANY, &value, &presence));
     store_value_release(&value);
     return presence;
 }
@@ -310,7 +310,7 @@ static enum store_presence presence_of(struct fixture *f, const char *key)
 static bool cursor_gets(struct fixture *f)
 {
     struct store_cursor *cursor;
-    struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    struct store_cursor_options options = {.read_tier = STORE_READ_ANY};
     assert_ok(store_cursor_create(f->keyspace, &options, &cursor));
     store_cursor_first(cursor);
     bool is_valid = store_cursor_valid(cursor);
@@ -375,7 +375,7 @@ static int count_had(struct fixture *f)
         enum store_presence presence;
         snprintf(key, sizeof key, "k%02d", i);
         assert_ok(store_get(f->keyspace, NULL, bytes_of(key),
-                            i == 0 ? STORE_ANYWHERE : STORE_CACHED_ONLY, &value, &presence));
+                            i == 0 ? STORE_READ_ANY : STORE_READ_CACHED, &value, &presence));
         assert_true(presence == STORE_FOUND || presence == STORE_NOT_CACHED);
         assert_int_equal(value.bytes.size, presence == STORE_FOUND ? 20000 : 0);
         had += presence == STORE_FOUND;
@@ -427,7 +427,7 @@ static struct store_cursor *open_cursor(struct fixture *f, const char *lower, co
 {
     struct store_cursor_options options = {.lower = bytes_of(lower), .upper = bytes_of(upper)};
     struct store_cursor *cursor;
-    options.reach = STORE_ANYWHERE;
+    options.read_tier = STORE_READ_ANY;
     assert_ok(store_cursor_create(f->keyspace, &options, &cursor));
     return cursor;
 }
@@ -543,14 +543,15 @@ static void cursors_see_their_instant(void **state)
     assert_at(cursor, 'b');
     store_cursor_destroy(cursor);
 
-    struct store_view *view = store_view_create(f->store);
+    struct store_snapshot *snapshot = store_snapshot_create(f->store);
     put(f->store, f->keyspace, "b", "late");
-    struct store_cursor_options options = {.view = view, .reach = STORE_ANYWHERE, .is_long = true};
+    struct store_cursor_options options = {
+        .snapshot = snapshot, .read_tier = STORE_READ_ANY, .bypasses_cache = true};
     assert_ok(store_cursor_create(f->keyspace, &options, &cursor));
     store_cursor_seek(cursor, bytes_of("b"));
     assert_at(cursor, 'b');
     store_cursor_destroy(cursor);
-    store_view_release(view);
+    store_snapshot_release(snapshot);
 }
 
 /* --- keyspaces --- */

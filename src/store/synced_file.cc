@@ -5,6 +5,7 @@
  * large for a slot makes a new file with larger ones, put in the old one's place by its name. */
 #include "store/log_ends.h"
 
+#include "base/crc32c.h"
 #include "store/files.h"
 
 #include <algorithm>
@@ -28,15 +29,12 @@ static void append_number(std::string *out, uint64_t number, unsigned bytes)
 }
 
 /* Of what is in the slot from that byte on. */
-static status append_sum(std::string *slot, size_t from)
+static void append_sum(std::string *slot, size_t from)
 {
-    uint32_t sum;
-    TRY(crc32c_of(bytes_make(slot->data() + from, slot->size() - from), &sum));
-    append_number(slot, sum, SUM);
-    return status_ok();
+    append_number(slot, crc32c_of(bytes_make(slot->data() + from, slot->size() - from)), SUM);
 }
 
-static status append_families(std::string *slot, const synced_record &record)
+static void append_families(std::string *slot, const synced_record &record)
 {
     size_t from = slot->size();
     slot->append(FAMILIES, sizeof FAMILIES - 1);
@@ -45,10 +43,10 @@ static status append_families(std::string *slot, const synced_record &record)
         append_number(slot, each.family, 4);
         append_number(slot, each.keyspace_id, 8);
     }
-    return append_sum(slot, from);
+    append_sum(slot, from);
 }
 
-static status encode(const synced_record &record, uint64_t sequence, std::string *out)
+static void encode(const synced_record &record, uint64_t sequence, std::string *out)
 {
     out->assign(MAGIC, sizeof MAGIC - 1);
     append_number(out, sequence, 8);
@@ -69,8 +67,8 @@ static status encode(const synced_record &record, uint64_t sequence, std::string
         append_number(out, table.name.size(), 2);
         out->append(table.name);
     }
-    TRY(append_sum(out, 0));
-    return append_families(out, record);
+    append_sum(out, 0);
+    append_families(out, record);
 }
 
 namespace {
@@ -134,11 +132,8 @@ static void decode_tables(slot_reader *reader, uint64_t count, synced_record *ou
 /* The sum of what has been read since that byte comes next. */
 static bool is_summed(const Slice &slot, size_t from, slot_reader *reader)
 {
-    uint32_t sum = 0;
-    status s = crc32c_of(bytes_make(slot.data() + from, reader->done() - from), &sum);
-    bool is_known = status_is_ok(s);
-    status_free(s);
-    return is_known && reader->number(SUM) == sum && !reader->is_short;
+    uint32_t sum = crc32c_of(bytes_make(slot.data() + from, reader->done() - from));
+    return reader->number(SUM) == sum && !reader->is_short;
 }
 
 /* A former program writes none. What it has left behind its own record is as good: a family never
@@ -274,11 +269,7 @@ IOStatus synced_file::write_slot(const synced_record &record, bool is_afresh)
 {
     std::string slot;
     sequence++; /* also of what fails, which may be on the disk all the same */
-    status encoded = encode(record, sequence, &slot);
-    if (!status_is_ok(encoded)) {
-        status_free(encoded);
-        return IOStatus::IOError("out of memory");
-    }
+    encode(record, sequence, &slot);
     if (is_afresh || slot.size() > slot_size)
         return make(slot);
     return overwrite(slot);

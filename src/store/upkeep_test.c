@@ -29,7 +29,7 @@ static enum store_verdict stand_at_gate(const void *rules, bytes key, bytes valu
 }
 
 static const struct store_fold standing_fold = {
-    .whole = fold_whole, .part = fold_part, .tidy = stand_at_gate};
+    .whole = fold_full, .part = fold_part, .tidy = stand_at_gate};
 
 struct fixture {
     char *directory;

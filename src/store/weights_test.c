@@ -10,7 +10,7 @@ static size_t owner_of(bytes key)
 }
 
 static const struct store_fold owned_fold = {
-    .whole = fold_whole, .part = fold_part, .tidy = fold_tidy, .owner = owner_of};
+    .whole = fold_full, .part = fold_part, .tidy = fold_filter, .owner = owner_of};
 
 struct fixture {
     char *directory;

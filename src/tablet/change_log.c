@@ -64,7 +64,7 @@ status change_log_read(struct keyspace *catalog, struct change_log_state *out, b
     struct store_value value = {0};
     enum store_presence presence = STORE_ABSENT;
     *out = (struct change_log_state){0};
-    status s = store_get(catalog, NULL, record_key(), STORE_ANYWHERE, &value, &presence);
+    status s = store_get(catalog, NULL, record_key(), STORE_READ_ANY, &value, &presence);
     *exists = status_is_ok(s) && presence == STORE_FOUND;
     if (*exists) {
         struct arena *arena = arena_create(RECORD_MEMORY);
@@ -79,7 +79,7 @@ status change_log_exists(struct keyspace *catalog, bool *exists)
 {
     struct store_value value = {0};
     enum store_presence presence = STORE_ABSENT;
-    status s = store_get(catalog, NULL, record_key(), STORE_ANYWHERE, &value, &presence);
+    status s = store_get(catalog, NULL, record_key(), STORE_READ_ANY, &value, &presence);
     *exists = status_is_ok(s) && presence == STORE_FOUND;
     store_value_release(&value);
     return s;
@@ -138,7 +138,7 @@ void change_log_begin_gap(struct change_log_state *state)
 /* The sequence of the last event that it has; what was taken if there is none. */
 status change_log_find_newest(struct keyspace *keyspace, uint64_t taken, uint64_t *newest)
 {
-    struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    struct store_cursor_options options = {.read_tier = STORE_READ_ANY};
     struct store_cursor *cursor;
     uint64_t first = 0;
     *newest = taken;
@@ -332,7 +332,7 @@ status change_log_read_waiting(struct change_log *log,
     change_log_look(log, &state);
     struct sequence_key from = key_of(state.taken + 1);
     struct store_cursor_options options = {
-        .lower = key_bytes(&from), .reach = STORE_ANYWHERE, .is_long = true};
+        .lower = key_bytes(&from), .read_tier = STORE_READ_ANY, .bypasses_cache = true};
     TRY(store_cursor_create(log->keyspace, &options, &cursor));
     status s = visit_entries(cursor, visit, context);
     store_cursor_destroy(cursor);

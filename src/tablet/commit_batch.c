@@ -238,8 +238,8 @@ static void gather(struct commit_batch *batch, struct commit *commit)
 
 /* A large one is put in the place of what there is, and not an operand on top of it: a compaction
  * would hold it twice more for that (store/large_work.cc). There is only older, since versions rise
- * in the order in which commits are written; what a spill moves there later has its own version,
- * and is an operand. */
+ * in the order in which commits are written; what an overflow moves there later has its own
+ * version, and is an operand. */
 static void add_big_cell(struct commit_batch *batch, struct keyspace *keyspace, size_t size)
 {
     bytes key = buffer_bytes(&batch->key), value = buffer_bytes(&batch->value);
@@ -257,9 +257,9 @@ static void add_big_cells(struct commit_batch *batch, const struct commit *commi
         const struct big_cell *cell = &commit->change->big[i];
         buffer_clear(&batch->key);
         buffer_clear(&batch->value);
-        spill_cell_key(&batch->key, commit->row_key, cell->family, cell->qualifier,
-                       cell->timestamp_us);
-        spilled_cell_write(&batch->value, ENTRY_CELL, commit->version, 0, cell->value);
+        overflow_cell_key(&batch->key, commit->row_key, cell->family, cell->qualifier,
+                          cell->timestamp_us);
+        overflow_cell_write(&batch->value, ENTRY_CELL, commit->version, 0, cell->value);
         add_big_cell(batch, commit->keyspace, cell->value.size);
     }
 }

@@ -1,6 +1,6 @@
 /* Observers of the commit queue: who sees each commit, in the order of the queue, before it is
  * acknowledged, and may put what follows from it into the same batch. A change log hangs here; a
- * view's feed or an index can.
+ * snapshot's feed or an index can.
  *
  * Invariants
  *  1. Of a commit that changes anything `see` is called once, after those of all commits before it,

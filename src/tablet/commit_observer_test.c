@@ -139,7 +139,7 @@ static void observers_see_each_commit_before_its_acknowledgement(void **state)
     uint64_t version = write_change(f, "row", add_to_cell(f, "q", 1));
     assert_told(&watching, "bpsewa");
     assert_ok(
-        store_get(f->options.catalog, NULL, bytes_of("seen"), STORE_ANYWHERE, &seen, &presence));
+        store_get(f->options.catalog, NULL, bytes_of("seen"), STORE_READ_ANY, &seen, &presence));
     assert_int_equal(presence, STORE_FOUND);
     assert_memory_equal(seen.bytes.data, &version, sizeof version);
     store_value_release(&seen);

@@ -19,7 +19,7 @@ static status read_number(struct keyspace *catalog, const char *key, uint64_t *o
 {
     struct store_value value = {0};
     enum store_presence presence = STORE_ABSENT;
-    status s = store_get(catalog, NULL, bytes_of(key), STORE_ANYWHERE, &value, &presence);
+    status s = store_get(catalog, NULL, bytes_of(key), STORE_READ_ANY, &value, &presence);
     *out = 0;
     *exists = status_is_ok(s) && presence == STORE_FOUND;
     if (*exists && value.bytes.size == sizeof *out)

@@ -179,7 +179,7 @@ static void get_record(struct tablet_fixture *f, const char *row_key, struct sto
 {
     struct buffer key = {0};
     row_record_key(&key, bytes_of(row_key));
-    assert_ok(store_get(f->rows, NULL, buffer_bytes(&key), STORE_ANYWHERE, value, presence));
+    assert_ok(store_get(f->rows, NULL, buffer_bytes(&key), STORE_READ_ANY, value, presence));
     buffer_free(&key);
 }
 
@@ -235,10 +235,10 @@ static void a_change_that_leaves_nothing_of_its_record_deletes_it(void **state)
 }
 
 /* In one batch with the row's next change, which it must not undo. */
-static void a_mending_keeps_its_place(void **state)
+static void a_rewrite_keeps_its_place(void **state)
 {
     struct tablet_fixture *f = *state;
-    struct pending first, after, mending = {.done_at = 0};
+    struct pending first, after, rewrite = {.done_at = 0};
     struct store_value value;
     enum store_presence presence;
     unsigned turn = 0;
@@ -248,12 +248,12 @@ static void a_mending_keeps_its_place(void **state)
     shut(gate_of(f));
     submit(f, &first, "first", set_cell(f, FAMILY_F, "q", 1, "x"), &turn);
     await_commit_thread(gate_of(f));
-    mending.commit = commit_of(f, "row", NULL);
-    mending.commit.kind = COMMIT_REWRITE;
-    mending.commit.record = value.bytes;
-    mending.commit.done.run = note_done;
-    mending.turn = &turn;
-    assert_true(commit_offer(f->queue, &mending.commit));
+    rewrite.commit = commit_of(f, "row", NULL);
+    rewrite.commit.kind = COMMIT_REWRITE;
+    rewrite.commit.record = value.bytes;
+    rewrite.commit.done.run = note_done;
+    rewrite.turn = &turn;
+    assert_true(commit_offer(f->queue, &rewrite.commit));
     submit(f, &after, "row", set_cell(f, FAMILY_F, "q", 3, "new"), &turn);
     open_gate(gate_of(f));
     wait_for_all(f);
@@ -341,8 +341,8 @@ static void big_cells_get_records_of_their_own(void **state)
     assert_row(f, "row", "f:big@9=0123456789 f:small@8=s");
     struct store_value value;
     enum store_presence presence;
-    assert_ok(store_get(f->rows, NULL, bytes_of("Rrow"), STORE_ANYWHERE, &value, &presence));
-    assert_true(fragment_has_spilled(value.bytes));
+    assert_ok(store_get(f->rows, NULL, bytes_of("Rrow"), STORE_READ_ANY, &value, &presence));
+    assert_true(fragment_has_overflow(value.bytes));
     store_value_release(&value);
     write_change(f, "row", set_cell(f, FAMILY_F, "big", 9, "newer"));
     assert_row(f, "row", "f:big@9=newer f:small@8=s");
@@ -351,7 +351,7 @@ static void big_cells_get_records_of_their_own(void **state)
 static status note_kind(void *context, const struct store_change *change)
 {
     unsigned *kinds = context;
-    if (change->key.data[0] == SPILL_SPACE)
+    if (change->key.data[0] == OVERFLOW_SPACE)
         *kinds |= 1u << (change->kind + (change->value.size >= STORE_LARGE_VALUE ? 8 : 0));
     return status_ok();
 }
@@ -380,7 +380,7 @@ static void large_cells_are_put(void **state)
     free(large);
 }
 
-/* What a spill moves behind a newer cell that was put has its own version. */
+/* What an overflow moves behind a newer cell that was put has its own version. */
 static void a_large_cell_stays_above_older_ones(void **state)
 {
     struct tablet_fixture *f = *state;
@@ -390,8 +390,8 @@ static void a_large_cell_stays_above_older_ones(void **state)
     assert_non_null(large);
     row_change_set(change, FAMILY_F, bytes_of("q"), 9, bytes_make(large, STORE_LARGE_VALUE));
     write_change(f, "row", pack(change, 10));
-    spill_cell_key(&key, bytes_of("row"), FAMILY_F, bytes_of("q"), 9);
-    spilled_cell_write(&older, ENTRY_CELL, 1, 0, bytes_of("older"));
+    overflow_cell_key(&key, bytes_of("row"), FAMILY_F, bytes_of("q"), 9);
+    overflow_cell_write(&older, ENTRY_CELL, 1, 0, bytes_of("older"));
     struct store_batch *batch = store_batch_create();
     assert_non_null(batch);
     store_batch_merge(batch, f->rows, buffer_bytes(&key), buffer_bytes(&older));
@@ -400,7 +400,7 @@ static void a_large_cell_stays_above_older_ones(void **state)
     for (int looks = 0; looks < 2; looks++) {
         struct store_value value;
         enum store_presence presence;
-        assert_ok(store_get(f->rows, NULL, buffer_bytes(&key), STORE_ANYWHERE, &value, &presence));
+        assert_ok(store_get(f->rows, NULL, buffer_bytes(&key), STORE_READ_ANY, &value, &presence));
         assert_true(value.bytes.size >= STORE_LARGE_VALUE);
         store_value_release(&value);
         assert_ok(keyspace_compact(f->rows, bytes_of(""), bytes_of("")));
@@ -417,7 +417,7 @@ static uint64_t read_ceiling(struct tablet_fixture *f)
     struct store_value value;
     enum store_presence presence;
     uint64_t ceiling;
-    assert_ok(store_get(f->options.catalog, NULL, bytes_of("version-ceiling"), STORE_ANYWHERE,
+    assert_ok(store_get(f->options.catalog, NULL, bytes_of("version-ceiling"), STORE_READ_ANY,
                         &value, &presence));
     assert_int_equal(presence, STORE_FOUND);
     memcpy(&ceiling, value.bytes.data, sizeof ceiling);
@@ -776,9 +776,9 @@ static void a_full_disk_refuses_until_there_is_space(void **state)
     buffer_free(&filler.fragment);
 }
 
-/* What it loses of mendings is still there in pieces; what was acknowledged after one is not lost,
- * nor the mending then. */
-static void a_power_cut_may_take_mendings_alone(void **state)
+/* What it loses of rewrites is still there in pieces; what was acknowledged after one is not lost,
+ * nor the rewrite then. */
+static void a_power_cut_may_take_rewrites_alone(void **state)
 {
     struct tablet_fixture *f = *state;
     struct store_value value;
@@ -788,10 +788,10 @@ static void a_power_cut_may_take_mendings_alone(void **state)
         write_change(f, "row", set_cell(f, FAMILY_F, "q", i, "x"));
     for (int cuts = 0; cuts < 2; cuts++) {
         get_record(f, "row", &value, &presence);
-        struct commit mending = commit_of(f, "row", NULL);
-        mending.kind = COMMIT_REWRITE;
-        mending.record = value.bytes;
-        assert_ok(commit_and_wait(f->queue, &mending));
+        struct commit rewrite = commit_of(f, "row", NULL);
+        rewrite.kind = COMMIT_REWRITE;
+        rewrite.record = value.bytes;
+        assert_ok(commit_and_wait(f->queue, &rewrite));
         store_value_release(&value);
         assert_int_equal(fault_fs_unsynced(f->faults, ".log") > 0, true);
         if (cuts == 1)
@@ -915,7 +915,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_change_with_its_record_replaces_it, setup, teardown),
         cmocka_unit_test_setup_teardown(a_change_that_leaves_nothing_of_its_record_deletes_it,
                                         setup, teardown),
-        cmocka_unit_test_setup_teardown(a_mending_keeps_its_place, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_rewrite_keeps_its_place, setup, teardown),
         cmocka_unit_test_setup_teardown(a_batch_holds_many_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(an_extension_keeps_its_place, setup, teardown),
         cmocka_unit_test_setup_teardown(big_cells_get_records_of_their_own, setup, teardown),
@@ -946,7 +946,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_full_disk_refuses_until_there_is_space, setup_faults,
                                         teardown),
-        cmocka_unit_test_setup_teardown(a_power_cut_may_take_mendings_alone, setup_faults,
+        cmocka_unit_test_setup_teardown(a_power_cut_may_take_rewrites_alone, setup_faults,
                                         teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

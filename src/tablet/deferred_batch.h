@@ -1,7 +1,7 @@
 /* Changes of a keyspace noted down on one thread and added to a store batch on another.
  *
- * Row care (row_care.h) works out on a pool thread what is to be written, but only the commit queue
- * writes, and only there is the version known. */
+ * Row maintenance (row_maintenance.h) works out on a pool thread what is to be written, but only
+ * the commit queue writes, and only there is the version known. */
 #ifndef TRESTLE_TABLET_DEFERRED_BATCH_H
 #define TRESTLE_TABLET_DEFERRED_BATCH_H
 

@@ -22,7 +22,7 @@
 /* Numbers as stored. */
 enum event_kind {
     EVENT_ROWS = 1,    /* changes of rows, as a client asked for them */
-    EVENT_UPKEEP = 2,  /* how a row is kept: cells spilled, collected, put together */
+    EVENT_UPKEEP = 2,  /* how a row is kept: cells overflowed, collected, put together */
     EVENT_DROP = 3,    /* a range of rows is gone */
     EVENT_CATALOG = 4, /* tables, tablets, resources, keyspaces */
     EVENT_COLLECT = 5, /* deletions of what a table's rules condemn; changes of rows */

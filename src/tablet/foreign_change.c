@@ -4,12 +4,12 @@
 #include "base/check.h"
 #include "row/resolve.h"
 #include "row/row_key.h"
-#include "tablet/spill.h"
+#include "tablet/overflow.h"
 
 void foreign_change_free(struct foreign_change *change)
 {
     buffer_free(&change->record);
-    deferred_batch_free(&change->spills);
+    deferred_batch_free(&change->overflows);
 }
 
 void foreign_change_write(const struct foreign_change *change, struct keyspace *keyspace,
@@ -17,7 +17,7 @@ void foreign_change_write(const struct foreign_change *change, struct keyspace *
 {
     DCHECK(fragment_is_sound(buffer_bytes(&change->record)));
     bytes record = buffer_bytes(&change->record);
-    deferred_batch_replay(&change->spills, keyspace, batch);
+    deferred_batch_replay(&change->overflows, keyspace, batch);
     if (fragment_is_empty(record))
         store_batch_delete(batch, keyspace, record_key);
     else
@@ -48,7 +48,7 @@ static bool has_add(bytes record, const struct entry *add)
 static bool is_tombstone(bytes record, const struct entry *entry)
 {
     (void)record;
-    return entry->kind != ENTRY_SPILL_MARK && !entry_is_cell(entry->kind);
+    return entry->kind != ENTRY_OVERFLOW_MARK && !entry_is_cell(entry->kind);
 }
 
 /* A cell, but for adds that the record has: as overflowed ones they would count once more. */
@@ -108,12 +108,12 @@ static void write_mark(bytes record, uint64_t version, struct buffer *out)
     struct fragment_reader reader;
     struct entry mark;
     bool has_mark = fragment_reader_start(&reader, record) &&
-                    fragment_reader_next(&reader, &mark) && mark.kind == ENTRY_SPILL_MARK;
+                    fragment_reader_next(&reader, &mark) && mark.kind == ENTRY_OVERFLOW_MARK;
     if (!has_mark)
         mark = (struct entry){.version = 0};
     if (mark.version < version)
         mark.version = version;
-    row_spill_mark(out, mark.version, mark.moved, mark.purged, true);
+    row_overflow_mark(out, mark.version, mark.moved, mark.purged, true);
 }
 
 /* --- what the row comes to --- */
@@ -187,7 +187,7 @@ static status overflow_cells(bytes row_key, struct overflow *o, struct deferred_
     uint64_t moved;
     if (!row_fold.part(NULL, &history, &o->counted) || o->counted.failed)
         return status_out_of_memory();
-    return spill_cells(row_key, buffer_bytes(&o->counted), out, &moved);
+    return move_to_overflow(row_key, buffer_bytes(&o->counted), out, &moved);
 }
 
 static status add_to_overflow(struct keyspace *keyspace, bytes row_key, bytes record,
@@ -197,15 +197,15 @@ static status add_to_overflow(struct keyspace *keyspace, bytes row_key, bytes re
     struct overflow o = {0};
     status s = take_apart(record, change, version, &o);
     if (status_is_ok(s))
-        s = spill_purge_under(keyspace, row_key, buffer_bytes(&o.tombstones), &out->spills);
+        s = overflow_purge_under(keyspace, row_key, buffer_bytes(&o.tombstones), &out->overflows);
     if (status_is_ok(s))
-        s = overflow_cells(row_key, &o, &out->spills);
+        s = overflow_cells(row_key, &o, &out->overflows);
     const bytes operands[] = {buffer_bytes(&o.tombstones), buffer_bytes(&o.mark)};
     const struct store_history history = {
         .has_base = record.size > 0, .base = record, .operands = operands, .operand_count = 2};
     if (status_is_ok(s))
         s = fold_record(rules, row_key, &history, &out->record);
-    if (status_is_ok(s) && out->spills.changes.failed)
+    if (status_is_ok(s) && out->overflows.changes.failed)
         s = status_out_of_memory();
     free_overflow(&o);
     return s;
@@ -219,7 +219,7 @@ static status prepare(struct keyspace *keyspace, bytes row_key, bytes record,
     struct fragment_reader reader;
     if (!fragment_reader_start(&reader, fragment))
         return bad_change();
-    if (fragment_has_spilled(record) || change->big_count > 0)
+    if (fragment_has_overflow(record) || change->big_count > 0)
         return add_to_overflow(keyspace, row_key, record, change, reader.base_version, rules, out);
     return add_to_record(rules, row_key, record, fragment, &out->record);
 }
@@ -235,7 +235,7 @@ status foreign_change_prepare(struct keyspace *keyspace, bytes row_key,
     *out = (struct foreign_change){0};
     row_record_key(&key, row_key);
     status s = key.failed ? status_out_of_memory()
-                          : store_get(keyspace, NULL, buffer_bytes(&key), STORE_ANYWHERE, &record,
+                          : store_get(keyspace, NULL, buffer_bytes(&key), STORE_READ_ANY, &record,
                                       &presence);
     if (status_is_ok(s))
         s = prepare(keyspace, row_key, record.bytes, change, rules, out);

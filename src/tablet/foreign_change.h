@@ -27,8 +27,8 @@
 
 /* All zeroes is empty. */
 struct foreign_change {
-    struct buffer record;         /* what the row's record comes to; a fragment */
-    struct deferred_batch spills; /* what becomes of overflowed cells */
+    struct buffer record;            /* what the row's record comes to; a fragment */
+    struct deferred_batch overflows; /* what becomes of overflowed cells */
 };
 
 /* `rules`, the keyspace's; NULL: nothing is collected, and tombstones that have nothing to cover

@@ -4,10 +4,10 @@
 #include "tablet/foreign_change.h"
 
 #include "base/testing/failmalloc.h"
-#include "tablet/row_care.h"
+#include "tablet/row_maintenance.h"
 #include "tablet/testing/testing.h"
 
-enum { SPILL_BYTES = 64 };
+enum { OVERFLOW_BYTES = 64 };
 
 static int setup(void **state)
 {
@@ -75,17 +75,18 @@ static struct packed_change deletion(struct tablet_fixture *f, enum entry_kind k
 
 static void look_after(struct tablet_fixture *f, const char *row_key)
 {
-    struct row_care care = {.keyspace = f->rows,
-                            .row_key = bytes_of(row_key),
-                            .row_hash = row_lock_hash(ROWS_KEYSPACE, bytes_of(row_key)),
-                            .locks = f->locks,
-                            .commits = f->queue,
-                            .spill_bytes = SPILL_BYTES,
-                            .rules = &f->rules};
-    struct row_care_report report;
-    row_lock_wait(f->locks, care.row_hash);
-    assert_ok(row_care_run(&care, &report));
-    row_lock_release(f->locks, care.row_hash);
+    struct row_maintenance maintenance = {.keyspace = f->rows,
+                                          .row_key = bytes_of(row_key),
+                                          .row_hash =
+                                              row_lock_hash(ROWS_KEYSPACE, bytes_of(row_key)),
+                                          .locks = f->locks,
+                                          .commits = f->queue,
+                                          .overflow_bytes = OVERFLOW_BYTES,
+                                          .rules = &f->rules};
+    struct row_maintenance_report report;
+    row_lock_wait(f->locks, maintenance.row_hash);
+    assert_ok(row_maintenance_run(&maintenance, &report));
+    row_lock_release(f->locks, maintenance.row_hash);
 }
 
 /* f:a and f:z, and what makes the row large enough for its cells to overflow. Returns the version

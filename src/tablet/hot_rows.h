@@ -1,6 +1,6 @@
 /* Which rows get so many changes, or so many bytes, that somebody should look after them
- * (row_care.h). A row that is only written is never read, so the commit queue is the place to see
- * it.
+ * (row_maintenance.h). A row that is only written is never read, so the commit queue is the place
+ * to see it.
  *
  * A sketch of fixed size: a slot for each group of rows, held by the row that asks for it most (a
  * majority vote, Boyer and Moore 1981). A row that gets more than half of its group's changes
@@ -14,16 +14,16 @@
 
 struct hot_rows;
 
-/* Operands on a row after which it wants care: what they cost a reader is then about that of
+/* Operands on a row after which it wants maintenance: what they cost a reader is then about that of
  * reading a row of ten cells ten times. */
 enum { HOT_ROW_OPERANDS = 100 };
 
-/* `byte_limit`: bytes written to a row after which it wants care. */
+/* `byte_limit`: bytes written to a row after which it wants maintenance. */
 status hot_rows_create(uint64_t byte_limit, struct hot_rows **out);
 void hot_rows_destroy(struct hot_rows *hot); /* NULL is fine */
 
 /* A change of `bytes` bytes to a row; `is_operand` false: it went into the operand of another.
- * True if the row wants care now; its counts begin anew. */
+ * True if the row wants maintenance now; its counts begin anew. */
 bool hot_rows_note(struct hot_rows *hot, uint64_t row_hash, uint64_t bytes, bool is_operand);
 
 #endif

@@ -15,11 +15,11 @@ bool record_bounds(bytes from, bytes to, struct key_bounds *out)
     return !out->lower.failed && !out->upper.failed;
 }
 
-bool spill_bounds(bytes from, bytes to, struct key_bounds *out)
+bool overflow_bounds(bytes from, bytes to, struct key_bounds *out)
 {
     *out = (struct key_bounds){0};
-    spill_range_start(&out->lower, from);
-    spill_range_end(&out->upper, to);
+    overflow_range_start(&out->lower, from);
+    overflow_range_end(&out->upper, to);
     return !out->lower.failed && !out->upper.failed;
 }
 
@@ -37,17 +37,17 @@ static status check_bounds(struct keyspace *keyspace, const struct key_bounds *b
 }
 
 /* Its own keys and no others: a damaged block may end, or begin, just beside them. */
-static bool bounds_of_row(bytes row_key, struct key_bounds *record, struct key_bounds *spilled)
+static bool bounds_of_row(bytes row_key, struct key_bounds *record, struct key_bounds *overflow)
 {
-    *record = *spilled = (struct key_bounds){0};
+    *record = *overflow = (struct key_bounds){0};
     row_record_key(&record->lower, row_key);
     row_record_key(&record->upper, row_key);
     buffer_append_byte(&record->upper, 0);
-    spill_row_prefix(&spilled->lower, row_key);
-    if (!spilled->lower.failed)
-        key_after_prefix(&spilled->upper, buffer_bytes(&spilled->lower));
-    return !record->lower.failed && !record->upper.failed && !spilled->lower.failed &&
-           !spilled->upper.failed;
+    overflow_row_prefix(&overflow->lower, row_key);
+    if (!overflow->lower.failed)
+        key_after_prefix(&overflow->upper, buffer_bytes(&overflow->lower));
+    return !record->lower.failed && !record->upper.failed && !overflow->lower.failed &&
+           !overflow->upper.failed;
 }
 
 status row_check_open(struct keyspace *keyspace, bytes row_key)
@@ -55,13 +55,13 @@ status row_check_open(struct keyspace *keyspace, bytes row_key)
     DCHECK(row_key.size > 0);
     if (!keyspace_has_damage(keyspace))
         return status_ok();
-    struct key_bounds record, spilled;
-    bool is_bounded = bounds_of_row(row_key, &record, &spilled);
+    struct key_bounds record, overflow;
+    bool is_bounded = bounds_of_row(row_key, &record, &overflow);
     status s = is_bounded ? check_bounds(keyspace, &record) : status_out_of_memory();
     if (status_is_ok(s))
-        s = check_bounds(keyspace, &spilled);
+        s = check_bounds(keyspace, &overflow);
     key_bounds_free(&record);
-    key_bounds_free(&spilled);
+    key_bounds_free(&overflow);
     return s;
 }
 
@@ -73,14 +73,14 @@ static status compact_bounds(struct keyspace *keyspace, const struct key_bounds 
 status rows_compact(struct keyspace *keyspace, bytes from, bytes to)
 {
     DCHECK(to.size == 0 || bytes_compare(from, to) < 0);
-    struct key_bounds records, spilled;
+    struct key_bounds records, overflow;
     bool is_bounded = record_bounds(from, to, &records);
-    is_bounded = spill_bounds(from, to, &spilled) && is_bounded;
+    is_bounded = overflow_bounds(from, to, &overflow) && is_bounded;
     status s = is_bounded ? compact_bounds(keyspace, &records) : status_out_of_memory();
     if (status_is_ok(s))
-        s = compact_bounds(keyspace, &spilled);
+        s = compact_bounds(keyspace, &overflow);
     key_bounds_free(&records);
-    key_bounds_free(&spilled);
+    key_bounds_free(&overflow);
     return s;
 }
 
@@ -91,13 +91,13 @@ static uint64_t bounds_size(struct keyspace *keyspace, const struct key_bounds *
 
 uint64_t rows_size(struct keyspace *keyspace, bytes from, bytes to)
 {
-    struct key_bounds records, spilled;
+    struct key_bounds records, overflow;
     uint64_t size = 0;
     if (record_bounds(from, to, &records))
         size += bounds_size(keyspace, &records);
-    if (spill_bounds(from, to, &spilled))
-        size += bounds_size(keyspace, &spilled);
+    if (overflow_bounds(from, to, &overflow))
+        size += bounds_size(keyspace, &overflow);
     key_bounds_free(&records);
-    key_bounds_free(&spilled);
+    key_bounds_free(&overflow);
     return size;
 }

@@ -1,5 +1,5 @@
-/* Where a range of rows lies in its keyspace: once in the space of records, once in that of spilled
- * cells. */
+/* Where a range of rows lies in its keyspace: once in the space of records, once in that of
+ * overflow cells. */
 #ifndef TRESTLE_TABLET_KEY_BOUNDS_H
 #define TRESTLE_TABLET_KEY_BOUNDS_H
 
@@ -16,16 +16,17 @@ struct key_bounds {
  * `out` is to be freed. */
 __attribute__((warn_unused_result)) bool record_bounds(bytes from, bytes to,
                                                        struct key_bounds *out);
-__attribute__((warn_unused_result)) bool spill_bounds(bytes from, bytes to, struct key_bounds *out);
+__attribute__((warn_unused_result)) bool overflow_bounds(bytes from, bytes to,
+                                                         struct key_bounds *out);
 void key_bounds_free(struct key_bounds *bounds);
 
 /* OK, or DATA_LOSS if something of the row is out of service. */
 status row_check_open(struct keyspace *keyspace, bytes row_key);
 
-/* Compacts the rows in the range, and then their spilled cells: see keyspace_compact. Blocks. */
+/* Compacts the rows in the range, and then their overflow cells: see keyspace_compact. Blocks. */
 status rows_compact(struct keyspace *keyspace, bytes from, bytes to);
 
-/* Bytes of the rows in the range on disk and in write buffers, spilled cells included; estimated,
+/* Bytes of the rows in the range on disk and in write buffers, overflow cells included; estimated,
  * 0 without memory. */
 uint64_t rows_size(struct keyspace *keyspace, bytes from, bytes to);
 

@@ -1,12 +1,12 @@
-/* Tests of deletions that are recorded (row_care_collect): a wide row to its end, and memory that
- * runs out. (The cluster's recorded_deletions_test has random histories of them.) */
+/* Tests of deletions that are recorded (row_maintenance_collect): a wide row to its end, and memory
+ * that runs out. (The cluster's recorded_deletions_test has random histories of them.) */
 #include "base/testing/failmalloc.h"
 #include "row/testing/testing.h"
-#include "tablet/row_care.h"
+#include "tablet/row_maintenance.h"
 #include "tablet/tablet.h"
 #include "tablet/testing/testing.h"
 
-enum { SPILL_BYTES = 256, COLUMNS = 5000, VERSIONS = 3 };
+enum { OVERFLOW_BYTES = 256, COLUMNS = 5000, VERSIONS = 3 };
 
 static const struct gc_rule two_versions = {.kind = GC_MAX_VERSIONS, .max_versions = 2};
 
@@ -36,35 +36,35 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct row_care care_of(struct recording *r, const struct row_rules *rules,
-                               struct spill_place *place)
+static struct row_maintenance maintenance_of(struct recording *r, const struct row_rules *rules,
+                                             struct overflow_place *place)
 {
-    return (struct row_care){.keyspace = r->f->rows,
-                             .row_key = bytes_of("row"),
-                             .row_hash = row_lock_hash(ROWS_KEYSPACE, bytes_of("row")),
-                             .locks = r->f->locks,
-                             .commits = r->f->queue,
-                             .spill_bytes = SPILL_BYTES,
-                             .rules = rules,
-                             .place = place};
+    return (struct row_maintenance){.keyspace = r->f->rows,
+                                    .row_key = bytes_of("row"),
+                                    .row_hash = row_lock_hash(ROWS_KEYSPACE, bytes_of("row")),
+                                    .locks = r->f->locks,
+                                    .commits = r->f->queue,
+                                    .overflow_bytes = OVERFLOW_BYTES,
+                                    .rules = rules,
+                                    .place = place};
 }
 
 static void look_after(struct recording *r)
 {
-    struct row_care care = care_of(r, &r->f->rules, NULL);
-    struct row_care_report report;
-    row_lock_wait(r->f->locks, care.row_hash);
-    assert_ok(row_care_run(&care, &report));
-    row_lock_release(r->f->locks, care.row_hash);
+    struct row_maintenance maintenance = maintenance_of(r, &r->f->rules, NULL);
+    struct row_maintenance_report report;
+    row_lock_wait(r->f->locks, maintenance.row_hash);
+    assert_ok(row_maintenance_run(&maintenance, &report));
+    row_lock_release(r->f->locks, maintenance.row_hash);
 }
 
-static bool collect_from(struct recording *r, struct spill_place *place)
+static bool collect_from(struct recording *r, struct overflow_place *place)
 {
-    struct row_care care = care_of(r, &r->rules, place);
+    struct row_maintenance maintenance = maintenance_of(r, &r->rules, place);
     bool collected;
-    row_lock_wait(r->f->locks, care.row_hash);
-    assert_ok(row_care_collect(&care, &collected));
-    row_lock_release(r->f->locks, care.row_hash);
+    row_lock_wait(r->f->locks, maintenance.row_hash);
+    assert_ok(row_maintenance_collect(&maintenance, &collected));
+    row_lock_release(r->f->locks, maintenance.row_hash);
     return collected;
 }
 
@@ -89,7 +89,7 @@ static size_t cell_count(struct recording *r)
     struct row_read_options options = read_options_of(r->f);
     struct row row = {.cells.arena = arena_create(SIZE_MAX / 2)};
     enum row_outcome outcome;
-    assert_ok(row_read(r->f->rows, &options, bytes_of("row"), STORE_ANYWHERE, &row, &outcome));
+    assert_ok(row_read(r->f->rows, &options, bytes_of("row"), STORE_READ_ANY, &row, &outcome));
     size_t count = row.cells.count;
     row_clear(&row);
     arena_destroy(row.cells.arena);
@@ -99,7 +99,7 @@ static size_t cell_count(struct recording *r)
 static void a_wide_row_is_collected_to_its_end(void **state)
 {
     struct recording *r = *state;
-    struct spill_place place = {.is_long = true};
+    struct overflow_place place = {.bypasses_cache = true};
     unsigned rounds = 0;
     write_columns(r);
     look_after(r);
@@ -112,7 +112,7 @@ static void a_wide_row_is_collected_to_its_end(void **state)
     buffer_free(&place.qualifier);
     assert_true(rounds > 1);
     assert_int_equal(cell_count(r), 2 * COLUMNS);
-    place = (struct spill_place){.is_long = true};
+    place = (struct overflow_place){.bypasses_cache = true};
     while (!place.is_over)
         assert_false(collect_from(r, &place));
     buffer_free(&place.qualifier);
@@ -130,10 +130,11 @@ static void both_sides_of_a_column_go_by_one_range(void **state)
     }
     struct store_value record;
     enum store_presence presence;
-    struct spill_place place = {0};
+    struct overflow_place place = {0};
     struct buffer cuts = {0};
-    assert_ok(store_get(r->f->rows, NULL, bytes_of("Rrow"), STORE_ANYWHERE, &record, &presence));
-    assert_ok(spill_condemn(r->f->rows, bytes_of("row"), record.bytes, &r->rules, &place, &cuts));
+    assert_ok(store_get(r->f->rows, NULL, bytes_of("Rrow"), STORE_READ_ANY, &record, &presence));
+    assert_ok(
+        overflow_condemn(r->f->rows, bytes_of("row"), record.bytes, &r->rules, &place, &cuts));
     assert_fragment(buffer_bytes(&cuts), "1:q[0,4)@0");
     assert_true(place.is_over);
     store_value_release(&record);
@@ -156,14 +157,14 @@ static status route(struct table *table, bytes row_key, struct tablet **out)
 
 static bool collect_routed(struct recording *r, struct table *table, struct tablet *tablet)
 {
-    struct spill_place place = {.is_long = true};
-    struct row_care care = care_of(r, &r->rules, &place);
+    struct overflow_place place = {.bypasses_cache = true};
+    struct row_maintenance maintenance = maintenance_of(r, &r->rules, &place);
     bool collected;
-    care.table = table;
-    care.tablet = tablet;
-    row_lock_wait(r->f->locks, care.row_hash);
-    assert_ok(row_care_collect(&care, &collected));
-    row_lock_release(r->f->locks, care.row_hash);
+    maintenance.table = table;
+    maintenance.tablet = tablet;
+    row_lock_wait(r->f->locks, maintenance.row_hash);
+    assert_ok(row_maintenance_collect(&maintenance, &collected));
+    row_lock_release(r->f->locks, maintenance.row_hash);
     assert_true(place.is_over);
     buffer_free(&place.qualifier);
     return collected;
@@ -202,10 +203,10 @@ struct attempt {
 static void condemn_without_memory(void *context)
 {
     const struct attempt *attempt = context;
-    struct spill_place place = {0};
+    struct overflow_place place = {0};
     struct buffer cuts = {0};
-    status s = spill_condemn(attempt->r->f->rows, bytes_of("row"), attempt->record,
-                             &attempt->r->rules, &place, &cuts);
+    status s = overflow_condemn(attempt->r->f->rows, bytes_of("row"), attempt->record,
+                                &attempt->r->rules, &place, &cuts);
     if (status_is_ok(s))
         assert_fragment(buffer_bytes(&cuts), "1:a[0,2)@0 1:b[0,2)@0 1:c[0,2)@0");
     else
@@ -229,7 +230,7 @@ static void it_says_when_memory_runs_out(void **state)
     assert_ok(keyspace_compact(r->f->rows, bytes_of(""), bytes_of(""))); /* no read folds */
     struct store_value record;
     enum store_presence presence;
-    assert_ok(store_get(r->f->rows, NULL, bytes_of("Rrow"), STORE_ANYWHERE, &record, &presence));
+    assert_ok(store_get(r->f->rows, NULL, bytes_of("Rrow"), STORE_READ_ANY, &record, &presence));
     struct attempt attempt = {.r = r, .record = record.bytes};
     failmalloc_each(condemn_without_memory, &attempt);
     store_value_release(&record);

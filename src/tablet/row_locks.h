@@ -3,10 +3,10 @@
  *
  * A lock is a stripe: rows share one when their hashes do. Every change of a row holds its stripe
  * while it enters the commit queue; what reads before it writes (check-and-mutate,
- * read-modify-write, spills, replacement of hot rows) holds it from the read until its commit is
+ * read-modify-write, overflows, replacement of hot rows) holds it from the read until its commit is
  * acknowledged. Stripes are first come, first served. (Who reads without the lock may still write
  * what follows from it if he finds, under the lock, that the row was left alone meanwhile: the
- * stripe's sequence says so. See cluster/mend.h.)
+ * stripe's sequence says so. See cluster/row_rewrite.h.)
  *
  * No deadlock: an operation holds at most one stripe, save those that take several, all of them at
  * once and in rising order (row_locks_acquire_many, row_locks_acquire_all). */

@@ -4,7 +4,7 @@
 #include "base/check.h"
 #include "row/row_key.h"
 #include "tablet/key_bounds.h"
-#include "tablet/spill_reader.h"
+#include "tablet/overflow_reader.h"
 
 #include <stdlib.h>
 
@@ -12,16 +12,16 @@
 
 struct left_values {
     struct keyspace *keyspace;
-    struct store_view *view; /* the row's instant */
-    struct spill_reader reader;
+    struct store_snapshot *snapshot; /* the row's instant */
+    struct overflow_reader reader;
     bool is_open; /* the reader */
-    enum store_reach reach;
+    enum store_read_tier read_tier;
 };
 
 static void close_reader(struct left_values *left)
 {
     if (left->is_open)
-        spill_reader_close(&left->reader);
+        overflow_reader_close(&left->reader);
     left->is_open = false;
 }
 
@@ -30,42 +30,43 @@ static void left_values_destroy(struct left_values *left)
     if (left == NULL)
         return;
     close_reader(left);
-    store_view_release(left->view);
+    store_snapshot_release(left->snapshot);
     free(left);
 }
 
 /* A cell whose age condemns it since a moment ago is still one of the row's. */
-static status open_left(struct left_values *left, bytes row_key, enum store_reach reach)
+static status open_left(struct left_values *left, bytes row_key, enum store_read_tier read_tier)
 {
-    if (left->is_open && left->reach == reach)
+    if (left->is_open && left->read_tier == read_tier)
         return status_ok();
     close_reader(left);
     left->is_open = true;
-    left->reach = reach;
-    return spill_reader_open(&left->reader, left->keyspace, left->view, row_key, reach, SPILL_ALL);
+    left->read_tier = read_tier;
+    return overflow_reader_open(&left->reader, left->keyspace, left->snapshot, row_key, read_tier,
+                                OVERFLOW_ALL);
 }
 
 static status find_value(struct left_values *left, const struct cell *cell, bytes *value)
 {
     struct entry entry;
     bool found;
-    TRY(spill_reader_find(&left->reader, cell->family->id, cell->qualifier, cell->timestamp_us,
-                          &entry, &found));
+    TRY(overflow_reader_find(&left->reader, cell->family->id, cell->qualifier, cell->timestamp_us,
+                             &entry, &found));
     if (!found)
         return status_make(STATUS_ABORTED, "A cell of the row was collected while it was read");
     if (entry.value.size != cell->value.size)
-        return status_make(STATUS_DATA_LOSS, "A spilled cell does not have the size it had");
+        return status_make(STATUS_DATA_LOSS, "An overflow cell does not have the size it had");
     *value = entry.value;
     return status_ok();
 }
 
-status row_load_value(struct row *row, const struct cell *cell, enum store_reach reach,
+status row_load_value(struct row *row, const struct cell *cell, enum store_read_tier read_tier,
                       bytes *value, enum row_outcome *outcome)
 {
     struct left_values *left = row->left;
     CHECK(left != NULL && cell_is_deferred(cell));
     *outcome = ROW_FOUND;
-    status s = open_left(left, row->key, reach);
+    status s = open_left(left, row->key, read_tier);
     if (status_is_ok(s))
         s = find_value(left, cell, value);
     if (left->reader.is_missed) {
@@ -94,8 +95,8 @@ void row_clear(struct row *row)
     row->cells.count = 0;
     row->cells.capacity = 0;
     row->record = bytes_make(NULL, 0);
-    row->wants_care = false;
-    row->wants_mending = false;
+    row->wants_maintenance = false;
+    row->wants_rewrite = false;
 }
 
 /* --- one record --- */
@@ -105,7 +106,7 @@ void row_clear(struct row *row)
  */
 enum { PIECES = 2, SMALL_RECORD = 2 << 10, LARGEST_RECORD = 64 << 10 };
 
-static bool wants_mending(const struct row_read_options *options, struct store_folded folded,
+static bool wants_rewrite(const struct row_read_options *options, struct store_folded folded,
                           bytes record)
 {
     return options->commits != NULL && folded.count >= PIECES && record.size <= LARGEST_RECORD &&
@@ -117,20 +118,20 @@ static uint64_t applied(const struct row_read_options *options)
     return options->commits == NULL ? 0 : commit_applied(options->commits);
 }
 
-static bool wants_care(const struct row_read_options *options, bytes record)
+static bool wants_maintenance(const struct row_read_options *options, bytes record)
 {
-    bool is_large = options->spill_bytes > 0 && record.size >= options->spill_bytes;
-    return is_large || (fragment_has_spilled(record) && fragment_has_tombstones(record));
+    bool is_large = options->overflow_bytes > 0 && record.size >= options->overflow_bytes;
+    return is_large || (fragment_has_overflow(record) && fragment_has_tombstones(record));
 }
 
 /* What a record, with the cells beside it, comes to. */
 static status resolve(const struct row_read_options *options, bytes record,
-                      struct store_folded folded, struct spill_source *spilled, struct row *row,
+                      struct store_folded folded, struct overflow_source *overflow, struct row *row,
                       enum row_outcome *outcome)
 {
     struct resolve_request request = {.schema = options->schema,
                                       .record = record,
-                                      .spilled = spilled,
+                                      .overflow = overflow,
                                       .scope = options->scope,
                                       .now_us = options->now_us,
                                       .apply_gc = options->apply_gc,
@@ -139,8 +140,8 @@ static status resolve(const struct row_read_options *options, bytes record,
     bool too_large = false;
     status s = row_resolve(&request, &row->cells, &too_large);
     row->record = record;
-    row->wants_care = wants_care(options, record);
-    row->wants_mending = wants_mending(options, folded, record);
+    row->wants_maintenance = wants_maintenance(options, record);
+    row->wants_rewrite = wants_rewrite(options, folded, record);
     if (too_large) {
         status_free(s);
         *outcome = ROW_TOO_LARGE;
@@ -150,61 +151,66 @@ static status resolve(const struct row_read_options *options, bytes record,
     return s;
 }
 
-static status resolve_spilled(struct keyspace *keyspace, const struct row_read_options *options,
-                              const struct store_view *view, enum store_reach reach,
-                              struct row *row, enum row_outcome *outcome)
+static status resolve_overflow(struct keyspace *keyspace, const struct row_read_options *options,
+                               const struct store_snapshot *snapshot,
+                               enum store_read_tier read_tier, struct row *row,
+                               enum row_outcome *outcome)
 {
-    struct spill_reader spilled;
-    status s = spill_reader_open(&spilled, keyspace, view, row->key, reach, SPILL_BY_RULES);
+    struct overflow_reader overflow;
+    status s =
+        overflow_reader_open(&overflow, keyspace, snapshot, row->key, read_tier, OVERFLOW_BY_RULES);
     if (status_is_ok(s))
-        s = resolve(options, row->value.bytes, row->value.folded, &spilled.source, row, outcome);
-    if (spilled.is_missed) {
+        s = resolve(options, row->value.bytes, row->value.folded, &overflow.source, row, outcome);
+    if (overflow.is_missed) {
         status_free(s);
         s = status_ok();
         *outcome = ROW_NOT_CACHED;
     }
-    spill_reader_close(&spilled);
+    overflow_reader_close(&overflow);
     return s;
 }
 
 /* --- one row --- */
 
-static status get_record(struct keyspace *keyspace, const struct store_view *view, bytes key,
-                         enum store_reach reach, struct row *row, enum row_outcome *outcome)
+static status get_record(struct keyspace *keyspace, const struct store_snapshot *snapshot,
+                         bytes key, enum store_read_tier read_tier, struct row *row,
+                         enum row_outcome *outcome)
 {
     enum store_presence presence = STORE_ABSENT;
     store_value_release(&row->value);
-    TRY(store_get(keyspace, view, key, reach, &row->value, &presence));
+    TRY(store_get(keyspace, snapshot, key, read_tier, &row->value, &presence));
     *outcome = presence == STORE_FOUND    ? ROW_FOUND
                : presence == STORE_ABSENT ? ROW_ABSENT
                                           : ROW_NOT_CACHED;
     return status_ok();
 }
 
-/* Once more, at an instant that is fixed, so that record and spilled cells fit together: between
- * two reads without a view cells could have moved from the one to the other, or been purged. */
+/* Once more, at an instant that is fixed, so that record and overflow cells fit together: between
+ * two reads without a snapshot cells could have moved from the one to the other, or been purged. */
 static status read_at_view(struct keyspace *keyspace, const struct row_read_options *options,
-                           const struct store_view *view, bytes key, enum store_reach reach,
-                           struct row *row, enum row_outcome *outcome)
+                           const struct store_snapshot *snapshot, bytes key,
+                           enum store_read_tier read_tier, struct row *row,
+                           enum row_outcome *outcome)
 {
-    TRY(get_record(keyspace, view, key, reach, row, outcome));
+    TRY(get_record(keyspace, snapshot, key, read_tier, row, outcome));
     if (*outcome != ROW_FOUND)
         return status_ok();
-    if (!fragment_has_spilled(row->value.bytes))
+    if (!fragment_has_overflow(row->value.bytes))
         return resolve(options, row->value.bytes, row->value.folded, NULL, row, outcome);
-    return resolve_spilled(keyspace, options, view, reach, row, outcome);
+    return resolve_overflow(keyspace, options, snapshot, read_tier, row, outcome);
 }
 
-/* Takes the view. */
-static status leave_values(struct keyspace *keyspace, struct store_view *view, struct row *row)
+/* Takes the snapshot. */
+static status leave_values(struct keyspace *keyspace, struct store_snapshot *snapshot,
+                           struct row *row)
 {
     struct left_values *left = row->left = calloc(1, sizeof *left);
     if (left == NULL) {
-        store_view_release(view);
+        store_snapshot_release(snapshot);
         return status_out_of_memory();
     }
     left->keyspace = keyspace;
-    left->view = view;
+    left->snapshot = snapshot;
     return status_ok();
 }
 
@@ -218,42 +224,42 @@ static size_t largest_left(const struct cell_list *cells)
     return largest;
 }
 
-static status read_spilled(struct keyspace *keyspace, const struct row_read_options *options,
-                           bytes key, enum store_reach reach, struct row *row,
-                           enum row_outcome *outcome)
+static status read_overflow(struct keyspace *keyspace, const struct row_read_options *options,
+                            bytes key, enum store_read_tier read_tier, struct row *row,
+                            enum row_outcome *outcome)
 {
-    struct store_view *view = store_view_create(options->store);
-    if (view == NULL)
+    struct store_snapshot *snapshot = store_snapshot_create(options->store);
+    if (snapshot == NULL)
         return status_out_of_memory();
-    status s = read_at_view(keyspace, options, view, key, reach, row, outcome);
+    status s = read_at_view(keyspace, options, snapshot, key, read_tier, row, outcome);
     bool leaves = status_is_ok(s) && *outcome == ROW_FOUND && cell_list_has_deferred(&row->cells);
     bool is_refused =
         leaves && options->looks_at_left &&
-        (reach == STORE_CACHED_ONLY || !store_bound_covers(largest_left(&row->cells)));
+        (read_tier == STORE_READ_CACHED || !store_bound_covers(largest_left(&row->cells)));
     if (leaves && !is_refused)
-        return leave_values(keyspace, view, row);
+        return leave_values(keyspace, snapshot, row);
     if (is_refused)
         *outcome = ROW_NOT_CACHED;
-    store_view_release(view);
+    store_snapshot_release(snapshot);
     return s;
 }
 
 /* `key` is the record's: the row's, after the byte of the space. */
 static status read_record(struct keyspace *keyspace, const struct row_read_options *options,
-                          bytes key, enum store_reach reach, struct row *row,
+                          bytes key, enum store_read_tier read_tier, struct row *row,
                           enum row_outcome *outcome)
 {
     row->as_of = applied(options);
-    TRY(get_record(keyspace, NULL, key, reach, row, outcome));
+    TRY(get_record(keyspace, NULL, key, read_tier, row, outcome));
     if (*outcome != ROW_FOUND)
         return status_ok();
-    if (fragment_has_spilled(row->value.bytes))
-        return read_spilled(keyspace, options, key, reach, row, outcome);
+    if (fragment_has_overflow(row->value.bytes))
+        return read_overflow(keyspace, options, key, read_tier, row, outcome);
     return resolve(options, row->value.bytes, row->value.folded, NULL, row, outcome);
 }
 
 status row_read(struct keyspace *keyspace, const struct row_read_options *options, bytes row_key,
-                enum store_reach reach, struct row *row, enum row_outcome *outcome)
+                enum store_read_tier read_tier, struct row *row, enum row_outcome *outcome)
 {
     *outcome = ROW_ABSENT;
     uint8_t *key = arena_alloc(row->cells.arena, row_key.size + 1);
@@ -263,14 +269,16 @@ status row_read(struct keyspace *keyspace, const struct row_read_options *option
     if (row_key.size > 0) /* no row has none, but SQL may ask for it */
         memcpy(key + 1, row_key.data, row_key.size);
     row->key = bytes_make(key + 1, row_key.size);
-    return read_record(keyspace, options, bytes_make(key, row_key.size + 1), reach, row, outcome);
+    return read_record(keyspace, options, bytes_make(key, row_key.size + 1), read_tier, row,
+                       outcome);
 }
 
 /* --- ranges ---
  *
  * The cursor stands at the row that was given last, or, while `is_placed`, at one that has not been
- * looked at. What it takes to go on without a cursor is `last`. A spilled row is read anew at a
- * view of its own, which lasts no longer than the row: rows are not promised to be of one instant.
+ * looked at. What it takes to go on without a cursor is `last`. An overflow row is read anew at a
+ * snapshot of its own, which lasts no longer than the row: rows are not promised to be of one
+ * instant.
  */
 
 struct row_range_reader {
@@ -278,9 +286,9 @@ struct row_range_reader {
     struct row_read_options options;
     bool reversed;
     struct key_bounds bounds;
-    struct store_cursor *cursor; /* NULL: paused, or not begun */
-    uint64_t as_of;              /* the cursor's */
-    enum store_reach reach;      /* the cursor's */
+    struct store_cursor *cursor;    /* NULL: paused, or not begun */
+    uint64_t as_of;                 /* the cursor's */
+    enum store_read_tier read_tier; /* the cursor's */
     bool is_placed;
     bool is_at_end;
     struct buffer last; /* the record key of the last row looked at; empty: none yet */
@@ -327,15 +335,15 @@ bytes row_range_reader_last_scanned(const struct row_range_reader *reader)
 }
 
 /* A new cursor, at the first row after `last`. */
-static status open_cursor(struct row_range_reader *reader, enum store_reach reach)
+static status open_cursor(struct row_range_reader *reader, enum store_read_tier read_tier)
 {
     row_range_reader_pause(reader);
     struct store_cursor_options options = {.lower = buffer_bytes(&reader->bounds.lower),
                                            .upper = buffer_bytes(&reader->bounds.upper),
-                                           .reach = reach};
+                                           .read_tier = read_tier};
     reader->as_of = applied(&reader->options);
     TRY(store_cursor_create(reader->keyspace, &options, &reader->cursor));
-    reader->reach = reach;
+    reader->read_tier = read_tier;
     reader->is_placed = true;
     bytes last = buffer_bytes(&reader->last);
     if (last.size == 0) {
@@ -354,10 +362,10 @@ static status open_cursor(struct row_range_reader *reader, enum store_reach reac
 }
 
 /* To a row that has not been looked at, or to the end. */
-static status advance(struct row_range_reader *reader, enum store_reach reach)
+static status advance(struct row_range_reader *reader, enum store_read_tier read_tier)
 {
-    if (reader->cursor == NULL || reader->reach != reach)
-        TRY(open_cursor(reader, reach));
+    if (reader->cursor == NULL || reader->read_tier != read_tier)
+        TRY(open_cursor(reader, read_tier));
     if (!reader->is_placed && reader->reversed)
         store_cursor_previous(reader->cursor);
     else if (!reader->is_placed)
@@ -386,31 +394,31 @@ static status note_last(struct row_range_reader *reader)
     return reader->last.failed ? status_out_of_memory() : status_ok();
 }
 
-static status read_current(struct row_range_reader *reader, enum store_reach reach, struct row *row,
-                           enum row_outcome *outcome)
+static status read_current(struct row_range_reader *reader, enum store_read_tier read_tier,
+                           struct row *row, enum row_outcome *outcome)
 {
     bytes record = store_cursor_value(reader->cursor);
     row->as_of = reader->as_of;
-    if (!fragment_has_spilled(record))
+    if (!fragment_has_overflow(record))
         return resolve(&reader->options, record, store_cursor_folded(reader->cursor), NULL, row,
                        outcome);
-    return read_spilled(reader->keyspace, &reader->options, store_cursor_key(reader->cursor), reach,
-                        row, outcome);
+    return read_overflow(reader->keyspace, &reader->options, store_cursor_key(reader->cursor),
+                         read_tier, row, outcome);
 }
 
 /* One row: found, absent, too large, not cached, or the end. */
-static status look_at_next(struct row_range_reader *reader, enum store_reach reach,
+static status look_at_next(struct row_range_reader *reader, enum store_read_tier read_tier,
                            bool (*skip)(void *context, bytes row_key), void *context,
                            struct row *row, enum row_outcome *outcome)
 {
-    TRY(advance(reader, reach));
+    TRY(advance(reader, read_tier));
     if (!store_cursor_valid(reader->cursor))
         return stop(reader, outcome);
     bytes key = store_cursor_key(reader->cursor);
     *outcome = ROW_ABSENT;
     row->key = bytes_from(key, 1);
     if (skip == NULL || !skip(context, row->key))
-        TRY(read_current(reader, reach, row, outcome));
+        TRY(read_current(reader, read_tier, row, outcome));
     if (*outcome == ROW_NOT_CACHED)
         return status_ok();
     TRY(note_last(reader));
@@ -418,16 +426,16 @@ static status look_at_next(struct row_range_reader *reader, enum store_reach rea
     return status_ok();
 }
 
-status row_range_reader_next(struct row_range_reader *reader, enum store_reach reach,
+status row_range_reader_next(struct row_range_reader *reader, enum store_read_tier read_tier,
                              bool (*skip)(void *context, bytes row_key), void *context,
                              size_t row_budget, struct row *row, enum row_outcome *outcome)
 {
     *outcome = reader->is_at_end ? ROW_END : ROW_ABSENT;
-    row->wants_care = false;
-    row->wants_mending = false;
-    for (size_t looked = 0;
-         *outcome == ROW_ABSENT && !row->wants_care && !row->wants_mending && looked < row_budget;
+    row->wants_maintenance = false;
+    row->wants_rewrite = false;
+    for (size_t looked = 0; *outcome == ROW_ABSENT && !row->wants_maintenance &&
+                            !row->wants_rewrite && looked < row_budget;
          looked++)
-        TRY(look_at_next(reader, reach, skip, context, row, outcome));
+        TRY(look_at_next(reader, read_tier, skip, context, row, outcome));
     return status_ok();
 }

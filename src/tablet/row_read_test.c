@@ -22,7 +22,7 @@ static void write_rows(struct tablet_fixture *f, const char *letters)
 }
 
 /* A big value beside the record, and a small one in it. */
-static void write_spilled_row(struct tablet_fixture *f, const char *row_key)
+static void write_overflow_row(struct tablet_fixture *f, const char *row_key)
 {
     struct row_change *change = new_change(f);
     row_change_set(change, FAMILY_F, bytes_of("big"), 9, bytes_of("0123456789"));
@@ -36,7 +36,7 @@ struct range {
     const char *from;
     const char *to;
     bool reversed;
-    enum store_reach reach;
+    enum store_read_tier read_tier;
     unsigned pause_every; /* 0: never */
     size_t budget;
     bool (*skip)(void *context, bytes row_key);
@@ -56,10 +56,10 @@ static const char *keys_of(struct tablet_fixture *f, struct row_read_options *op
                                       range->reversed, &reader));
     for (unsigned calls = 1; outcome != ROW_END && size < sizeof text - 2; calls++) {
         row_clear(&row);
-        assert_ok(row_range_reader_next(reader, range->reach, range->skip, NULL, range->budget,
+        assert_ok(row_range_reader_next(reader, range->read_tier, range->skip, NULL, range->budget,
                                         &row, &outcome));
         if (outcome == ROW_NOT_CACHED)
-            assert_ok(row_range_reader_next(reader, STORE_ANYWHERE, range->skip, NULL,
+            assert_ok(row_range_reader_next(reader, STORE_READ_ANY, range->skip, NULL,
                                             range->budget, &row, &outcome));
         if (outcome == ROW_FOUND || outcome == ROW_TOO_LARGE) {
             assert_true(bytes_equal(row.key, row_range_reader_last_scanned(reader)));
@@ -91,19 +91,24 @@ static void a_range_is_read_in_order(void **state)
 {
     struct tablet_fixture *f = *state;
     write_rows(f, "dbeac");
-    for (enum store_reach reach = STORE_CACHED_ONLY; reach <= STORE_ANYWHERE; reach++) {
-        assert_string_equal(scan(f, &(struct range){.from = "", .to = "", .reach = reach}),
+    for (enum store_read_tier read_tier = STORE_READ_CACHED; read_tier <= STORE_READ_ANY;
+         read_tier++) {
+        assert_string_equal(scan(f, &(struct range){.from = "", .to = "", .read_tier = read_tier}),
                             "abcde");
-        assert_string_equal(scan(f, &(struct range){.from = "b", .to = "d", .reach = reach}), "bc");
-        assert_string_equal(scan(f, &(struct range){.from = "bb", .to = "", .reach = reach}),
-                            "cde");
         assert_string_equal(
-            scan(f, &(struct range){.from = "", .to = "", .reversed = true, .reach = reach}),
+            scan(f, &(struct range){.from = "b", .to = "d", .read_tier = read_tier}), "bc");
+        assert_string_equal(
+            scan(f, &(struct range){.from = "bb", .to = "", .read_tier = read_tier}), "cde");
+        assert_string_equal(
+            scan(f,
+                 &(struct range){.from = "", .to = "", .reversed = true, .read_tier = read_tier}),
             "edcba");
         assert_string_equal(
-            scan(f, &(struct range){.from = "b", .to = "d", .reversed = true, .reach = reach}),
+            scan(f,
+                 &(struct range){.from = "b", .to = "d", .reversed = true, .read_tier = read_tier}),
             "cb");
-        assert_string_equal(scan(f, &(struct range){.from = "x", .to = "z", .reach = reach}), "");
+        assert_string_equal(
+            scan(f, &(struct range){.from = "x", .to = "z", .read_tier = read_tier}), "");
     }
 }
 
@@ -111,7 +116,7 @@ static void a_paused_range_goes_on_after_its_last_row(void **state)
 {
     struct tablet_fixture *f = *state;
     write_rows(f, "abcdefg");
-    write_spilled_row(f, "d");
+    write_overflow_row(f, "d");
     for (unsigned every = 1; every <= 3; every++) {
         struct range forward = {.from = "", .to = "", .pause_every = every};
         struct range backward = {.from = "", .to = "", .reversed = true, .pause_every = every};
@@ -125,7 +130,7 @@ static void what_is_not_cached_is_said_and_then_read(void **state)
 {
     struct tablet_fixture *f = *state;
     write_rows(f, "abc");
-    write_spilled_row(f, "b");
+    write_overflow_row(f, "b");
     close_queue(f);
     open_queue(f);
     assert_ok(keyspace_flush(f->rows));
@@ -136,16 +141,17 @@ static void what_is_not_cached_is_said_and_then_read(void **state)
     struct row_read_options options = read_options_of(f);
     struct row row = {.cells.arena = arena_create(1 << 20)};
     enum row_outcome outcome;
-    assert_ok(row_read(f->rows, &options, bytes_of("b"), STORE_CACHED_ONLY, &row, &outcome));
+    assert_ok(row_read(f->rows, &options, bytes_of("b"), STORE_READ_CACHED, &row, &outcome));
     assert_int_equal(outcome, ROW_NOT_CACHED);
     row_clear(&row);
     arena_destroy(row.cells.arena);
-    assert_string_equal(scan(f, &(struct range){.from = "", .to = "", .reach = STORE_CACHED_ONLY}),
-                        "abc");
     assert_string_equal(
-        scan(f,
-             &(struct range){.from = "", .to = "", .reversed = true, .reach = STORE_CACHED_ONLY}),
-        "cba");
+        scan(f, &(struct range){.from = "", .to = "", .read_tier = STORE_READ_CACHED}), "abc");
+    assert_string_equal(scan(f, &(struct range){.from = "",
+                                                .to = "",
+                                                .reversed = true,
+                                                .read_tier = STORE_READ_CACHED}),
+                        "cba");
     assert_row(f, "b", "f:big@9=0123456789 f:q@1=b f:small@8=s");
 }
 
@@ -180,13 +186,13 @@ static void a_row_that_is_too_large_does_not_end_the_range(void **state)
     struct tablet_fixture *f = *state;
     struct row_read_options options = read_options_of(f);
     write_rows(f, "abc");
-    write_spilled_row(f, "b");
+    write_overflow_row(f, "b");
     options.size_limit = 10;
     assert_string_equal(keys_of(f, &options, &(struct range){.from = "", .to = "", .budget = 100}),
                         "ab!c");
 }
 
-/* A reader of a range that meets rows while they are spilled, changed and deleted. */
+/* A reader of a range that meets rows while they are overflowed, changed and deleted. */
 static void a_row_is_as_it_is_when_it_is_reached(void **state)
 {
     struct tablet_fixture *f = *state;
@@ -198,11 +204,11 @@ static void a_row_is_as_it_is_when_it_is_reached(void **state)
     write_rows(f, "abc");
     assert_ok(
         row_range_reader_create(f->rows, &options, bytes_of(""), bytes_of(""), false, &reader));
-    assert_ok(row_range_reader_next(reader, STORE_ANYWHERE, NULL, NULL, 10, &row, &outcome));
+    assert_ok(row_range_reader_next(reader, STORE_READ_ANY, NULL, NULL, 10, &row, &outcome));
     row_range_reader_pause(reader);
-    write_spilled_row(f, "b");
+    write_overflow_row(f, "b");
     row_clear(&row);
-    assert_ok(row_range_reader_next(reader, STORE_ANYWHERE, NULL, NULL, 10, &row, &outcome));
+    assert_ok(row_range_reader_next(reader, STORE_READ_ANY, NULL, NULL, 10, &row, &outcome));
     row_text(&row, &text);
     assert_string_equal((const char *)text.data, "f:big@9=0123456789 f:q@1=b f:small@8=s");
     row_clear(&row);
@@ -211,61 +217,61 @@ static void a_row_is_as_it_is_when_it_is_reached(void **state)
     arena_destroy(row.cells.arena);
 }
 
-static void readers_say_which_rows_want_care(void **state)
+static void readers_say_which_rows_want_maintenance(void **state)
 {
     struct tablet_fixture *f = *state;
     struct row_read_options options = read_options_of(f);
     struct row row = {.cells.arena = arena_create(1 << 20)};
     enum row_outcome outcome;
     write_rows(f, "a");
-    write_spilled_row(f, "b");
-    options.spill_bytes = 4096;
-    assert_ok(row_read(f->rows, &options, bytes_of("a"), STORE_ANYWHERE, &row, &outcome));
-    assert_false(row.wants_care);
-    options.spill_bytes = 5;
-    assert_ok(row_read(f->rows, &options, bytes_of("a"), STORE_ANYWHERE, &row, &outcome));
-    assert_true(row.wants_care);
-    options.spill_bytes = 4096;
-    assert_ok(row_read(f->rows, &options, bytes_of("b"), STORE_ANYWHERE, &row, &outcome));
-    assert_false(row.wants_care);
+    write_overflow_row(f, "b");
+    options.overflow_bytes = 4096;
+    assert_ok(row_read(f->rows, &options, bytes_of("a"), STORE_READ_ANY, &row, &outcome));
+    assert_false(row.wants_maintenance);
+    options.overflow_bytes = 5;
+    assert_ok(row_read(f->rows, &options, bytes_of("a"), STORE_READ_ANY, &row, &outcome));
+    assert_true(row.wants_maintenance);
+    options.overflow_bytes = 4096;
+    assert_ok(row_read(f->rows, &options, bytes_of("b"), STORE_READ_ANY, &row, &outcome));
+    assert_false(row.wants_maintenance);
     struct row_change *change = new_change(f);
     row_change_delete_family(change, FAMILY_F);
     write_change(f, "b", pack(change, SIZE_MAX));
     row_clear(&row);
-    assert_ok(row_read(f->rows, &options, bytes_of("b"), STORE_ANYWHERE, &row, &outcome));
+    assert_ok(row_read(f->rows, &options, bytes_of("b"), STORE_READ_ANY, &row, &outcome));
     assert_int_equal(outcome, ROW_ABSENT);
-    assert_true(row.wants_care);
+    assert_true(row.wants_maintenance);
     row_clear(&row);
     arena_destroy(row.cells.arena);
 }
 
 /* Also of those that it passes over: their key must be known. */
-static void a_range_stops_at_an_absent_row_that_wants_care(void **state)
+static void a_range_stops_at_an_absent_row_that_wants_maintenance(void **state)
 {
     struct tablet_fixture *f = *state;
     struct row_read_options options = read_options_of(f);
     struct row_range_reader *reader;
     struct row row = {.cells.arena = arena_create(1 << 20)};
     enum row_outcome outcome;
-    write_spilled_row(f, "a");
+    write_overflow_row(f, "a");
     write_rows(f, "c");
     struct row_change *change = new_change(f);
     row_change_delete_row(change);
     write_change(f, "a", pack(change, SIZE_MAX));
     assert_ok(
         row_range_reader_create(f->rows, &options, bytes_of(""), bytes_of(""), false, &reader));
-    assert_ok(row_range_reader_next(reader, STORE_ANYWHERE, NULL, NULL, 10, &row, &outcome));
+    assert_ok(row_range_reader_next(reader, STORE_READ_ANY, NULL, NULL, 10, &row, &outcome));
     assert_int_equal(outcome, ROW_ABSENT);
-    assert_true(row.wants_care);
+    assert_true(row.wants_maintenance);
     assert_true(bytes_equal(row.key, bytes_of("a")));
     row_clear(&row);
-    assert_ok(row_range_reader_next(reader, STORE_ANYWHERE, NULL, NULL, 10, &row, &outcome));
+    assert_ok(row_range_reader_next(reader, STORE_READ_ANY, NULL, NULL, 10, &row, &outcome));
     assert_int_equal(outcome, ROW_FOUND);
-    assert_false(row.wants_care);
+    assert_false(row.wants_maintenance);
     row_clear(&row);
-    assert_ok(row_range_reader_next(reader, STORE_ANYWHERE, NULL, NULL, 10, &row, &outcome));
+    assert_ok(row_range_reader_next(reader, STORE_READ_ANY, NULL, NULL, 10, &row, &outcome));
     assert_int_equal(outcome, ROW_END);
-    assert_false(row.wants_care);
+    assert_false(row.wants_maintenance);
     row_range_reader_destroy(reader);
     arena_destroy(row.cells.arena);
 }
@@ -295,7 +301,7 @@ static struct row read_large_row(struct tablet_fixture *f)
     struct row row = {.cells.arena = arena_create(1 << 20)};
     enum row_outcome outcome;
     options.defer_after = SMALL_VALUE;
-    assert_ok(row_read(f->rows, &options, bytes_of("row"), STORE_ANYWHERE, &row, &outcome));
+    assert_ok(row_read(f->rows, &options, bytes_of("row"), STORE_READ_ANY, &row, &outcome));
     assert_int_equal(outcome, ROW_FOUND);
     assert_int_equal(row.cells.count, LEFT_CELLS);
     return row;
@@ -314,7 +320,7 @@ static void assert_left(struct row *row, size_t index)
     enum row_outcome outcome;
     bytes value;
     assert_true(cell_is_deferred(cell));
-    assert_ok(row_load_value(row, cell, STORE_ANYWHERE, &value, &outcome));
+    assert_ok(row_load_value(row, cell, STORE_READ_ANY, &value, &outcome));
     assert_int_equal(outcome, ROW_FOUND);
     assert_int_equal(value.size, cell->value.size);
     assert_int_equal(value.data[0], 'a' + index);
@@ -382,7 +388,7 @@ static void a_value_that_was_collected_aborts(void **state)
     enum row_outcome outcome;
     bytes value;
     gone.timestamp_us = 8;
-    assert_status(row_load_value(&row, &gone, STORE_ANYWHERE, &value, &outcome), STATUS_ABORTED);
+    assert_status(row_load_value(&row, &gone, STORE_READ_ANY, &value, &outcome), STATUS_ABORTED);
     assert_all_values(&row);
     end_row(&row);
 }
@@ -403,7 +409,7 @@ static void a_value_that_is_not_cached_is_said_to_be_so(void **state)
     struct cell *cell = &row.cells.items[1];
     enum row_outcome outcome;
     bytes value;
-    assert_ok(row_load_value(&row, cell, STORE_CACHED_ONLY, &value, &outcome));
+    assert_ok(row_load_value(&row, cell, STORE_READ_CACHED, &value, &outcome));
     assert_int_equal(outcome, ROW_NOT_CACHED);
     assert_all_values(&row);
     assert_left(&row, 0);
@@ -421,16 +427,16 @@ static void what_is_looked_at_at_once_is_not_cached(void **state)
     enum row_outcome outcome;
     options.defer_after = SMALL_VALUE;
     options.looks_at_left = true;
-    assert_ok(row_read(f->rows, &options, bytes_of("row"), STORE_CACHED_ONLY, &row, &outcome));
+    assert_ok(row_read(f->rows, &options, bytes_of("row"), STORE_READ_CACHED, &row, &outcome));
     assert_int_equal(outcome, ROW_NOT_CACHED);
     row_clear(&row);
     assert_ok(
         row_range_reader_create(f->rows, &options, bytes_of(""), bytes_of(""), false, &reader));
-    assert_ok(row_range_reader_next(reader, STORE_CACHED_ONLY, NULL, NULL, 10, &row, &outcome));
+    assert_ok(row_range_reader_next(reader, STORE_READ_CACHED, NULL, NULL, 10, &row, &outcome));
     assert_int_equal(outcome, ROW_NOT_CACHED);
     assert_null(row.left);
     row_clear(&row);
-    assert_ok(row_range_reader_next(reader, STORE_ANYWHERE, NULL, NULL, 10, &row, &outcome));
+    assert_ok(row_range_reader_next(reader, STORE_READ_ANY, NULL, NULL, 10, &row, &outcome));
     assert_int_equal(outcome, ROW_FOUND);
     assert_all_values(&row);
     row_range_reader_destroy(reader);
@@ -448,15 +454,15 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_row_that_is_too_large_does_not_end_the_range, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_row_is_as_it_is_when_it_is_reached, setup, teardown),
-        cmocka_unit_test_setup_teardown(readers_say_which_rows_want_care, setup, teardown),
+        cmocka_unit_test_setup_teardown(readers_say_which_rows_want_maintenance, setup, teardown),
         cmocka_unit_test_setup_teardown(values_are_got_one_by_one, setup, teardown),
         cmocka_unit_test_setup_teardown(values_are_of_the_instant_of_their_row, setup, teardown),
         cmocka_unit_test_setup_teardown(values_outlive_their_age_for_a_moment, setup, teardown),
         cmocka_unit_test_setup_teardown(a_value_that_was_collected_aborts, setup, teardown),
         cmocka_unit_test_setup_teardown(a_value_that_is_not_cached_is_said_to_be_so, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(a_range_stops_at_an_absent_row_that_wants_care, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(a_range_stops_at_an_absent_row_that_wants_maintenance,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_looked_at_at_once_is_not_cached, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

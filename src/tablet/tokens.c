@@ -308,8 +308,8 @@ static status open_cursor(struct keyspace *catalog, struct store_cursor **out)
     const uint8_t behind = TOKEN_RECORD + 1;
     struct store_cursor_options options = {.lower = bytes_make(&first, 1),
                                            .upper = bytes_make(&behind, 1),
-                                           .reach = STORE_ANYWHERE,
-                                           .is_long = true};
+                                           .read_tier = STORE_READ_ANY,
+                                           .bypasses_cache = true};
     TRY(store_cursor_create(catalog, &options, out));
     store_cursor_first(*out);
     return status_ok();

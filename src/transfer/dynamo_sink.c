@@ -1,7 +1,7 @@
 #include "transfer/dynamo_sink.h"
 
 #include "base/clock.h"
-#include "move/item_layout.h"
+#include "formats/item_layout.h"
 
 #include <stdlib.h>
 

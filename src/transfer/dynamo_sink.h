@@ -3,7 +3,7 @@
 #define TRESTLE_TRANSFER_DYNAMO_SINK_H
 
 #include "client/client_session.h"
-#include "move/dynamo_writer.h"
+#include "formats/dynamo_writer.h"
 #include "transfer/sink.h"
 
 struct dynamo_sink;

@@ -2,10 +2,10 @@
 #include "transfer/dynamo_source.h"
 
 #include "base/clock.h"
-#include "move/dynamo_change.h"
-#include "move/dynamo_check.h"
-#include "move/dynamo_export.h"
-#include "move/input.h"
+#include "formats/dynamo_change.h"
+#include "formats/dynamo_check.h"
+#include "formats/dynamo_export.h"
+#include "formats/input.h"
 #include "transfer/file_position.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #ifndef TRESTLE_TRANSFER_DYNAMO_SOURCE_H
 #define TRESTLE_TRANSFER_DYNAMO_SOURCE_H
 
-#include "move/item_layout.h"
+#include "formats/item_layout.h"
 #include "transfer/source.h"
 
 struct dynamo_source;

@@ -2,7 +2,7 @@
 #ifndef TRESTLE_TRANSFER_FILE_CHECK_H
 #define TRESTLE_TRANSFER_FILE_CHECK_H
 
-#include "move/row_sum.h"
+#include "formats/row_sum.h"
 #include "transfer/source.h"
 #include "transfer/verification.h"
 

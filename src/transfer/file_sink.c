@@ -2,8 +2,8 @@
 #include "transfer/file_sink.h"
 
 #include "base/clock.h"
-#include "move/output.h"
-#include "move/row_encoder.h"
+#include "formats/output.h"
+#include "formats/row_encoder.h"
 
 #include <inttypes.h>
 #include <stdio.h>

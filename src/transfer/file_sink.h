@@ -1,11 +1,11 @@
-/* A sink: rows written to a file, CSV, JSON lines or Avro, plain or gzip (move/row_encoder.h,
- * move/output.h). A row that the file's form cannot hold is refused. */
+/* A sink: rows written to a file, CSV, JSON lines or Avro, plain or gzip (formats/row_encoder.h,
+ * formats/output.h). A row that the file's form cannot hold is refused. */
 #ifndef TRESTLE_TRANSFER_FILE_SINK_H
 #define TRESTLE_TRANSFER_FILE_SINK_H
 
 #include "client/client_session.h"
-#include "move/row_file.h"
-#include "move/row_sum.h"
+#include "formats/row_file.h"
+#include "formats/row_sum.h"
 #include "transfer/sink.h"
 
 struct file_sink;

@@ -2,7 +2,7 @@
 #ifndef TRESTLE_TRANSFER_FILE_SOURCE_H
 #define TRESTLE_TRANSFER_FILE_SOURCE_H
 
-#include "move/row_file.h"
+#include "formats/row_file.h"
 #include "transfer/source.h"
 
 struct file_source;

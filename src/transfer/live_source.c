@@ -9,7 +9,7 @@
 
 #include "aws/dynamo_stream.h"
 #include "base/clock.h"
-#include "move/dynamo_change.h"
+#include "formats/dynamo_change.h"
 
 #include <errno.h>
 #include <pthread.h>

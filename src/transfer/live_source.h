@@ -11,7 +11,7 @@
 #define TRESTLE_TRANSFER_LIVE_SOURCE_H
 
 #include "aws/dynamo_scan.h"
-#include "move/item_layout.h"
+#include "formats/item_layout.h"
 #include "transfer/source.h"
 
 struct live_source;

@@ -5,7 +5,7 @@
 #ifndef TRESTLE_TRANSFER_SOURCE_H
 #define TRESTLE_TRANSFER_SOURCE_H
 
-#include "move/change.h"
+#include "formats/change.h"
 
 #include <jansson.h>
 

@@ -3,8 +3,8 @@
 #define TRESTLE_TRANSFER_TABLE_H
 
 #include "client/client_session.h"
+#include "formats/family.h"
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
-#include "move/family.h"
 
 /* What a table that is missing is made with. */
 struct transfer_table {

@@ -1,5 +1,5 @@
 /* What a call did and waited for, one thing after the other: what makes the spans within that of
- * the request (insight/span.h).
+ * the request (introspect/span.h).
  *
  * A call is in one step at any time. The first CALL_STEPS_TOLD that took any time are told one by
  * one; of those after them, and of all together, how long each kind took. No clock is read here. */

@@ -51,7 +51,7 @@ static struct grpc_call *allocate(void)
     return call;
 }
 
-static struct grpc_call *take_spare(struct grpc_spares *spares)
+static struct grpc_call *take_preallocated(struct grpc_spares *spares)
 {
     struct grpc_call *call = spares->calls;
     if (call == NULL)
@@ -71,7 +71,7 @@ static int64_t begin_us(struct grpc_connection *connection)
 
 struct grpc_call *grpc_call_create(struct grpc_connection *connection, int32_t stream_id)
 {
-    struct grpc_call *call = take_spare(connection->spares);
+    struct grpc_call *call = take_preallocated(connection->spares);
     if (call == NULL)
         return NULL;
     make_fresh(call, connection);

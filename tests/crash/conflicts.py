@@ -291,7 +291,7 @@ class Worker:
             attempt.appends.append((name, number))
         return {"upsert": entity}
 
-    def append_to_lists(self, dice, attempt, is_doomed=False):
+    def append_to_lists(self, dice, attempt, is_dropped=False):
         names, found = yield from self.read_lists(dice, attempt, dice.randint(1, 3))
         if dice.random() < 0.2:
             more, also_found = yield from self.read_lists(dice, attempt, 2)
@@ -301,16 +301,16 @@ class Worker:
         mutations = [
             self.appending(attempt, name, names[name], found.get(name), count) for name in chosen
         ]
-        if is_doomed:
+        if is_dropped:
             there = {"key": key(self.round, "Account", "0")}
             mutations.append({"insert": there})
-        yield from self.commit(attempt, mutations, may_exist=is_doomed)
-        if is_doomed and attempt.outcome == SUCCEEDED:
+        yield from self.commit(attempt, mutations, may_exist=is_dropped)
+        if is_dropped and attempt.outcome == SUCCEEDED:
             self.wrong("what is there was inserted")
 
     def fail_to_append(self, dice, attempt):
         """All of it, since one mutation cannot be done."""
-        yield from self.append_to_lists(dice, attempt, is_doomed=True)
+        yield from self.append_to_lists(dice, attempt, is_dropped=True)
 
     def append_blindly(self, dice, attempt):
         """Without reading: the server knows what is there."""

@@ -18,7 +18,7 @@ from harness.rpc import Rpc, decode_rows
 from harness.server import UNDAMAGED, Server, binary, run_trestle
 
 SMALL = ["--write-buffer", "4MB", "--cache", "8MB", "--disk-reserve", "0"]
-SMALL += ["--spill-threshold", "4KB"]
+SMALL += ["--overflow-threshold", "4KB"]
 LARGE = ["--write-buffer", "64MB", *SMALL[2:]]
 ROUNDS_OF_WRITES = 3
 AT_ONCE = 100

@@ -112,7 +112,7 @@ class Crash:
         return ""
 
     def arguments(self):
-        settings = {**SETTINGS, "--spill-threshold": self.options.spill_threshold}
+        settings = {**SETTINGS, "--overflow-threshold": self.options.overflow_threshold}
         return [word for setting in settings.items() for word in setting]
 
     def run(self):
@@ -326,7 +326,7 @@ def arguments(program, description, run_of):
         help="the clock is set ahead and back while the server runs")  # fmt: skip
     add("--writers", type=int, default=8, metavar="N", help="clients; default 8")
     add("--seconds", type=float, default=1.2, metavar="S", help="longest life; default 1.2")
-    add("--spill-threshold", default="2KB", metavar="SIZE", help="default 2KB")
+    add("--overflow-threshold", default="2KB", metavar="SIZE", help="default 2KB")
     add("--directory", type=Path, metavar="DIR", help="default build/crash/MODE-SEED; made anew")
     add(
         "--library", type=Path, metavar="FILE",
@@ -351,7 +351,7 @@ def arguments(program, description, run_of):
 def again(program, options, run_of):
     line = f"{program} --cycles {options.cycles} --seed {options.seed} --mode {options.mode}"
     line += f" --writers {options.writers} --seconds {options.seconds}"
-    line += f" --spill-threshold {options.spill_threshold}{run_of.own_options(options)}"
+    line += f" --overflow-threshold {options.overflow_threshold}{run_of.own_options(options)}"
     line += " --clock-back" * options.clock_back
     return line + " --clock-steps" * options.clock_steps
 

@@ -655,7 +655,7 @@ def test_the_report_as_text(server, fill):
 
 def test_all_rules_are_listed():
     rules = json.loads(run_trestle("advise", "--rules", "--format", "json").stdout)
-    written = (ROOT / "src/advice/rules.def").read_text().count("\nRULE(")
+    written = (ROOT / "src/advisor/rules.def").read_text().count("\nRULE(")
     assert len({each["rule"] for each in rules}) == len(rules) == written
     text = run_trestle("advise", "--rules").stdout
     assert all(f"{each['rule']} ({each['severity']}): {each['title']}\n" in text for each in rules)

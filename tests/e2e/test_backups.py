@@ -394,7 +394,7 @@ def policy_of(days, **fields):
 
 
 def test_policies_of_tables(backups, admin):
-    """When they make backups, src/bigtable/backup_care_test.c tests by a clock of its own."""
+    """When they make backups, src/bigtable/backup_scheduler_test.c tests by a clock of its own."""
     table = {"automated_backup_policy": policy_of(3)}
     request = {"parent": backups.instance, "table_id": "u", "table": table}
     made = admin.tables.create_table(request=request)

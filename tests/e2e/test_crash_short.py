@@ -12,7 +12,7 @@ MODES = {
     "powercut": ["--mode", "powercut"],
     "powercut, clock set back": ["--mode", "powercut", "--clock-back"],
     "clock set ahead and back": ["--clock-steps"],
-    "64 writers, rows of 256 bytes spill": ["--writers", "64", "--spill-threshold", "256"],
+    "64 writers, rows of 256 bytes spill": ["--writers", "64", "--overflow-threshold", "256"],
 }
 
 

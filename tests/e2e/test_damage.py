@@ -497,7 +497,7 @@ def test_repair_of_a_directory(damaged, how):
     assert len(gone) > HALF // 2 if how == "footer" else 3 <= len(gone) <= 16
     check_repaired(damaged, gone)
     damaged.server.stop()
-    assert "nothing to mend" in repair(data, "--in-place").stdout
+    assert "nothing to repair" in repair(data, "--in-place").stdout
     damaged.server.start()
 
 

@@ -254,7 +254,7 @@ def test_tables_that_were_claimed_get_names_and_rules_from_a_whole_backup(hit):
         0, sorted(("named", table) for table in MODEL))  # fmt: skip
     again = run_trestle(*take, "--in-place")
     assert (again.returncode, named(again.stdout)) == (0, [])
-    assert "nothing to mend" in again.stdout
+    assert "nothing to repair" in again.stdout
     server.start()
     assert [versions_kept(secured, table) for table in MODEL] == [{"f": 3}, {"f": 7}]
     assert [rows(secured, "admin", table) for table in MODEL] == list(MODEL.values())
@@ -275,7 +275,7 @@ def test_a_salvage_serves_the_rest(hit):
         expect_no_access(secured, TABLE, new)
     server.stop()
     repaired = run_trestle("repair", server.data)
-    assert (repaired.returncode, "nothing to mend" in repaired.stdout) == (0, True)
+    assert (repaired.returncode, "nothing to repair" in repaired.stdout) == (0, True)
 
 
 def test_damage_of_what_waits_for_the_archive_is_named(tmp_path):
@@ -308,5 +308,5 @@ def test_damage_of_what_waits_for_the_archive_is_named(tmp_path):
     done = run_trestle("repair", server.data, "--in-place")
     assert done.returncode == 0 and re.search(f"^lost: {words}", done.stdout, re.MULTILINE)
     assert "the change log\t" in (server.data / "lost.tsv").read_text()
-    assert "nothing to mend" in run_trestle("repair", server.data).stdout
+    assert "nothing to repair" in run_trestle("repair", server.data).stdout
     server.close()

@@ -252,7 +252,7 @@ def with_three_versions(rpc, name, rule, value):
 
 
 def test_reads_show_what_the_rule_leaves_at_once(fresh_server, connect):
-    rpc = connect(fresh_server("--spill-threshold", "256").host)
+    rpc = connect(fresh_server("--overflow-threshold", "256").host)
     rules = {
         "versions": (versions(1), [3000]),
         "age": (age(hours=1), []),
@@ -268,7 +268,7 @@ def test_reads_show_what_the_rule_leaves_at_once(fresh_server, connect):
 @pytest.mark.parametrize("value", [PACKED, SPILLED], ids=["packed", "spilled"])
 def test_without_it_reads_show_it_until_it_is_collected(fresh_server, connect, value):
     server = fresh_server(
-        "--spill-threshold", "256", "--gc-on-read=false", "--gc-interval", "1s"
+        "--overflow-threshold", "256", "--gc-on-read=false", "--gc-interval", "1s"
     )
     rpc = connect(server.host)
     name = with_three_versions(rpc, "t", versions(1), value)

@@ -186,4 +186,4 @@ def test_it_is_accepted(copied):
         finally:
             server.kill()
     seen = run_trestle("repair", data, "--accept-old-data", "--in-place")
-    assert (seen.returncode, "nothing to mend" in seen.stdout) == (0, True), seen.stdout
+    assert (seen.returncode, "nothing to repair" in seen.stdout) == (0, True), seen.stdout

@@ -172,7 +172,7 @@ def test_a_directory_gets_them_back(former, damaged, tmp_path):
     assert {k: v for k, v in rows_of(rpc).items() if k in written} == written
     rpc.close()
     damaged.stop()
-    assert "nothing to mend" in run("repair", data, "--from", place).stdout
+    assert "nothing to repair" in run("repair", data, "--from", place).stdout
     assert run("doctor", data).returncode == 0
 
 
@@ -502,7 +502,7 @@ def test_a_database_gets_them_back(tmp_path, way, hit):
     flip(entities.path, entities.path.stat().st_size // 2 if hit == "entities" else 100)
     done = database_repair(entities, way, tmp_path / "lost")
     assert done.returncode == 0 and f"from the whole backup {entities.name}" in done.stdout
-    assert "index rows mended" not in done.stdout  # before the rows were in service
+    assert "index rows repaired" not in done.stdout  # before the rows were in service
     assert run("doctor", entities.server.data).returncode == 0
     entities.check(is_as_of_now=hit == "index rows")
     entities.server.close()

@@ -102,14 +102,14 @@ def test_states_outlive_the_server(fresh_server, connect):
     assert state == rpc.read_row(name, b"whole")[0].value
 
 
-def spilled_rows(server):
+def overflow_rows(server):
     _, metrics = server.get("/metrics")
     (count,) = re.findall(r"^trestle_rows_spilled_total (\d+)$", metrics, re.M)
     return int(count)
 
 
 def test_spilled_states_merge_with_what_is_added(fresh_server, connect):
-    server = fresh_server("--spill-threshold", "256")
+    server = fresh_server("--overflow-threshold", "256")
     rpc = connect(server.host)
     name = create_counts(rpc, "t")
     qualifiers = [b"%02d" % i for i in range(20)]
@@ -118,9 +118,9 @@ def test_spilled_states_merge_with_what_is_added(fresh_server, connect):
         if number % 10 == 0:
             rpc.read_row(name, KEY)
     until = time.monotonic() + PATIENCE_SECONDS
-    while spilled_rows(server) == 0 and time.monotonic() < until:
+    while overflow_rows(server) == 0 and time.monotonic() < until:
         rpc.read_row(name, KEY)
-    assert spilled_rows(server) > 0
+    assert overflow_rows(server) > 0
     cells = rpc.read_row(name, KEY)
     assert [cell.qualifier for cell in cells] == qualifiers
     for cell in cells:

@@ -55,7 +55,7 @@ static void an_id_of_a_commit_under_way_is_passed_over(void **state)
     begin(f, &call, &commit, id);
     assert_int_not_equal(automatic_id(f), id);
     ds_commit_write(&commit);
-    ds_moment_end(&commit.open->moments, &commit.writing.moment);
+    ds_sequencer_end(&commit.open->sequencer, &commit.writing.moment);
     assert_ok(commit.writing.result);
     end(&commit);
 }

@@ -89,7 +89,7 @@ static void delete_entity(struct datastore_fixture *f, bytes row)
 {
     const struct ds_row_write gone = {.key = row};
     struct ds_open_database *open = open_test_database(f);
-    assert_ok(ds_rows_write_in_order(open->table, &gone, 1, &open->moments,
+    assert_ok(ds_rows_write_in_order(open->table, &gone, 1, &open->sequencer,
                                      cluster_version_us(f->datastore.cluster), f->arena));
 }
 

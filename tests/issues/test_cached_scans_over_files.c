@@ -1,10 +1,10 @@
 /* Scans that read from the cache first lost cells for a moment, with status OK.
  *
  * Found by tests/crash: a writer that was alone on its row read, right after its acknowledged
- * write, a row without some of its spilled cells; half a second later the same read was right.
+ * write, a row without some of its overflow cells; half a second later the same read was right.
  * RocksDB's merging iterator forgets that a level could not go on for want of a cached block when
  * it steps over the end of a file (src/store/read.cc, "cursors"). So a cursor with
- * STORE_CACHED_ONLY that crossed from one file to the next could pass over the rest of a level.
+ * STORE_READ_CACHED that crossed from one file to the next could pass over the rest of a level.
  *
  * Here: keys over several files on two levels, a cold cache, some blocks warmed, and a scan as the
  * tablets do it, cached first and on a miss from the disk. It must see every key, always.
@@ -96,9 +96,10 @@ static int tear_down(void **state)
 }
 
 /* Goes on from the key after `last`, or from the start; returns how many keys it saw. */
-static unsigned scan_some(struct fixture *f, enum store_reach reach, char last[16], bool *missed)
+static unsigned scan_some(struct fixture *f, enum store_read_tier read_tier, char last[16],
+                          bool *missed)
 {
-    struct store_cursor_options options = {.reach = reach};
+    struct store_cursor_options options = {.read_tier = read_tier};
     struct store_cursor *cursor;
     unsigned seen = 0;
     assert_ok(store_cursor_create(f->keyspace, &options, &cursor));
@@ -109,7 +110,7 @@ static unsigned scan_some(struct fixture *f, enum store_reach reach, char last[1
         memcpy(last, key.data, key.size);
         last[key.size] = 0;
         seen++;
-        if (reach == STORE_ANYWHERE && seen == 50) /* enough from the disk: back to the cache */
+        if (read_tier == STORE_READ_ANY && seen == 50) /* enough from the disk: back to the cache */
             break;
     }
     *missed = store_cursor_missed_cache(cursor) || store_cursor_valid(cursor);
@@ -124,9 +125,9 @@ static unsigned scan_all(struct fixture *f)
     unsigned seen = 0;
     bool missed = true;
     while (missed) {
-        seen += scan_some(f, STORE_CACHED_ONLY, last, &missed);
+        seen += scan_some(f, STORE_READ_CACHED, last, &missed);
         if (missed)
-            seen += scan_some(f, STORE_ANYWHERE, last, &missed);
+            seen += scan_some(f, STORE_READ_ANY, last, &missed);
     }
     return seen;
 }
@@ -138,7 +139,7 @@ static void warm_some_blocks(struct fixture *f, unsigned round)
         struct store_value value;
         enum store_presence presence;
         make_key(key, i);
-        assert_ok(store_get(f->keyspace, NULL, bytes_of(key), STORE_ANYWHERE, &value, &presence));
+        assert_ok(store_get(f->keyspace, NULL, bytes_of(key), STORE_READ_ANY, &value, &presence));
         assert_int_not_equal(presence, STORE_NOT_CACHED);
         store_value_release(&value);
     }
@@ -196,7 +197,7 @@ static void damage(int file, off_t offset)
 
 static status scan_from_disk(struct fixture *f, bool backwards, unsigned *seen)
 {
-    struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    struct store_cursor_options options = {.read_tier = STORE_READ_ANY};
     struct store_cursor *cursor;
     *seen = 0;
     assert_ok(store_cursor_create(f->keyspace, &options, &cursor));

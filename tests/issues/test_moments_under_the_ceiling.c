@@ -30,7 +30,7 @@ static struct table *create_database(struct cluster *cluster)
     return table;
 }
 
-static void commit_at_a_moment(struct cluster_fixture *f, struct ds_moments *moments)
+static void commit_at_a_moment(struct cluster_fixture *f, struct ds_sequencer *moments)
 {
     const struct ds_row_write row = {
         .key = bytes_of("Ek"), .is = true, .now = bytes_of("x"), .was = true, .past = bytes_of("")};
@@ -44,7 +44,7 @@ static void commit_at_a_moment(struct cluster_fixture *f, struct ds_moments *mom
 static void moments_begin_above_those_of_stored_cells(void **state)
 {
     struct cluster_fixture *f = cluster_fixture_create(NULL);
-    struct ds_moments moments;
+    struct ds_sequencer moments;
     (void)state;
     table_release(f->table);
     close_test_cluster(f);
@@ -55,7 +55,7 @@ static void moments_begin_above_those_of_stored_cells(void **state)
     f->options.clock = &hands.clock;
     open_test_cluster(f);
     f->table = create_database(f->cluster);
-    ds_moments_init(&moments);
+    ds_sequencer_init(&moments);
     commit_at_a_moment(f, &moments); /* brings a ceiling a second above it, at most */
     atomic_store(&hands.wall_us, begun_us + 999500);
     commit_at_a_moment(f, &moments);
@@ -64,7 +64,7 @@ static void moments_begin_above_those_of_stored_cells(void **state)
         commit_at_a_moment(f, &moments);
     int64_t last_us = moments.last_us;
     assert_true(last_us >= begun_us + 999500 + COMMITS);
-    ds_moments_free(&moments);
+    ds_sequencer_free(&moments);
     reopen_test_cluster(f);
     assert_true(cluster_version_us(f->cluster) > last_us);
     cluster_fixture_destroy(f);

@@ -68,8 +68,9 @@ static unsigned read_all(struct cluster_fixture *f, const struct key_range *rang
     assert_ok(scan_create(&spec, &scan));
     while (outcome != ROW_END) {
         struct scan_row row;
-        enum store_reach reach = outcome == ROW_NOT_CACHED ? STORE_ANYWHERE : STORE_CACHED_ONLY;
-        assert_ok(scan_next(scan, reach, &row, &outcome));
+        enum store_read_tier read_tier =
+            outcome == ROW_NOT_CACHED ? STORE_READ_ANY : STORE_READ_CACHED;
+        assert_ok(scan_next(scan, read_tier, &row, &outcome));
         misses += outcome == ROW_NOT_CACHED;
     }
     scan_destroy(scan);

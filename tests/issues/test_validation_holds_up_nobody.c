@@ -97,7 +97,7 @@ static status write_it(struct step_by_step *s)
     TRY(ds_commit_apply(commit));
     TRY(ds_commit_find_rows(commit));
     ds_commit_write(commit);
-    ds_moment_end(&commit->open->moments, &commit->writing.moment);
+    ds_sequencer_end(&commit->open->sequencer, &commit->writing.moment);
     assert_int_equal(looks, 0);
     return commit->writing.result;
 }

@@ -34,7 +34,7 @@ from harness.server import SHARDS, Server, run_trestle  # noqa: E402
 SETTINGS = {
     "--cache": "8MB",
     "--write-buffer": "4MB",
-    "--spill-threshold": "256",
+    "--overflow-threshold": "256",
     "--split-load": "50",
     "--merge-after": "1s",
     "--gc-interval": "1s",

@@ -40,7 +40,7 @@ CALLS_IN_FLIGHT = 8
 VIEWS = 3
 FILTER_COUNTS = ["evaluations", "filters", "refused filters"]
 # So small that rows are packed and spilled, and tablets split and merge, all the time.
-SERVER_OPTIONS = ["--spill-threshold", "2KB", "--split-size", "64KB", "--merge-after", "1s",
+SERVER_OPTIONS = ["--overflow-threshold", "2KB", "--split-size", "64KB", "--merge-after", "1s",
                   "--disk-reserve", "0", "--log-level", "warn"]  # fmt: skip
 PLAIN_FAMILIES = ["a", "a-b.c_1", "b"]
 RULED_FAMILIES = ["c1", "c2"]

@@ -246,9 +246,9 @@ FAULTS = [
     ),
     Fault(
         "a spare keyspace is given twice",
-        "cluster/spares.c",
-        "shard->spares[--shard->spare_count]",
-        "shard->spares[shard->spare_count - 1]",
+        "cluster/preallocated.c",
+        "shard->spares[--shard->preallocated_count]",
+        "shard->spares[shard->preallocated_count - 1]",
         "cluster/administer_test",
         "is_nobodys(shard, *out)",
     ),
@@ -273,7 +273,7 @@ FAULTS = [
     # --- datastore: moments, locks, transactions ---
     Fault(
         "two commits have one moment",
-        "datastore/commit/moments.c",
+        "datastore/commit/sequencer.c",
         "now_us > moments->last_us ? now_us : moments->last_us + 1",
         "now_us > moments->last_us ? now_us : moments->last_us",
         "datastore/moments_test",

@@ -1,5 +1,5 @@
 """`trestle repair` of a directory that a former program damaged (tests/data/damage): what it would
-mend, what it mends, also after kills, and what is right afterwards."""
+repair, what it repairs, also after kills, and what is right afterwards."""
 
 import datetime
 import hashlib
@@ -48,7 +48,7 @@ def assert_sound(data):
     assert "projects/damaged/databases/sound: 1 tablets, 30 rows, 30 cells" in seen.stdout
     again = repair(data, "--in-place")
     assert again.returncode == 0
-    assert "nothing to mend" in again.stdout
+    assert "nothing to repair" in again.stdout
 
 
 def totals(words):
@@ -103,11 +103,11 @@ def test_without_in_place_it_says_what_it_would_do(damaged):
     assert totals(["would remove", "would write", "would correct"]) in done.stdout
     assert len(re.findall("^would remove: table .*, key ", done.stdout, re.MULTILINE)) == 5
     assert len(re.findall("^would correct: table .*, key ", done.stdout, re.MULTILINE)) == 1
-    assert f"{TOO_MANY + MISSING + 1} index rows to mend; nothing was changed" in done.stdout
+    assert f"{TOO_MANY + MISSING + 1} index rows to repair; nothing was changed" in done.stdout
     assert contents(damaged) == before
 
 
-def test_it_mends_what_the_doctor_names(damaged):
+def test_it_repairs_what_the_doctor_names(damaged):
     seen = run_trestle("doctor", damaged / "data")
     assert seen.returncode == 1
     damages = TOO_MANY + MISSING + 1
@@ -117,7 +117,7 @@ def test_it_mends_what_the_doctor_names(damaged):
     done = repair("--in-place", damaged / "data")
     assert done.returncode == 0
     assert totals(["removed", "wrote", "corrected"]) in done.stdout
-    assert f"{damages} index rows mended" in done.stdout
+    assert f"{damages} index rows repaired" in done.stdout
     assert_sound(damaged / "data")
 
 
@@ -172,7 +172,7 @@ def test_a_sound_directory_is_not_touched(fresh_server):
     before = contents(server.data)
     done = repair(server.data, "--in-place")
     assert done.returncode == 0
-    assert done.stdout == f"{server.data}: nothing to mend\n"
+    assert done.stdout == f"{server.data}: nothing to repair\n"
     assert "harmless" not in run_trestle("doctor", server.data).stdout
     assert contents(server.data) == before
 
@@ -183,7 +183,7 @@ def test_a_running_server_refuses_it(damaged, flags):
     done = repair(damaged / "data", *flags)
     assert done.returncode == 1
     assert "in use" in done.stderr or "another process" in done.stderr
-    assert "mended" not in done.stdout
+    assert "repaired" not in done.stdout
     server.close()
 
 

@@ -117,10 +117,10 @@ static inline status flaky_remove_folder(struct place *place, const char *folder
     return place_remove_folder(flaky_of(place)->target, folder);
 }
 
-static inline status flaky_settle(struct place *place, const char *folder)
+static inline status flaky_sync_folder(struct place *place, const char *folder)
 {
     TRY(flaky_say(place));
-    return place_settle(flaky_of(place)->target, folder);
+    return place_sync_folder(flaky_of(place)->target, folder);
 }
 
 static inline void flaky_close(struct place *place)
@@ -138,7 +138,7 @@ static inline struct flaky_place *flaky_place_create(const char *directory)
                                                  .list = flaky_list,
                                                  .remove = flaky_remove,
                                                  .remove_folder = flaky_remove_folder,
-                                                 .settle = flaky_settle,
+                                                 .sync_folder = flaky_sync_folder,
                                                  .close = flaky_close};
     struct flaky_place *flaky = calloc(1, sizeof *flaky);
     if (flaky == NULL)

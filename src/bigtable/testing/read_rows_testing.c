@@ -111,11 +111,11 @@ static bool is_refused(const struct step *step)
     return true;
 }
 
-status scan_next(struct scan *scan, enum store_reach reach, struct scan_row *row,
+status scan_next(struct scan *scan, enum store_read_tier read_tier, struct scan_row *row,
                  enum row_outcome *outcome)
 {
     struct step *step = &scan->steps[scan->next];
-    if (reach == STORE_CACHED_ONLY ? step->is_on_disk : is_refused(step)) {
+    if (read_tier == STORE_READ_CACHED ? step->is_on_disk : is_refused(step)) {
         *outcome = ROW_NOT_CACHED;
         return status_ok();
     }
@@ -135,13 +135,13 @@ status scan_next(struct scan *scan, enum store_reach reach, struct scan_row *row
     return status_ok();
 }
 
-status scan_load_value(struct scan *scan, const struct cell *cell, enum store_reach reach,
+status scan_load_value(struct scan *scan, const struct cell *cell, enum store_read_tier read_tier,
                        bytes *value, enum row_outcome *outcome)
 {
     const struct step *step = &scan->steps[scan->next - 1];
     assert_true(scan->has_row);
     assert_true(cell_is_deferred(cell));
-    bool is_missed = step->values_are_on_disk && reach == STORE_CACHED_ONLY;
+    bool is_missed = step->values_are_on_disk && read_tier == STORE_READ_CACHED;
     *outcome = is_missed ? ROW_NOT_CACHED : ROW_FOUND;
     if (scan->loads == step->fails_at_load && step->fails_at_load > 0)
         return status_make(STATUS_ABORTED, "the cell was collected");

@@ -110,8 +110,8 @@ void staged_backup_destroy(struct staged_backup *staged); /* NULL is fine */
 struct restore_spec {
     const char *table; /* full name */
     bool deletion_protection;
-    bytes extra;              /* see table_info */
-    struct catalog_txn *also; /* see table_spec */
+    bytes extra;             /* see table_info */
+    struct catalog_txn *txn; /* see table_spec */
 };
 
 /* What the source was when it was backed up; valid as long as the staged backup. */

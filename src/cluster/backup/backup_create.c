@@ -1,6 +1,6 @@
 /* Making a backup of a table: see backup.h.
  *
- * Cursors at one instant, each over records or spilled cells of one keyspace, pin what they will
+ * Cursors at one instant, each over records or overflow cells of one keyspace, pin what they will
  * read: tables that compactions replace meanwhile stay on the disk until all is written, and so
  * would write buffers stay in memory, which is why these are flushed first. Reads for the cursors
  * leave the block cache alone. */
@@ -21,8 +21,8 @@ struct export
     /* The instant. */
     struct tablet **tablets;
     size_t tablet_count;
-    struct store_view **views;     /* of each shard, while the cursors are made */
-    struct store_cursor **cursors; /* what is to be written, in this order */
+    struct store_snapshot **snapshots; /* of each shard, while the cursors are made */
+    struct store_cursor **cursors;     /* what is to be written, in this order */
     size_t cursor_count;
 
     struct manifest manifest;
@@ -43,15 +43,15 @@ static status list_split_keys(struct export *e)
     return status_ok();
 }
 
-/* A cursor over a part of the table's records, or of its spilled cells. */
+/* A cursor over a part of the table's records, or of its overflow cells. */
 static status add_cursor(struct export *e, const struct table_space *space,
                          const struct key_bounds *bounds)
 {
-    const struct store_cursor_options options = {.view = e->views[space->shard->number],
+    const struct store_cursor_options options = {.snapshot = e->snapshots[space->shard->number],
                                                  .lower = buffer_bytes(&bounds->lower),
                                                  .upper = buffer_bytes(&bounds->upper),
-                                                 .reach = STORE_ANYWHERE,
-                                                 .is_long = true,
+                                                 .read_tier = STORE_READ_ANY,
+                                                 .bypasses_cache = true,
                                                  .rules = &table_description(e->table)->rules};
     size_t size = (e->cursor_count + 1) * sizeof(*e->cursors);
     struct store_cursor **cursors = realloc(e->cursors, size);
@@ -73,10 +73,10 @@ static status add_records(void *context, const struct table_part *part)
     return s;
 }
 
-static status add_spilled(void *context, const struct table_part *part)
+static status add_overflow(void *context, const struct table_part *part)
 {
     struct key_bounds bounds;
-    status s = spill_bounds(part->from, part->to, &bounds)
+    status s = overflow_bounds(part->from, part->to, &bounds)
                    ? add_cursor(context, &part->space, &bounds)
                    : status_out_of_memory();
     key_bounds_free(&bounds);
@@ -88,15 +88,15 @@ static status add_cursors(struct export *e)
 {
     const bytes all = bytes_make(NULL, 0);
     TRY(table_visit_parts(e->table, all, all, add_records, e));
-    return table_visit_parts(e->table, all, all, add_spilled, e);
+    return table_visit_parts(e->table, all, all, add_overflow, e);
 }
 
 static status take_views(struct export *e)
 {
     const struct cluster *cluster = e->backups->cluster;
     for (size_t i = 0; i < cluster->shard_count; i++) {
-        e->views[i] = store_view_create(cluster->shards[i]->store);
-        if (e->views[i] == NULL)
+        e->snapshots[i] = store_snapshot_create(cluster->shards[i]->store);
+        if (e->snapshots[i] == NULL)
             return status_out_of_memory();
     }
     return status_ok();
@@ -106,15 +106,15 @@ static status take_views(struct export *e)
 static status make_cursors(struct export *e)
 {
     const struct cluster *cluster = e->backups->cluster;
-    e->views = calloc(cluster->shard_count, sizeof(*e->views));
-    if (e->views == NULL)
+    e->snapshots = calloc(cluster->shard_count, sizeof(*e->snapshots));
+    if (e->snapshots == NULL)
         return status_out_of_memory();
     status s = take_views(e);
     if (status_is_ok(s))
         s = add_cursors(e);
     for (size_t i = 0; i < cluster->shard_count; i++)
-        store_view_release(e->views[i]);
-    free(e->views);
+        store_snapshot_release(e->snapshots[i]);
+    free(e->snapshots);
     return s;
 }
 

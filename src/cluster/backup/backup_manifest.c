@@ -2,6 +2,7 @@
  * and four bytes, the CRC-32C of all that comes before them, big-endian. */
 #include "cluster/backup/backup_private.h"
 
+#include "base/crc32c.h"
 #include "trestle/backup.pb-c.h"
 #include "wire/proto.h"
 
@@ -75,8 +76,7 @@ static status encode(const struct manifest *manifest, struct arena *arena, struc
 
 static status append_sum(struct buffer *out)
 {
-    uint32_t sum;
-    TRY(crc32c_of(buffer_bytes(out), &sum));
+    uint32_t sum = crc32c_of(buffer_bytes(out));
     for (int shift = 24; shift >= 0; shift -= 8)
         buffer_append_byte(out, (uint8_t)(sum >> shift));
     return out->failed ? status_out_of_memory() : status_ok();
@@ -176,11 +176,10 @@ static status unwrap(bytes content, bytes *out)
     if (!bytes_start_with(content, bytes_of(HEAD)))
         return status_make(STATUS_FAILED_PRECONDITION, "a later release wrote this backup");
     bytes summed = bytes_make(content.data, content.size - SUM_SIZE);
-    uint32_t actual, expected = 0;
+    uint32_t expected = 0;
     for (size_t i = 0; i < SUM_SIZE; i++)
         expected = expected << 8 | content.data[summed.size + i];
-    TRY(crc32c_of(summed, &actual));
-    if (actual != expected)
+    if (crc32c_of(summed) != expected)
         return damaged("its checksum is wrong");
     *out = bytes_from(summed, HEAD_SIZE);
     return status_ok();

@@ -294,7 +294,7 @@ status staged_backup_restore(struct staged_backup *staged, const struct restore_
                                .extra = spec->extra,
                                .split_keys = manifest->split_keys,
                                .split_count = manifest->split_count,
-                               .also = spec->also};
+                               .txn = spec->txn};
     const char **paths;
     *out = NULL;
     TRY(list_paths(staged, &paths));

@@ -94,8 +94,10 @@ static status write_some(struct writing *w, struct store_cursor *cursor)
 static status write_range(struct writing *w, struct keyspace *keyspace,
                           const struct rows_range *range)
 {
-    const struct store_cursor_options options = {
-        .reach = STORE_ANYWHERE, .is_long = true, .lower = range->from, .upper = range->to};
+    const struct store_cursor_options options = {.read_tier = STORE_READ_ANY,
+                                                 .bypasses_cache = true,
+                                                 .lower = range->from,
+                                                 .upper = range->to};
     struct store_cursor *cursor;
     TRY(store_cursor_create(keyspace, &options, &cursor));
     status s = write_some(w, cursor);

@@ -88,7 +88,7 @@ static void assert_no_orphans(struct life *life)
     size_t keyspaces = 0;
     while (store_keyspace_at(cluster->home->store, keyspaces) != NULL)
         keyspaces++;
-    assert_int_equal(keyspaces, 1 + cluster->home->spare_count + cluster->table_count);
+    assert_int_equal(keyspaces, 1 + cluster->home->preallocated_count + cluster->table_count);
 }
 
 static void assert_rows(struct life *life, const char *table_name)
@@ -115,7 +115,7 @@ static void clear(struct life *life)
     status s = cluster_delete_table(life->f.cluster, bytes_of(RESTORED), NULL);
     assert_true(status_is_ok(s) || s.code == STATUS_NOT_FOUND);
     if (status_is_ok(s))
-        cluster_drop_doomed(life->f.cluster);
+        cluster_reclaim_dropped(life->f.cluster);
     status_free(s);
 }
 

@@ -101,7 +101,7 @@ static void test_a_restored_table_is_the_table(void **state)
     memset(big, 'x', sizeof big - 1);
     big[sizeof big - 1] = 0;
     set_cell(t->f, "a", "1");
-    set_cell(t->f, "b", big); /* spills */
+    set_cell(t->f, "b", big); /* overflows */
     set_cell(t->f, "c", "gone");
     set_cell(t->f, "d", "4");
     split_at(t->f, "b");
@@ -300,7 +300,7 @@ static void test_a_family_that_goes_meanwhile_is_whole(void **state)
     char key[16], value[VALUE + 1];
     memset(value, 'v', VALUE);
     value[VALUE] = 0;
-    t->f->options.spill_bytes = 1 << 20; /* so that each row is operands to fold */
+    t->f->options.overflow_bytes = 1 << 20; /* so that each row is operands to fold */
     backups_close(t->backups);
     reopen_test_cluster(t->f);
     t->backups = open_backups(t->f, t->directory, 0);
@@ -390,7 +390,7 @@ static void fill_by_a_clock_ahead(struct cluster_fixture *f)
     big[sizeof big - 1] = 0;
     set_cell(f, "a", "older");
     set_cell(f, "a", "old");
-    set_cell(f, "b", big); /* spills */
+    set_cell(f, "b", big); /* overflows */
     assert_ok(try_write(f, "b", setting(f, FAMILY_G, "q", 1, big)));
     assert_ok(try_write(f, "b", deleting(f, FAMILY_F)));
     set_cell(f, "c", "gone");

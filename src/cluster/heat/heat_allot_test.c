@@ -2,7 +2,7 @@
 #include "cluster/heat/heat_allot.h"
 
 #include "base/testing/testing_clock.h"
-#include "cluster/heat/heat_signs.h"
+#include "cluster/heat/heat_hotspots.h"
 #include "cluster/testing/testing.h"
 
 static struct turned_clock hands = {.clock = TURNED_CLOCK};
@@ -172,7 +172,7 @@ static void a_hot_prefix_among_many_tables(void **state)
     enum { OTHERS = 150, FILLED = 2500, LOAD = 4000, HOT = 50 };
     struct fixture *all = *state;
     struct cluster_fixture other = *all->f;
-    struct heat_sign *signs;
+    struct heat_hotspot *hotspots;
     size_t count, hot = 0;
     char key[16];
     ask_for_all(all);
@@ -197,10 +197,11 @@ static void a_hot_prefix_among_many_tables(void **state)
         set_cell(&other, key, "w");
     }
     pass(all, 60);
-    assert_ok(heat_signs_read(other.table, from_us, hands.now_us, all->f->arena, &signs, &count));
+    assert_ok(
+        heat_hotspots_read(other.table, from_us, hands.now_us, all->f->arena, &hotspots, &count));
     for (size_t i = 0; i < count; i++)
-        hot += signs[i].kind == HEAT_SIGN_HOT_WRITES && signs[i].part <= 0.1 &&
-               bytes_compare(signs[i].start, bytes_of("00650")) > 0;
+        hot += hotspots[i].kind == HEAT_HOTSPOT_HOT_WRITES && hotspots[i].part <= 0.1 &&
+               bytes_compare(hotspots[i].start, bytes_of("00650")) > 0;
     assert_int_equal(hot, 1);
     table_release(other.table);
 }

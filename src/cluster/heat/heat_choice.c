@@ -183,7 +183,7 @@ static status choose_in(struct choice *choice, const struct tablet *tablet, uint
         record_bounds(tablet->start, tablet->end, &bounds) ? status_ok() : status_out_of_memory();
     struct store_cursor_options options = {.lower = buffer_bytes(&bounds.lower),
                                            .upper = buffer_bytes(&bounds.upper),
-                                           .reach = STORE_CACHED_ONLY};
+                                           .read_tier = STORE_READ_CACHED};
     if (status_is_ok(s))
         s = store_cursor_create(tablet->keyspace, &options, &choice->cursor);
     if (status_is_ok(s)) {

@@ -8,7 +8,7 @@
 #ifndef TRESTLE_CLUSTER_HEAT_HEAT_PART_H
 #define TRESTLE_CLUSTER_HEAT_HEAT_PART_H
 
-#include "cluster/heat/heat_signs.h"
+#include "cluster/heat/heat_hotspots.h"
 #include "heat/heat_ranges.h"
 
 /* Of the table's bytes, from 0 to 1: half of one of the ranges of even size at least. */

@@ -296,7 +296,7 @@ static status read_rows(const struct reading *reading, struct scan *scan)
     enum row_outcome outcome = ROW_ABSENT;
     while (outcome != ROW_END) {
         struct scan_row row;
-        TRY(scan_next(scan, STORE_ANYWHERE, &row, &outcome));
+        TRY(scan_next(scan, STORE_READ_ANY, &row, &outcome));
         if (outcome == ROW_FOUND && row.key.size == KEY_SIZE &&
             !reading->row(reading->context, number_at(row.key.data + 9), row.cells->items[0].value))
             return status_ok();
@@ -538,10 +538,10 @@ static bool is_row_of_ours(bytes row_key, bytes record)
     return is_ours && !reader.is_bad;
 }
 
-static bool is_spilled_of_ours(bytes key, struct buffer *scratch)
+static bool is_overflow_of_ours(bytes key, struct buffer *scratch)
 {
-    struct spill_key parts;
-    return spill_key_parse(key, scratch, &parts) && parts.qualifier.size == 0 &&
+    struct overflow_key parts;
+    return overflow_key_parse(key, scratch, &parts) && parts.qualifier.size == 0 &&
            parts.family == family_of_row(parts.row_key);
 }
 
@@ -549,12 +549,13 @@ static bool is_ours(bytes key, bytes value, struct buffer *scratch)
 {
     if (key.size > 0 && key.data[0] == ROW_SPACE)
         return is_row_of_ours(bytes_from(key, 1), value);
-    return is_spilled_of_ours(key, scratch);
+    return is_overflow_of_ours(key, scratch);
 }
 
 status heat_keyspace_is_one(struct keyspace *keyspace, bool *out)
 {
-    const struct store_cursor_options options = {.reach = STORE_ANYWHERE, .is_long = true};
+    const struct store_cursor_options options = {.read_tier = STORE_READ_ANY,
+                                                 .bypasses_cache = true};
     struct store_cursor *cursor;
     struct buffer scratch = {0};
     bool is_all = true;

@@ -174,11 +174,11 @@ static void what_is_only_looked_at_is_not_hot(void **state)
                                                   .ranges = &all,
                                                   .range_count = 1,
                                                   .schema = table_schema(f->table),
-                                                  .is_quiet = true,
+                                                  .is_background = true,
                                                   .arena = arena},
                               &scan));
         do
-            assert_ok(scan_next(scan, STORE_ANYWHERE, &row, &outcome));
+            assert_ok(scan_next(scan, STORE_READ_ANY, &row, &outcome));
         while (outcome != ROW_END);
         scan_destroy(scan);
         arena_destroy(arena);

@@ -13,7 +13,7 @@
 #include <endian.h>
 #include <sys/mman.h>
 
-enum { MODEL_TABLES = 3, MODEL_ROWS = 12, BIG_VALUE = 400 /* spills */ };
+enum { MODEL_TABLES = 3, MODEL_ROWS = 12, BIG_VALUE = 400 /* overflows */ };
 
 /* 0: there is no such cell. */
 struct model_row {
@@ -104,7 +104,7 @@ static inline void read_model_table(struct table *table, struct model_table *out
     assert_non_null(arena);
     assert_ok(scan_create(&spec, &scan));
     while (outcome != ROW_END) {
-        assert_ok(scan_next(scan, STORE_ANYWHERE, &row, &outcome));
+        assert_ok(scan_next(scan, STORE_READ_ANY, &row, &outcome));
         for (size_t i = 0; outcome == ROW_FOUND && i < row.cells->count; i++)
             read_model_cell(&row.cells->items[i], &out->rows[model_row_of(row.key)]);
     }
@@ -209,7 +209,7 @@ static inline status choose_keyspace(void *context, struct keyspace *catalog, ui
 /* Takes the copy on to that moment, or rows of one keyspace alone, unless that is NULL; what came
  * of it. */
 static inline status restore_known(const char *copy, struct place *place,
-                                   const struct archive_reach *reach, uint64_t *keyspace,
+                                   const struct archive_reach *read_tier, uint64_t *keyspace,
                                    const struct log *log, struct archive_restored *out)
 {
     struct store_options options = restore_store_options(copy, log);
@@ -224,9 +224,9 @@ static inline status restore_known(const char *copy, struct place *place,
                                       .place = place,
                                       .clock = clock_system(),
                                       .log = log,
-                                      .until = reach->until,
-                                      .from = reach->from,
-                                      .next = reach->next,
+                                      .until = read_tier->until,
+                                      .from = read_tier->from,
+                                      .next = read_tier->next,
                                       .choose = keyspace == NULL ? NULL : choose_keyspace,
                                       .context = keyspace};
     assert_non_null(restore.catalog);
@@ -239,8 +239,8 @@ static inline status restore_part(const char *copy, struct place *place, uint64_
                                   uint64_t *keyspace, const struct log *log,
                                   struct archive_restored *out)
 {
-    const struct archive_reach reach = {.until = until};
-    return restore_known(copy, place, &reach, keyspace, log, out);
+    const struct archive_reach read_tier = {.until = until};
+    return restore_known(copy, place, &read_tier, keyspace, log, out);
 }
 
 static inline status restore_copy(const char *copy, struct place *place, uint64_t until,

@@ -23,7 +23,7 @@ static inline const char *large_value(void)
 static inline size_t count_keys(struct cluster_fixture *f, unsigned keyspace, bytes from, bytes to)
 {
     const struct store_cursor_options options = {
-        .lower = from, .upper = to, .reach = STORE_ANYWHERE};
+        .lower = from, .upper = to, .read_tier = STORE_READ_ANY};
     struct store_cursor *cursor;
     size_t count = 0;
     assert_ok(store_cursor_create(f->table->spaces[keyspace].keyspace, &options, &cursor));

@@ -39,7 +39,7 @@ static inline struct cluster_options test_cluster_options(const char *directory)
                                     .write_buffer_bytes = 8 << 20,
                                     .open_files = 64,
                                     .background_threads = 2,
-                                    .spill_bytes = 256,
+                                    .overflow_bytes = 256,
                                     .split_bytes = 1 << 30,
                                     .split_rows_per_second = 1000000000,
                                     .merge_after_us = INT64_C(3600) * 1000000,
@@ -279,13 +279,13 @@ static inline status scan_text(struct cluster_fixture *f, const struct key_range
     assert_non_null(arena);
     assert_ok(scan_create(&spec, &scan));
     status s = status_ok();
-    enum store_reach reach = STORE_CACHED_ONLY;
+    enum store_read_tier read_tier = STORE_READ_CACHED;
     for (unsigned calls = 1; status_is_ok(s) && outcome != ROW_END; calls++) {
         struct scan_row row;
-        s = scan_next(scan, reach, &row, &outcome);
-        reach = STORE_CACHED_ONLY;
+        s = scan_next(scan, read_tier, &row, &outcome);
+        read_tier = STORE_READ_CACHED;
         if (status_is_ok(s) && outcome == ROW_NOT_CACHED)
-            reach = STORE_ANYWHERE;
+            read_tier = STORE_READ_ANY;
         if (status_is_ok(s) && (outcome == ROW_FOUND || outcome == ROW_TOO_LARGE)) {
             buffer_append_bytes(out, bytes_of(out->size == 0 ? "" : " "));
             buffer_append_bytes(out, row.key);

@@ -1,9 +1,9 @@
 /* See advise.h: looking, and the report. */
 #include "cmd/advise/advise.h"
 
-#include "advice/practices.h"
-#include "advice/report.h"
-#include "advice/sarif.h"
+#include "advisor/practices.h"
+#include "advisor/report.h"
+#include "advisor/sarif.h"
 #include "base/clock.h"
 #include "cmd/advise/advise_options.h"
 #include "cmd/advise/advise_schema.h"

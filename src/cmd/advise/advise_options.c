@@ -150,5 +150,5 @@ status advise_options_read(const char *const *arguments, struct advise_options *
     TRY(check_muting(out));
     TRY(read_since(out));
     TRY(check_format(out));
-    return target_options_settle(&table, origins, &out->target);
+    return target_options_resolve(&table, origins, &out->target);
 }

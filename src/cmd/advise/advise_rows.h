@@ -1,4 +1,4 @@
-/* The rows that the advisor looks at, read by gRPC: see advice/gather.h for what the functions do.
+/* The rows that the advisor looks at, read by gRPC: see advisor/gather.h for what the functions do.
  */
 #ifndef TRESTLE_CMD_ADVISE_ADVISE_ROWS_H
 #define TRESTLE_CMD_ADVISE_ADVISE_ROWS_H

@@ -2,7 +2,7 @@
 #ifndef TRESTLE_CMD_ADVISE_ADVISE_SERVER_H
 #define TRESTLE_CMD_ADVISE_ADVISE_SERVER_H
 
-#include "advice/report.h"
+#include "advisor/report.h"
 #include "client/client_session.h"
 
 /* What a report is made of. */

@@ -2,7 +2,7 @@
 #ifndef TRESTLE_CMD_ADVISE_ADVISE_SIZES_H
 #define TRESTLE_CMD_ADVISE_ADVISE_SIZES_H
 
-#include "advice/sample_rows.h"
+#include "advisor/sample_rows.h"
 
 /* Bytes of the values of the row's cells [from, to), which come in one message of so many bytes
  * with the row's key and the names of the cells. Of one cell it is exact; of several it is about

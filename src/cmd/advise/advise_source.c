@@ -1,8 +1,8 @@
 /* See advise_source.h. */
 #include "cmd/advise/advise_source.h"
 
-#include "advice/schema.h"
-#include "advice/siblings.h"
+#include "advisor/schema.h"
+#include "advisor/siblings.h"
 #include "client/table_samples.h"
 #include "cmd/advise/advise_rows.h"
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"

@@ -1,9 +1,9 @@
-/* A Bigtable endpoint as a source of what the advisor looks at (advice/gather.h). What a server
+/* A Bigtable endpoint as a source of what the advisor looks at (advisor/gather.h). What a server
  * does not answer (UNIMPLEMENTED, PERMISSION_DENIED) is no evidence. */
 #ifndef TRESTLE_CMD_ADVISE_ADVISE_SOURCE_H
 #define TRESTLE_CMD_ADVISE_ADVISE_SOURCE_H
 
-#include "advice/gather.h"
+#include "advisor/gather.h"
 #include "client/client_session.h"
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 

@@ -258,7 +258,7 @@ static status read_options(const char *const *arguments, struct creation *out)
     out->scope = out->scope != NULL ? out->scope : "";
     return out->options.data_dir != NULL
                ? status_ok()
-               : target_options_settle(&table, origins, &out->options.target);
+               : target_options_resolve(&table, origins, &out->options.target);
 }
 
 static int read_and_create(struct creation *creation, const char *const *arguments)

@@ -328,7 +328,7 @@ static status check_options(struct restoration *r)
             "--endpoint goes with --table, --instance or --database, and without --archive");
     if (!into_server && options->to == NULL)
         return refuse("--to says which directory is to be made");
-    return into_server ? target_options_settle(&table, r->origins, &r->options.target)
+    return into_server ? target_options_resolve(&table, r->origins, &r->options.target)
                        : status_ok();
 }
 

@@ -125,7 +125,7 @@ static status read_options(const char *const *arguments, struct schedule_options
     const char *const no_environment[] = {NULL};
     *out = (struct schedule_options){.target = {.project = "p", .instance = "i"}};
     TRY(options_read(&table, arguments, no_environment, &values));
-    return target_options_settle(&table, origins, &out->target);
+    return target_options_resolve(&table, origins, &out->target);
 }
 
 int backup_schedule_kind(const char *const *arguments)

@@ -8,8 +8,8 @@
  *  2. The catalog parses; each table's tablets cover all keys, the end of each being the start of
  * the next; each tablet's keyspace is there.
  * No other keyspace has rows, unless a crash has left it: doctor_keyspaces.h.
- *  3. Every key is a row's or a spilled cell's; every record parses, in order, and its families
- * are, or once were, the table's; spilled cells belong to rows whose record says that it has some.
+ *  3. Every key is a row's or an overflow cell's; every record parses, in order, and its families
+ * are, or once were, the table's; overflow cells belong to rows whose record says that it has some.
  *  4. The indexes of Datastore's databases say what the entities say:
  * datastore/index/index_check.h.
  *  5. The records of idempotency tokens have their form.
@@ -76,7 +76,7 @@ struct found_table {
     size_t tablet_count;
     uint64_t rows;
     uint64_t cells;
-    uint64_t spilled_cells;
+    uint64_t overflow_cells;
     uint64_t bytes;
     bool is_database;
     uint64_t later_types; /* cells of what index rows were that hold what they became */
@@ -90,7 +90,7 @@ struct doctor {
     struct found_table *tables;
     struct found_table **last_table;
     uint64_t damages;
-    uint64_t index_damages; /* those of them that `trestle repair` mends */
+    uint64_t index_damages; /* those of them that `trestle repair` repairs */
     bool log_is_torn;
     struct damage_look *look; /* at the table files */
 };
@@ -218,7 +218,7 @@ static bool family_is_known(const struct found_table *table, uint32_t id)
     return schema_family(table->schema, id) != NULL || schema_family_was_dropped(table->schema, id);
 }
 
-/* A spilled cell's time is in its key. */
+/* An overflow cell's time is in its key. */
 static void note_times(const struct doctor *doctor, struct found_table *table,
                        const struct entry *entry)
 {
@@ -273,20 +273,20 @@ static void check_record(struct doctor *doctor, struct found_table *table, bytes
 {
     uint64_t cells = 0;
     check_fragment(doctor, table, row_key, record, &cells);
-    table->rows += cells > 0 || fragment_has_spilled(record);
+    table->rows += cells > 0 || fragment_has_overflow(record);
     table->cells += cells;
 }
 
-static status row_has_spilled(struct keyspace *keyspace, bytes row_key, bool *has)
+static status row_has_overflow(struct keyspace *keyspace, bytes row_key, bool *has)
 {
     struct buffer key = {0};
     struct store_value value = {0};
     enum store_presence presence = STORE_ABSENT;
     row_record_key(&key, row_key);
     status s = key.failed ? status_out_of_memory()
-                          : store_get(keyspace, NULL, buffer_bytes(&key), STORE_ANYWHERE, &value,
+                          : store_get(keyspace, NULL, buffer_bytes(&key), STORE_READ_ANY, &value,
                                       &presence);
-    *has = presence == STORE_FOUND && fragment_has_spilled(value.bytes);
+    *has = presence == STORE_FOUND && fragment_has_overflow(value.bytes);
     store_value_release(&value);
     buffer_free(&key);
     if (s.code != STATUS_DATA_LOSS)
@@ -296,48 +296,48 @@ static status row_has_spilled(struct keyspace *keyspace, bytes row_key, bool *ha
     return status_ok();
 }
 
-/* `row` holds the last spilled cell's row key, for which the mark was found; `scratch` is for the
+/* `row` holds the last overflow cell's row key, for which the mark was found; `scratch` is for the
  * key's parts. */
-struct spill_check {
+struct overflow_check {
     struct buffer row;
     bool has_row;
     struct buffer scratch;
 };
 
-static status check_spilled(struct doctor *doctor, struct found_table *table,
-                            struct keyspace *keyspace, struct spill_check *check, bytes key,
-                            bytes value)
+static status check_overflow(struct doctor *doctor, struct found_table *table,
+                             struct keyspace *keyspace, struct overflow_check *check, bytes key,
+                             bytes value)
 {
-    struct spill_key parts;
-    if (!spill_key_parse(key, &check->scratch, &parts)) {
-        report_key(doctor, table, key, "a spilled cell's key does not parse");
+    struct overflow_key parts;
+    if (!overflow_key_parse(key, &check->scratch, &parts)) {
+        report_key(doctor, table, key, "an overflow cell's key does not parse");
         return status_ok();
     }
     if (!check->has_row || !bytes_equal(buffer_bytes(&check->row), parts.row_key)) {
-        bool has_spilled;
-        TRY(row_has_spilled(keyspace, parts.row_key, &has_spilled));
-        if (!has_spilled)
+        bool has_overflow;
+        TRY(row_has_overflow(keyspace, parts.row_key, &has_overflow));
+        if (!has_overflow)
             report_key(doctor, table, parts.row_key,
-                       "it has spilled cells, but its record does not say so");
+                       "it has overflow cells, but its record does not say so");
         check->has_row = true;
         buffer_clear(&check->row);
         buffer_append_bytes(&check->row, parts.row_key);
     }
     if (!family_is_known(table, parts.family))
-        report_key(doctor, table, parts.row_key, "a spilled cell of a family never known");
+        report_key(doctor, table, parts.row_key, "an overflow cell of a family never known");
     if (table->is_database)
         doctor_clock_note_moment(&doctor->clock, parts.timestamp_us, &table->ahead);
-    check_fragment(doctor, table, parts.row_key, value, &table->spilled_cells);
+    check_fragment(doctor, table, parts.row_key, value, &table->overflow_cells);
     return status_ok();
 }
 
 static status check_entry(struct doctor *doctor, struct found_table *table,
-                          struct keyspace *keyspace, struct spill_check *check, bytes key,
+                          struct keyspace *keyspace, struct overflow_check *check, bytes key,
                           bytes value)
 {
     table->bytes += key.size + value.size;
-    if (key.size > 0 && key.data[0] == SPILL_SPACE)
-        return check_spilled(doctor, table, keyspace, check, key, value);
+    if (key.size > 0 && key.data[0] == OVERFLOW_SPACE)
+        return check_overflow(doctor, table, keyspace, check, key, value);
     if (key.size > 1 && key.data[0] == ROW_SPACE)
         check_record(doctor, table, bytes_from(key, 1), value);
     else
@@ -383,7 +383,7 @@ struct reading {
     struct doctor *doctor;
     struct found_table *table;
     struct keyspace *keyspace;
-    struct spill_check check;
+    struct overflow_check check;
     struct buffer last; /* the key that was read last, or that nothing is read before */
 };
 
@@ -405,7 +405,7 @@ static status read_entries(struct reading *reading, struct store_cursor *cursor)
 static status read_from(struct reading *reading, bytes lower)
 {
     const struct store_cursor_options options = {
-        .reach = STORE_ANYWHERE, .is_long = true, .lower = lower};
+        .read_tier = STORE_READ_ANY, .bypasses_cache = true, .lower = lower};
     struct store_cursor *cursor;
     TRY(store_cursor_create(reading->keyspace, &options, &cursor));
     status s = read_entries(reading, cursor);
@@ -477,9 +477,9 @@ static void print_summary(const struct found_table *table)
     if (strcmp(table->name, HEAT_TABLE) == 0)
         return;
     printf("%s%s: %zu tablets, %" PRIu64 " rows, %" PRIu64 " cells, %" PRIu64
-           " spilled cells, %" PRIu64 " bytes\n",
+           " overflow cells, %" PRIu64 " bytes\n",
            table->name, table->is_deleted ? " (deleted)" : "", table->tablet_count, table->rows,
-           table->cells, table->spilled_cells, table->bytes);
+           table->cells, table->overflow_cells, table->bytes);
 }
 
 static void check_times(struct doctor *doctor, const struct found_table *table)
@@ -677,7 +677,7 @@ static int examine_directory(const char *directory)
         printf("%s: no damage found%s\n", directory,
                doctor.log_is_torn ? ", but the log's end may be a torn write" : "");
     if (doctor.index_damages > 0)
-        fprintf(stderr, "%" PRIu64 " of them are of index rows: trestle repair mends those\n",
+        fprintf(stderr, "%" PRIu64 " of them are of index rows: trestle repair repairs those\n",
                 doctor.index_damages);
     status_free(s);
     clean_up(&doctor);

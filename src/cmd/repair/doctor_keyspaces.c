@@ -44,7 +44,7 @@ static status name_tablet(void *context, const struct tablet_record *record)
     return name(context, record->keyspace_id, OF_A_TABLE);
 }
 
-static status name_spare(void *context, uint64_t id)
+static status name_preallocated(void *context, uint64_t id)
 {
     return name(context, id, SPARE);
 }
@@ -57,8 +57,10 @@ static status name_unclaimed(void *context, uint64_t id, int64_t found_us)
 
 static status read_names(struct keyspace *catalog, struct naming *naming)
 {
-    const struct catalog_visitor visitor = {
-        .context = naming, .tablet = name_tablet, .spare = name_spare, .unclaimed = name_unclaimed};
+    const struct catalog_visitor visitor = {.context = naming,
+                                            .tablet = name_tablet,
+                                            .preallocated = name_preallocated,
+                                            .unclaimed = name_unclaimed};
     struct change_log_state log;
     bool has_log;
     TRY(name(naming, CATALOG_KEYSPACE_ID, OF_A_TABLE));
@@ -85,7 +87,8 @@ static bool is_row(bytes key)
 
 static status count_rows(struct keyspace *keyspace, uint64_t *rows)
 {
-    const struct store_cursor_options options = {.reach = STORE_ANYWHERE, .is_long = true};
+    const struct store_cursor_options options = {.read_tier = STORE_READ_ANY,
+                                                 .bypasses_cache = true};
     struct store_cursor *cursor;
     *rows = 0;
     TRY(store_cursor_create(keyspace, &options, &cursor));

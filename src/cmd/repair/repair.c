@@ -1,6 +1,6 @@
 /* See repair.h.
  *
- * What is mended
+ * What is repaired
  *  0. A list of tables that is lost: repair_old_data.h. Then a catalog that is damaged:
  *     repair_catalog.h. What else there is is looked at after that.
  *  1. Table files that are damaged or missing: repair_tables.h. What was in them is lost.
@@ -8,8 +8,8 @@
  *     datastore/index/index_repair.h.
  * What else the doctor finds is not looked at.
  *
- * The directory is first read as the doctor reads it, and only if there is something to mend, and
- * --in-place allows it, opened for writing: a sound one is not touched. What has been mended is
+ * The directory is first read as the doctor reads it, and only if there is something to repair, and
+ * --in-place allows it, opened for writing: a sound one is not touched. What has been repaired is
  * read once more, and what is still wrong is left, by name. A repair that ends in the middle has
  * done a part, and may be run again. */
 #include "cmd/repair/repair.h"
@@ -49,9 +49,9 @@ struct database {
     uint64_t seen[DS_DAMAGE_KINDS]; /* at the last look */
 };
 
-/* What is done with what is found: named as what would be mended or as what is left, only counted,
- * named as mended. */
-enum step { TELL, COUNT, MEND, TELL_LEFT };
+/* What is done with what is found: named as what would be repaired or as what is left, only
+ * counted, named as repaired. */
+enum step { TELL, COUNT, REPAIR, TELL_LEFT };
 
 struct repair {
     const char *directory;
@@ -72,8 +72,8 @@ struct repair {
     struct database **last_database;
     enum step step;
     struct database *at; /* the one that is looked at */
-    uint64_t to_mend;
-    uint64_t mended;
+    uint64_t to_repair;
+    uint64_t repaired;
     uint64_t left;
 };
 
@@ -106,23 +106,23 @@ static void name_left(struct repair *repair, const struct ds_index_damage *damag
         name_row(stderr, repair, "left", damage);
 }
 
-static void name_mended(const struct repair *repair, const struct ds_index_damage *damage)
+static void name_repaired(const struct repair *repair, const struct ds_index_damage *damage)
 {
     const struct kind_words *words = &kinds[damage->kind];
     if (repair->at->seen[damage->kind] <= MOST_NAMED)
-        name_row(stdout, repair, repair->step == MEND ? words->done : words->would, damage);
+        name_row(stdout, repair, repair->step == REPAIR ? words->done : words->would, damage);
 }
 
-/* What is mended is named when it is found: written it is soon after. */
+/* What is repaired is named when it is found: written it is soon after. */
 static status note(void *context, const struct ds_index_damage *damage)
 {
     struct repair *repair = context;
-    bool is_mendable = damage->kind != DS_DAMAGE_OTHER;
+    bool is_repairable = damage->kind != DS_DAMAGE_OTHER;
     repair->at->seen[damage->kind]++;
-    if (repair->step == TELL_LEFT || (repair->step == TELL && !is_mendable))
+    if (repair->step == TELL_LEFT || (repair->step == TELL && !is_repairable))
         name_left(repair, damage);
-    else if (is_mendable && repair->step != COUNT)
-        name_mended(repair, damage);
+    else if (is_repairable && repair->step != COUNT)
+        name_repaired(repair, damage);
     return status_ok();
 }
 
@@ -131,7 +131,8 @@ static void print_totals(const struct repair *repair, const uint64_t counts[DS_D
     for (size_t i = DS_DAMAGE_OTHER + 1; i < DS_DAMAGE_KINDS; i++)
         if (counts[i] > 0)
             printf("%s: %s %" PRIu64 " %s\n", repair->at->name,
-                   repair->step == MEND ? kinds[i].done : kinds[i].would, counts[i], kinds[i].rows);
+                   repair->step == REPAIR ? kinds[i].done : kinds[i].would, counts[i],
+                   kinds[i].rows);
 }
 
 /* --- the catalog --- */
@@ -178,7 +179,7 @@ static void forget_databases(struct repair *repair)
 
 /* --- a database --- */
 
-static uint64_t mendable(const struct database *database)
+static uint64_t repairable(const struct database *database)
 {
     uint64_t count = 0;
     for (size_t i = DS_DAMAGE_OTHER + 1; i < DS_DAMAGE_KINDS; i++)
@@ -209,7 +210,7 @@ static status look_at(struct repair *repair, struct database *database)
     status s = ds_index_check_run(&check);
     if (repair->step == TELL)
         print_totals(repair, database->seen);
-    repair->to_mend += repair->step == TELL_LEFT ? 0 : mendable(database);
+    repair->to_repair += repair->step == TELL_LEFT ? 0 : repairable(database);
     return s;
 }
 
@@ -227,24 +228,24 @@ static void look(struct repair *repair, enum step step)
     }
 }
 
-static status mend_database(struct repair *repair, struct database *database)
+static status repair_database(struct repair *repair, struct database *database)
 {
     struct ds_index_repair run = {.commits = repair->commits};
     TRY(check_of(repair, database, &run.check));
     status s = ds_index_repair_run(&run);
-    print_totals(repair, run.mended);
+    print_totals(repair, run.repaired);
     for (size_t i = 0; i < DS_DAMAGE_KINDS; i++)
-        repair->mended += run.mended[i];
+        repair->repaired += run.repaired[i];
     return s;
 }
 
-/* One that cannot be read to its end, or written to, is mended up to there; the look afterwards
+/* One that cannot be read to its end, or written to, is repaired up to there; the look afterwards
  * finds the rest. */
-static void mend(struct repair *repair)
+static void heal(struct repair *repair)
 {
-    repair->step = MEND;
+    repair->step = REPAIR;
     for (struct database *each = repair->databases; each != NULL; each = each->next) {
-        status s = mend_database(repair, each);
+        status s = repair_database(repair, each);
         if (!status_is_ok(s))
             fprintf(stderr, "trestle repair: table %s: %s\n", each->name, status_message(s));
         status_free(s);
@@ -290,11 +291,11 @@ static void close_directory(struct repair *repair)
     forget_databases(repair);
 }
 
-static status open_and_mend(struct repair *repair)
+static status open_and_repair(struct repair *repair)
 {
     close_directory(repair);
     TRY(open_directory(repair, false));
-    mend(repair);
+    heal(repair);
     return status_ok();
 }
 
@@ -372,8 +373,8 @@ static status repair_directory(struct repair *repair)
     look(repair, repair->in_place ? COUNT : TELL);
     if (!repair->in_place)
         return status_ok();
-    if (repair->to_mend > 0)
-        TRY(open_and_mend(repair));
+    if (repair->to_repair > 0)
+        TRY(open_and_repair(repair));
     look(repair, TELL_LEFT);
     return status_ok();
 }
@@ -390,8 +391,8 @@ static void sum_up_catalog(const struct repair *repair)
     else if (repair->would_accept || repair->would_give_up)
         printf("%s: nothing was changed (--in-place does it), and nothing else looked at\n",
                repair->directory);
-    else if (repair->lost == 0 && repair->named == 0 && repair->to_mend == 0 && repair->left == 0)
-        printf("%s: nothing to mend\n", repair->directory);
+    else if (repair->lost == 0 && repair->named == 0 && repair->to_repair == 0 && repair->left == 0)
+        printf("%s: nothing to repair\n", repair->directory);
 }
 
 static void sum_up_rows(const struct repair *repair)
@@ -414,18 +415,18 @@ static void sum_up_names(const struct repair *repair)
 
 static void sum_up_indexes(const struct repair *repair)
 {
-    if (repair->to_mend > 0 && repair->in_place)
-        printf("%s: %" PRIu64 " index row%s mended\n", repair->directory, repair->mended,
-               plural(repair->mended));
-    else if (repair->to_mend > 0)
-        printf("%s: %" PRIu64 " index row%s to mend; nothing was changed (--in-place does it)\n",
-               repair->directory, repair->to_mend, plural(repair->to_mend));
+    if (repair->to_repair > 0 && repair->in_place)
+        printf("%s: %" PRIu64 " index row%s repaired\n", repair->directory, repair->repaired,
+               plural(repair->repaired));
+    else if (repair->to_repair > 0)
+        printf("%s: %" PRIu64 " index row%s to repair; nothing was changed (--in-place does it)\n",
+               repair->directory, repair->to_repair, plural(repair->to_repair));
 }
 
 static int sum_up(const struct repair *repair)
 {
-    bool is_mended =
-        repair->in_place || (repair->lost == 0 && repair->named == 0 && repair->to_mend == 0);
+    bool is_repaired =
+        repair->in_place || (repair->lost == 0 && repair->named == 0 && repair->to_repair == 0);
     sum_up_catalog(repair);
     if (repair->would_accept || repair->would_give_up)
         return EXIT_FAILURE;
@@ -435,7 +436,7 @@ static int sum_up(const struct repair *repair)
     if (repair->left > 0)
         fprintf(stderr, "%" PRIu64 " thing%s %s left, named above\n", repair->left,
                 plural(repair->left), plural_is(repair->left));
-    return is_mended && repair->left == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return is_repaired && repair->left == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static char *path_of(const char *directory, const char *rest)
@@ -503,7 +504,7 @@ static void write_help(struct buffer *out)
         "which rows were in them, and which of the catalog's records. Makes every index of the\n"
         "Datastore databases there anew, and says which index rows are too many, missing or of\n"
         "wrong types. Nothing is changed without\n\n"
-        "  --in-place         write what is to be mended into the directory itself: copy it "
+        "  --in-place         write what is to be repaired into the directory itself: copy it "
         "first.\n"
         "                     Rows that were in damaged files are deleted: they are lost\n"
         "  --accept-old-data  keep what other files have of these rows, though what is damaged "

@@ -114,7 +114,7 @@ static status note_family(struct claim *claim, uint32_t id, enum entry_kind kind
     return status_ok();
 }
 
-/* A spilled cell's family is in its key. */
+/* An overflow cell's family is in its key. */
 static status note_record(struct claim *claim, bytes key, bytes record)
 {
     struct fragment_reader reader;
@@ -122,7 +122,7 @@ static status note_record(struct claim *claim, bytes key, bytes record)
     uint32_t family = 0;
     int64_t timestamp_us;
     bool is_row = key.size > 0 && key.data[0] == ROW_SPACE;
-    if (!is_row && !spill_key_tail(key, &family, &timestamp_us))
+    if (!is_row && !overflow_key_tail(key, &family, &timestamp_us))
         return status_make(STATUS_DATA_LOSS, "a key does not parse");
     if (!fragment_reader_start(&reader, record))
         return status_make(STATUS_DATA_LOSS, "a record does not parse");
@@ -138,8 +138,8 @@ static status read_stretch(struct claim *claim, struct keyspace *keyspace,
 {
     const struct store_cursor_options options = {.lower = buffer_bytes(&stretch->from),
                                                  .upper = buffer_bytes(&stretch->to),
-                                                 .reach = STORE_ANYWHERE,
-                                                 .is_long = true};
+                                                 .read_tier = STORE_READ_ANY,
+                                                 .bypasses_cache = true};
     struct store_cursor *cursor;
     TRY(store_cursor_create(keyspace, &options, &cursor));
     status s = status_ok();
@@ -328,7 +328,7 @@ static status look(struct claim *claim)
                             : read_rows(claim, keyspace);
 }
 
-static status settle(struct claim *claim, const struct log *log)
+static status run_claim(struct claim *claim, const struct log *log)
 {
     TRY(open_store(claim, true, log));
     TRY(look(claim));
@@ -348,7 +348,7 @@ static int run(const struct wish *wish)
     status s = claim == NULL ? status_out_of_memory() : status_ok();
     if (status_is_ok(s)) {
         claim->wish = wish;
-        s = settle(claim, &log);
+        s = run_claim(claim, &log);
         close_store(claim);
     }
     free(claim);

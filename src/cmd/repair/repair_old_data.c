@@ -35,7 +35,7 @@ static status accept(const struct repair_old_data_options *options, enum store_o
     return status_ok();
 }
 
-static status settle(const struct repair_old_data_options *options, enum store_old_data_state state,
+static status decide(const struct repair_old_data_options *options, enum store_old_data_state state,
                      const char *words, bool *is_left)
 {
     if (state == STORE_OLD_DATA_NONE)
@@ -65,7 +65,7 @@ status repair_old_data(const struct repair_old_data_options *options, bool *is_l
     if (status_is_ok(s) && words.failed)
         s = status_out_of_memory();
     if (status_is_ok(s))
-        s = settle(options, state, (const char *)words.data, is_left);
+        s = decide(options, state, (const char *)words.data, is_left);
     buffer_free(&words);
     return s;
 }

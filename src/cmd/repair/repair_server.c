@@ -80,7 +80,7 @@ static status read_options(const char *const *arguments, struct repair_options *
     if (out->from != NULL && out->accept_old_data)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "--from and --accept-old-data exclude each other");
-    return target_options_settle(&table, origins, &out->target);
+    return target_options_resolve(&table, origins, &out->target);
 }
 
 /* --- calls --- */

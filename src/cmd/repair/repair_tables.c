@@ -428,7 +428,7 @@ static status tell(const struct repair_tables_options *options, const struct loo
     return s;
 }
 
-/* --- mending --- */
+/* --- repair --- */
 
 /* NULL: it is deleted, and kept. */
 static status find_table(struct cluster *cluster, const char *name, struct table **out)
@@ -441,7 +441,7 @@ static status find_table(struct cluster *cluster, const char *name, struct table
     return status_ok();
 }
 
-struct mending {
+struct repairing {
     const struct repair_tables_options *options;
     struct cluster *cluster;
     struct arena *arena;
@@ -451,22 +451,22 @@ struct mending {
 
 /* Old data, which nobody can read before it is in service, gets its indexes afterwards (repair.c).
  */
-static status give_up(const struct mending *mending, struct table *table,
+static status give_up(const struct repairing *repairing, struct table *table,
                       struct table_repair_options *how)
 {
     struct ds_heal heal;
     if (!ds_is_database_table(table_name(table)) || how->accepts_old_data)
         return table_repair(table, how);
-    TRY(ds_heal_open(NULL, table, mending->arena, &heal));
+    TRY(ds_heal_open(NULL, table, repairing->arena, &heal));
     heal.is_filled = how->source != NULL;
-    how->mend = ds_heal_run;
-    how->mend_context = &heal;
+    how->heal = ds_heal_run;
+    how->heal_context = &heal;
     return table_repair(table, how);
 }
 
-static status mend_table(const struct mending *mending, struct table *table)
+static status repair_one_table(const struct repairing *repairing, struct table *table)
 {
-    struct whole_repair *repair = mending->backup.repair;
+    struct whole_repair *repair = repairing->backup.repair;
     const struct foreign_table *source = NULL;
     bool is_left = false;
     uint64_t lost = 0;
@@ -476,8 +476,8 @@ static status mend_table(const struct mending *mending, struct table *table)
                              table_name(table), &is_left));
     if (is_left || (repair != NULL && source == NULL))
         return status_ok();
-    struct telling telling = {mending->options->report, repair};
-    struct table_repair_options how = {.accepts_old_data = mending->options->accepts_old_data,
+    struct telling telling = {repairing->options->report, repair};
+    struct table_repair_options how = {.accepts_old_data = repairing->options->accepts_old_data,
                                        .source = source,
                                        .lost = tell_lost,
                                        .context = &telling};
@@ -485,41 +485,41 @@ static status mend_table(const struct mending *mending, struct table *table)
                                          table_schema(table)};
     bool names = source != NULL && refill_names(source, &target);
     bool has_rows = source == NULL || lost > 0; /* else it has names alone */
-    TRY(has_rows ? give_up(mending, table, &how) : table_repair(table, &how));
-    return names ? tell_named("named", table_name(table), &mending->backup, mending->outcome)
+    TRY(has_rows ? give_up(repairing, table, &how) : table_repair(table, &how));
+    return names ? tell_named("named", table_name(table), &repairing->backup, repairing->outcome)
                  : status_ok();
 }
 
-static status mend_known(const struct mending *mending, const struct known_table *known)
+static status repair_known(const struct repairing *repairing, const struct known_table *known)
 {
     struct table *table;
-    TRY(find_table(mending->cluster, known->name, &table));
+    TRY(find_table(repairing->cluster, known->name, &table));
     if (table == NULL)
         return status_ok();
-    status s = mend_table(mending, table);
+    status s = repair_one_table(repairing, table);
     table_release(table);
     return s;
 }
 
-static status mend_all(struct mending *mending, const struct look *look)
+static status repair_all(struct repairing *repairing, const struct look *look)
 {
-    TRY(cluster_look_for_damage(mending->cluster));
-    TRY(backup_open(&mending->options->backup, look->server, &mending->backup));
+    TRY(cluster_look_for_damage(repairing->cluster));
+    TRY(backup_open(&repairing->options->backup, look->server, &repairing->backup));
     for (const struct known_table *table = look->tables; table != NULL; table = table->next)
-        TRY(mend_known(mending, table));
+        TRY(repair_known(repairing, table));
     return status_ok();
 }
 
-static status mend(const struct repair_tables_options *options, const struct look *look,
+static status heal(const struct repair_tables_options *options, const struct look *look,
                    struct repair_tables_outcome *outcome)
 {
     struct offline_cluster offline;
     TRY(offline_cluster_open(options->directory, "repair", clock_system(), options->log, false,
                              &offline));
-    struct mending mending = {
+    struct repairing repairing = {
         .options = options, .cluster = offline.cluster, .arena = look->arena, .outcome = outcome};
-    status s = mend_all(&mending, look);
-    backup_close(&mending.backup);
+    status s = repair_all(&repairing, look);
+    backup_close(&repairing.backup);
     if (status_is_ok(s))
         s = cluster_list_damage(offline.cluster, tell_left, &outcome->left);
     offline_cluster_close(&offline);
@@ -535,8 +535,8 @@ static bool is_needed(const struct repair_tables_options *options, const struct 
     return look->first != NULL || (may_lack_names && options->backup.place != NULL);
 }
 
-static status look_and_mend(const struct repair_tables_options *options, struct look *look,
-                            struct repair_tables_outcome *outcome)
+static status look_and_repair(const struct repair_tables_options *options, struct look *look,
+                              struct repair_tables_outcome *outcome)
 {
     status s = open_and_look(options, look);
     if (look->store != NULL)
@@ -547,7 +547,7 @@ static status look_and_mend(const struct repair_tables_options *options, struct 
     if (!options->in_place)
         return tell(options, look, outcome);
     TRY(tell_log(look, options->report));
-    return mend(options, look, outcome);
+    return heal(options, look, outcome);
 }
 
 status repair_tables(const struct repair_tables_options *options, struct repair_tables_outcome *out)
@@ -558,7 +558,7 @@ status repair_tables(const struct repair_tables_options *options, struct repair_
     if (look.arena == NULL)
         return status_out_of_memory();
     options->report->is_trial = !options->in_place;
-    status s = look_and_mend(options, &look, out);
+    status s = look_and_repair(options, &look, out);
     forget_tables(&look);
     arena_destroy(look.arena);
     return s;

@@ -1,4 +1,4 @@
-/* What of the table files of a stopped server's data directory is damaged, and the mending of it.
+/* What of the table files of a stopped server's data directory is damaged, and the repair of it.
  */
 #ifndef TRESTLE_CMD_REPAIR_REPAIR_TABLES_H
 #define TRESTLE_CMD_REPAIR_REPAIR_TABLES_H

@@ -2,10 +2,10 @@
  * so that is a ProtoRows again, whatever batch a row began in. */
 #include "cmd/sql/sql_batches.h"
 
+#include "base/crc32c.h"
 #include "base/limits.h"
 #include "base/varint.h"
 #include "cmd/sql/sql_values.h"
-#include "store/files.h"
 #include "wire/proto.h"
 
 #include <stdlib.h>
@@ -109,8 +109,7 @@ static status start_anew(struct sql_batches *batches)
 
 static status end_batch(struct sql_batches *batches, uint32_t expected)
 {
-    uint32_t sum;
-    TRY(crc32c_of(buffer_bytes(&batches->open), &sum));
+    uint32_t sum = crc32c_of(buffer_bytes(&batches->open));
     if (sum != expected)
         return status_make(STATUS_DATA_LOSS,
                            "a batch of the result has the CRC32C %08x, and should have %08x", sum,

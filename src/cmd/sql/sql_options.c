@@ -78,7 +78,7 @@ static status read_rest(const char *const *rest, struct shell_options *out)
     TRY(options_read(&table, rest, no_environment, &values));
     if (out->explain && out->analyze)
         return status_make(STATUS_INVALID_ARGUMENT, "--explain and --analyze exclude each other");
-    return target_options_settle(&table, origins, &out->target);
+    return target_options_resolve(&table, origins, &out->target);
 }
 
 status shell_options_read(const char *const *arguments, struct shell_options *out)

@@ -67,7 +67,7 @@ static void arrays(void **state)
     assert_parameter("p=ARRAY<BOOL>:[true, FALSE]", "ARRAY<BOOL>", "[true, false]");
 }
 
-static void what_is_none_is_refused(void **state)
+static void malformed_parameters_are_refused(void **state)
 {
     (void)state;
     struct shell_parameters parameters = {0};
@@ -114,9 +114,12 @@ static void names_are_set_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_simple_type),          cmocka_unit_test(bytes_have_escapes),
-        cmocka_unit_test(without_a_value_it_is_null), cmocka_unit_test(arrays),
-        cmocka_unit_test(what_is_none_is_refused),    cmocka_unit_test(names_are_set_once),
+        cmocka_unit_test(every_simple_type),
+        cmocka_unit_test(bytes_have_escapes),
+        cmocka_unit_test(without_a_value_it_is_null),
+        cmocka_unit_test(arrays),
+        cmocka_unit_test(malformed_parameters_are_refused),
+        cmocka_unit_test(names_are_set_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

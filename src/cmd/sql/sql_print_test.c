@@ -129,7 +129,7 @@ static void times(void **state)
                  "1969-12-31 23:59:59+00", "1969-12-31 23:59:59+00", "\"1969-12-31T23:59:59Z\"");
 }
 
-static void what_has_parts(void **state)
+static void arrays_and_structs_are_printed(void **state)
 {
     struct fixture *f = *state;
     assert_value(f, "{\"arrayType\": {\"elementType\": " STRING "}}",
@@ -294,7 +294,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(texts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bytes_are_text_if_they_can_be, set_up, tear_down),
         cmocka_unit_test_setup_teardown(times, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_has_parts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(arrays_and_structs_are_printed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(types_have_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_of_its_type_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_table_is_as_wide_as_it_looks, set_up, tear_down),

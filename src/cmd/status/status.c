@@ -84,7 +84,7 @@ static status read_options(const char *const *arguments, struct status_options *
     if (out->watch && is_done_once)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "--cancel, --log-level, --stacks and --profile do it once");
-    return target_options_settle(&table, origins, &out->target);
+    return target_options_resolve(&table, origins, &out->target);
 }
 
 /* --- looking --- */

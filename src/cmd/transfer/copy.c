@@ -88,8 +88,8 @@ static status read_options(const char *const *arguments, struct copy_options *ou
     out->table = arguments[0];
     if (out->to_table == NULL)
         out->to_table = out->table;
-    TRY(target_options_settle_as(&table, origins, "from_", &out->from));
-    TRY(target_options_settle(&table, origins, &out->to));
+    TRY(target_options_resolve_as(&table, origins, "from_", &out->from));
+    TRY(target_options_resolve(&table, origins, &out->to));
     return check(out);
 }
 

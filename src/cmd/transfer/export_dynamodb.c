@@ -61,7 +61,7 @@ static status read_options(const char *const *arguments, struct export_options *
     out->directory = arguments[1];
     if (out->streams == 0)
         return status_make(STATUS_INVALID_ARGUMENT, "--streams is 1 at least");
-    return target_options_settle(&table, origins, &out->target);
+    return target_options_resolve(&table, origins, &out->target);
 }
 
 /* --- the export --- */

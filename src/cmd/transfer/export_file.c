@@ -79,7 +79,7 @@ static bool ends_with(const char *text, const char *ending)
     return size >= ending_size && strcmp(text + size - ending_size, ending) == 0;
 }
 
-static status settle(enum row_kind kind, struct export_options *options)
+static status resolve(enum row_kind kind, struct export_options *options)
 {
     struct file_options *file = &options->file;
     if (file->form == ROWS_AUTO)
@@ -110,8 +110,8 @@ static status read_options(enum row_kind kind, const char *const *arguments,
     TRY(options_read(&table, arguments + 2, no_environment, &values));
     out->table = arguments[0];
     out->out = arguments[1];
-    TRY(settle(kind, out));
-    return target_options_settle(&table, origins, &out->target);
+    TRY(resolve(kind, out));
+    return target_options_resolve(&table, origins, &out->target);
 }
 
 /* --- the export --- */
@@ -279,8 +279,8 @@ static status prepare(struct export *export, enum row_kind kind)
     export->arena = arena_create(SETUP_LIMIT);
     if (export->arena == NULL)
         return status_out_of_memory();
-    TRY(file_options_settle(&export->options->file, kind, NULL, NULL, export->arena,
-                            &export->format));
+    TRY(file_options_resolve(&export->options->file, kind, NULL, NULL, export->arena,
+                             &export->format));
     export->has_timestamps =
         export->format.form == ROWS_CELLS ||
         (export->format.form == ROWS_CBT && export->format.has_value_timestamps);

@@ -2,8 +2,8 @@
 #ifndef TRESTLE_CMD_TRANSFER_EXPORT_FILTER_H
 #define TRESTLE_CMD_TRANSFER_EXPORT_FILTER_H
 
+#include "formats/fields.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
-#include "move/fields.h"
 
 /* In this order: the user's own, as JSON (NULL: none); the layout's columns, or the one family; the
  * `versions` newest cells of each column (0: all). `*out` is NULL if there is none of them; else

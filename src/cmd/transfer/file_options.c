@@ -19,9 +19,9 @@ static status find_delimiter(const char *text, char *out)
                              "--delimiter is one byte, and neither a quote nor a line's end");
 }
 
-status file_options_settle(const struct file_options *options, enum row_kind kind,
-                           const char *row_key, const char *timestamp, struct arena *arena,
-                           struct row_format *out)
+status file_options_resolve(const struct file_options *options, enum row_kind kind,
+                            const char *row_key, const char *timestamp, struct arena *arena,
+                            struct row_format *out)
 {
     const struct field_words words = {.row_key = row_key,
                                       .columns = options->columns,

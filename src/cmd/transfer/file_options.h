@@ -4,7 +4,7 @@
 #define TRESTLE_CMD_TRANSFER_FILE_OPTIONS_H
 
 #include "base/options.h"
-#include "move/row_file.h"
+#include "formats/row_file.h"
 
 struct file_options {
     int form; /* enum row_form */
@@ -43,9 +43,9 @@ const char *file_kind_name(enum row_kind kind);
 
 /* All but the default timestamp. What it points to is the arena's, or the options'. `row_key` and
  * `timestamp` are NULL if they were not given. INVALID_ARGUMENT. */
-status file_options_settle(const struct file_options *options, enum row_kind kind,
-                           const char *row_key, const char *timestamp, struct arena *arena,
-                           struct row_format *out);
+status file_options_resolve(const struct file_options *options, enum row_kind kind,
+                            const char *row_key, const char *timestamp, struct arena *arena,
+                            struct row_format *out);
 
 /* Appends what is said of the file, for a checkpoint's identity. */
 void file_options_append(const struct file_options *options, struct buffer *out);

@@ -1,7 +1,7 @@
 /* `trestle import dynamodb`: items of an export, or of a table by its endpoint, as rows. */
 #include "cmd/command.h"
 #include "cmd/transfer/import.h"
-#include "move/item_layout.h"
+#include "formats/item_layout.h"
 #include "os/file.h"
 #include "transfer/dynamo_source.h"
 #include "transfer/live_source.h"
@@ -203,7 +203,7 @@ static status read_options(const char *const *arguments, struct import_options *
     TRY(options_read(&table, arguments + 1, no_environment, &values));
     out->source = arguments[0];
     TRY(check(out));
-    return target_options_settle(&table, origins, &out->target);
+    return target_options_resolve(&table, origins, &out->target);
 }
 
 /* --- what they ask for --- */

@@ -100,7 +100,7 @@ static status read_options(const char *const *arguments, struct import_options *
         return status_make(STATUS_INVALID_ARGUMENT, "the sources come first: files, or -");
     TRY(options_read(&table, arguments + out->source_count, no_environment, &values));
     TRY(check(out));
-    return target_options_settle(&table, origins, &out->target);
+    return target_options_resolve(&table, origins, &out->target);
 }
 
 /* --- what they ask for --- */
@@ -189,8 +189,8 @@ static status prepare(const struct import_options *options, enum row_kind kind,
         return status_out_of_memory();
     plan->target.server = &options->target;
     plan->target.table_id = options->table;
-    TRY(file_options_settle(&options->file, kind, options->row_key, options->timestamp, plan->arena,
-                            &plan->format));
+    TRY(file_options_resolve(&options->file, kind, options->row_key, options->timestamp,
+                             plan->arena, &plan->format));
     TRY(find_time(options->time, &plan->format.layout.default_us));
     TRY(find_families(options, &plan->format.layout, plan->arena, &plan->target));
     TRY(name_identity(options, kind, &plan->identity));

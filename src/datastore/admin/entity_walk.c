@@ -13,9 +13,10 @@ static void choose_moment(struct ds_walk *walk)
     int64_t now_us = cluster_version_us(walk->datastore->cluster);
     if (walk->snapshot.table != NULL && now_us - walk->snapshot.at_us < MOMENT_US)
         return;
-    walk->snapshot = (struct ds_snapshot){.table = open->table,
-                                          .database = {open->project, open->id},
-                                          .at_us = ds_moments_present(&open->moments, now_us)};
+    walk->snapshot =
+        (struct ds_snapshot){.table = open->table,
+                             .database = {open->project, open->id},
+                             .at_us = ds_sequencer_read_timestamp(&open->sequencer, now_us)};
 }
 
 /* `next`: behind the last row; empty if there are no more. */
@@ -57,7 +58,7 @@ static status walk_all(struct ds_walk *walk, struct arena *arena, struct buffer 
     while (next->size > 0) {
         arena_reset(arena);
         TRY(run_turn(walk, arena, next));
-        TRY(ds_care_rest(walk->care));
+        TRY(ds_background_rest(walk->background));
     }
     return next->failed ? status_out_of_memory() : status_ok();
 }

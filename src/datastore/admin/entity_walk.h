@@ -1,19 +1,19 @@
 /* A walk over the rows of a database, those of entities or those of an index, in their order: for
- * what is done in the background (care.h). It reads as of one moment, and holds nothing while it
- * rests.
+ * what is done in the background (background_work.h). It reads as of one moment, and holds nothing
+ * while it rests.
  *
  * What was is kept for an hour: a walk that takes half of that goes on at a later moment. */
 #ifndef TRESTLE_DATASTORE_ADMIN_ENTITY_WALK_H
 #define TRESTLE_DATASTORE_ADMIN_ENTITY_WALK_H
 
-#include "datastore/care.h"
+#include "datastore/background_jobs.h"
 #include "datastore/commit/snapshot.h"
 #include "datastore/database.h"
 
 struct ds_walk {
     struct datastore *datastore;
     struct ds_open_database *open;
-    struct ds_care *care;
+    struct ds_background *background;
     enum ds_row_kind rows;
     /* Gets each row; a failure ends the walk. It may lead the reader on (ds_rows_seek). */
     status (*visit)(struct ds_walk *walk, const struct ds_row_found *row);
@@ -24,7 +24,7 @@ struct ds_walk {
     struct arena *arena; /* empty for each row */
 };
 
-/* CANCELLED if the care ends. Blocks. */
+/* CANCELLED if the background work ends. Blocks. */
 status ds_walk_run(struct ds_walk *walk);
 
 /* The key of the row's entity, in the arena; the database's strings must outlive it. */

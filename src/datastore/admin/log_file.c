@@ -1,7 +1,7 @@
 /* See log_file.h. */
 #include "datastore/admin/log_file.h"
 
-#include "store/files.h"
+#include "base/crc32c.h"
 
 enum piece_type { PIECE_WHOLE = 1, PIECE_FIRST = 2, PIECE_MIDDLE = 3, PIECE_LAST = 4 };
 
@@ -9,34 +9,31 @@ enum piece_type { PIECE_WHOLE = 1, PIECE_FIRST = 2, PIECE_MIDDLE = 3, PIECE_LAST
 enum { AT_SIZE = 4, AT_TYPE = 6 };
 
 /* A checksum of bytes that hold checksums is a weak one: so it is turned and shifted. */
-static status checksum(bytes type_and_piece, uint32_t *out)
+static uint32_t checksum(bytes type_and_piece)
 {
     const uint32_t shift = 0xa282ead8;
-    TRY(crc32c_of(type_and_piece, out));
-    *out = ((*out >> 15) | (*out << 17)) + shift;
-    return status_ok();
+    uint32_t sum = crc32c_of(type_and_piece);
+    return ((sum >> 15) | (sum << 17)) + shift;
 }
 
 /* --- writing --- */
 
-static status append_piece(struct log_writer *writer, enum piece_type type, bytes piece,
-                           struct buffer *out)
+static void append_piece(struct log_writer *writer, enum piece_type type, bytes piece,
+                         struct buffer *out)
 {
     uint8_t *to = buffer_reserve(out, LOG_HEADER_BYTES + piece.size);
-    uint32_t sum;
     if (to == NULL)
-        return status_ok();
+        return;
     to[AT_SIZE] = (uint8_t)piece.size;
     to[AT_SIZE + 1] = (uint8_t)(piece.size >> 8);
     to[AT_TYPE] = (uint8_t)type;
     if (piece.size > 0)
         memcpy(to + LOG_HEADER_BYTES, piece.data, piece.size);
-    TRY(checksum(bytes_make(to + AT_TYPE, 1 + piece.size), &sum));
+    uint32_t sum = checksum(bytes_make(to + AT_TYPE, 1 + piece.size));
     for (int i = 0; i < 4; i++)
         to[i] = (uint8_t)(sum >> 8 * i);
     out->size += LOG_HEADER_BYTES + piece.size;
     writer->used += LOG_HEADER_BYTES + piece.size;
-    return status_ok();
 }
 
 /* Leaves room for a header, if for nothing else. */
@@ -61,7 +58,7 @@ status log_append(struct log_writer *writer, bytes record, struct buffer *out)
                                : is_first          ? PIECE_FIRST
                                : is_last           ? PIECE_LAST
                                                    : PIECE_MIDDLE;
-        TRY(append_piece(writer, type, bytes_make(record.data, size), out));
+        append_piece(writer, type, bytes_make(record.data, size), out);
         record = bytes_from(record, size);
         is_first = false;
     } while (!is_last);
@@ -109,7 +106,7 @@ static status take_piece(struct log_reader *reader, enum piece_type *type, bytes
 {
     size_t left = reader->size - reader->at;
     const uint8_t *header = reader->block + reader->at;
-    uint32_t said = 0, sum;
+    uint32_t said = 0;
     if (left < LOG_HEADER_BYTES)
         return damaged(reader, "The file ends within a record");
     size_t size = header[AT_SIZE] | (size_t)header[AT_SIZE + 1] << 8;
@@ -117,10 +114,9 @@ static status take_piece(struct log_reader *reader, enum piece_type *type, bytes
         return damaged(reader, reader->size < LOG_BLOCK_BYTES
                                    ? "The file ends within a record"
                                    : "A record that is longer than its block");
-    TRY(checksum(bytes_make(header + AT_TYPE, 1 + size), &sum));
     for (int i = 0; i < 4; i++)
         said |= (uint32_t)header[i] << 8 * i;
-    if (said != sum)
+    if (said != checksum(bytes_make(header + AT_TYPE, 1 + size)))
         return damaged(reader, "A record whose checksum is wrong");
     *type = header[AT_TYPE];
     *piece = bytes_make(header + LOG_HEADER_BYTES, size);

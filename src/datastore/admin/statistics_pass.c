@@ -17,7 +17,7 @@ enum { MUTATIONS_A_COMMIT = 100, COMMIT_BYTES = 64 << 20 };
 struct pass {
     struct datastore *datastore;
     struct ds_open_database *open;
-    struct ds_care *care;
+    struct ds_background *background;
     struct ds_database database;
     struct ds_statistics statistics;
     int64_t at_us;           /* the statistics' timestamp */
@@ -46,7 +46,7 @@ static status count_entity(struct ds_walk *walk, const struct ds_row_found *row)
 static status commit(struct pass *pass)
 {
     TRY(ds_commit_mutations(pass->datastore, &pass->database, &pass->mutations, pass->arena));
-    return ds_care_rest(pass->care);
+    return ds_background_rest(pass->background);
 }
 
 static status add_mutation(struct pass *pass, Ds__Entity *upserted, Ds__Key *deleted)
@@ -147,7 +147,7 @@ static status walk_with(struct pass *pass,
 {
     struct ds_walk walk = {.datastore = pass->datastore,
                            .open = pass->open,
-                           .care = pass->care,
+                           .background = pass->background,
                            .rows = DS_ENTITY_ROW,
                            .visit = visit,
                            .context = pass};
@@ -163,11 +163,11 @@ static status run(struct pass *pass)
 }
 
 status ds_statistics_run(struct datastore *datastore, struct ds_open_database *open,
-                         struct ds_care *care)
+                         struct ds_background *background)
 {
     struct pass pass = {.datastore = datastore,
                         .open = open,
-                        .care = care,
+                        .background = background,
                         .database = {open->project, open->id},
                         .at_us = cluster_wall_us(datastore->cluster),
                         .arena = arena_create(COMMIT_BYTES)};

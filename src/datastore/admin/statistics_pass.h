@@ -3,13 +3,13 @@
 #ifndef TRESTLE_DATASTORE_ADMIN_STATISTICS_PASS_H
 #define TRESTLE_DATASTORE_ADMIN_STATISTICS_PASS_H
 
-#include "datastore/care.h"
+#include "datastore/background_jobs.h"
 #include "datastore/database.h"
 
 /* Counts all entities, writes the statistics, the total last, and deletes older ones. CANCELLED if
- * the care ends. Blocks. */
+ * the background work ends. Blocks. */
 status ds_statistics_run(struct datastore *datastore, struct ds_open_database *open,
-                         struct ds_care *care);
+                         struct ds_background *background);
 
 /* When the statistics of a database were made, microseconds since 1970; 0: there are none. */
 status ds_statistics_time(struct ds_open_database *open, int64_t *out);

@@ -12,7 +12,7 @@ enum { MUTATIONS_A_COMMIT = 50, ARENA_BYTES = 64 << 20 };
 struct pass {
     struct datastore *datastore;
     struct ds_open_database *open;
-    struct ds_care *care;
+    struct ds_background *background;
     struct ds_database database;
     int64_t now_us;
     const struct ds_field_name *fields;
@@ -35,7 +35,7 @@ static status commit(struct pass *pass)
         status_free(s);
     else
         TRY(s);
-    return ds_care_rest(pass->care);
+    return ds_background_rest(pass->background);
 }
 
 /* The entity, if it still is what it was: whoever writes it in between may have made it live on. */
@@ -148,7 +148,7 @@ static status walk_over(struct pass *pass, enum ds_row_kind rows,
 {
     struct ds_walk walk = {.datastore = pass->datastore,
                            .open = pass->open,
-                           .care = pass->care,
+                           .background = pass->background,
                            .rows = rows,
                            .visit = visit,
                            .context = pass};
@@ -168,11 +168,12 @@ static status run(struct pass *pass, bool all)
 }
 
 status ds_ttl_run(struct datastore *datastore, struct ds_open_database *open,
-                  const struct vector *fields, bool all, struct ds_care *care, int64_t *deleted)
+                  const struct vector *fields, bool all, struct ds_background *background,
+                  int64_t *deleted)
 {
     struct pass pass = {.datastore = datastore,
                         .open = open,
-                        .care = care,
+                        .background = background,
                         .database = {open->project, open->id},
                         .now_us = cluster_wall_us(datastore->cluster),
                         .fields = fields->items,

@@ -189,7 +189,7 @@ static status run_own(struct ds_commit *commit, const Ds__CommitRequest *request
     DCHECK(commit->is_own && commit->transaction == NULL);
     TRY(prepare(commit, request));
     ds_commit_write(commit);
-    ds_moment_end(&commit->open->moments, &commit->writing.moment);
+    ds_sequencer_end(&commit->open->sequencer, &commit->writing.moment);
     return commit->writing.result;
 }
 

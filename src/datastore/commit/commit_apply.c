@@ -214,7 +214,7 @@ static status encode(const Ds__Entity *entity, struct arena *arena, bytes *out)
 }
 
 /* An entity that has become what it was is left alone, and keeps its version. */
-static status settle(struct ds_commit *commit, struct ds_written *written)
+static status drop_unchanged(struct ds_commit *commit, struct ds_written *written)
 {
     DCHECK(written->old == NULL || written->old_stored.data != NULL);
     if (!written->is_changed || written->now == NULL)
@@ -231,6 +231,6 @@ status ds_commit_apply(struct ds_commit *commit)
     for (size_t i = 0; i < commit->work_count; i++)
         TRY(apply(commit, &commit->works[i]));
     for (size_t i = 0; i < commit->written_count; i++)
-        TRY(settle(commit, &commit->written[i]));
+        TRY(drop_unchanged(commit, &commit->written[i]));
     return status_ok();
 }

@@ -102,14 +102,14 @@ static status check_reads(struct ds_commit *commit)
 {
     DCHECK(commit->writing.moment.at_us != 0);
     struct ds_open_database *open = commit->open;
-    const struct ds_moment *moment = &commit->writing.moment;
+    const struct ds_turn *moment = &commit->writing.moment;
     if (commit->locker != NULL && commit->transaction->ranges.count > 0) {
-        ds_moment_wait_for_earlier(&open->moments, moment);
+        ds_sequencer_wait_for_earlier(&open->sequencer, moment);
         return look_at_reads(commit);
     }
     if (commit->watch.count == 0)
         return status_ok();
-    return ds_watch_is_met(&open->in_flight, &commit->watch, &open->moments, moment)
+    return ds_watch_is_met(&open->in_flight, &commit->watch, &open->sequencer, moment)
                ? contended(commit)
                : status_ok();
 }
@@ -294,7 +294,7 @@ static status complete(struct ds_commit *commit)
     return add_entities(commit);
 }
 
-static void past(struct ds_moment *moment)
+static void past(struct ds_turn *moment)
 {
     struct ds_commit *commit = LIST_ENTRY(moment, struct ds_commit, writing.moment);
     loop_post(grpc_call_loop(commit->call->call), &commit->finish);
@@ -304,7 +304,7 @@ static void give_up(struct ds_commit *commit)
 {
     DCHECK(!commit->writing.moment.has_entered);
     ds_flight_fail(&commit->flight);
-    ds_moment_give_up(commit->writing.moments, &commit->writing.moment);
+    ds_sequencer_give_up(commit->writing.sequencer, &commit->writing.moment);
 }
 
 /* Also later than the entities that it replaces, which a former release may have written at moments
@@ -324,9 +324,9 @@ void ds_commit_write(struct ds_commit *commit)
     struct ds_rows_writing *writing = &commit->writing;
     ds_call_step(commit->call, CALL_COMMITS);
     writing->table = commit->open->table;
-    writing->moments = &commit->open->moments;
+    writing->sequencer = &commit->open->sequencer;
     writing->arena = commit->call->arena;
-    ds_moment_draw(writing->moments, earliest_us(commit), &writing->moment);
+    ds_sequencer_draw(writing->sequencer, earliest_us(commit), &writing->moment);
     writing->moment.past = commit->is_own ? NULL : past;
     writing->result = complete(commit);
     if (status_is_ok(writing->result) && commit->rows.count > 0)

@@ -115,22 +115,22 @@ void ds_in_flight_unwatch(struct ds_in_flight *in_flight, struct ds_watch *watch
 }
 
 /* Others draw their moments meanwhile, under the lock of moments; later ones than `moment`. */
-static int64_t moment_of_other(const struct ds_flight *flight, struct ds_moments *moments)
+static int64_t moment_of_other(const struct ds_flight *flight, struct ds_sequencer *sequencer)
 {
-    pthread_mutex_lock(&moments->lock);
+    pthread_mutex_lock(&sequencer->lock);
     int64_t at_us = moment_of(flight);
-    pthread_mutex_unlock(&moments->lock);
+    pthread_mutex_unlock(&sequencer->lock);
     return at_us;
 }
 
 bool ds_watch_is_met(struct ds_in_flight *in_flight, const struct ds_watch *watch,
-                     struct ds_moments *moments, const struct ds_moment *moment)
+                     struct ds_sequencer *sequencer, const struct ds_turn *moment)
 {
     DCHECK(watch->is_there && moment->at_us > 0);
     pthread_mutex_lock(&in_flight->lock);
     bool is_met = watch->is_met;
     for (struct ds_flight *at = in_flight->first; at != NULL && !is_met; at = at->next) {
-        int64_t at_us = moment_of_other(at, moments);
+        int64_t at_us = moment_of_other(at, sequencer);
         is_met = at_us > watch->after_us && at_us < moment->at_us && meets(at, watch);
     }
     pthread_mutex_unlock(&in_flight->lock);

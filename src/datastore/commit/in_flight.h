@@ -13,8 +13,8 @@
 #define TRESTLE_DATASTORE_COMMIT_IN_FLIGHT_H
 
 #include "base/bytes.h"
-#include "datastore/commit/moments.h"
 #include "datastore/commit/range_locks.h"
+#include "datastore/commit/sequencer.h"
 
 struct ds_in_flight {
     pthread_mutex_t lock;
@@ -27,7 +27,7 @@ struct ds_in_flight {
 struct ds_flight {
     const bytes *keys; /* in any order */
     size_t count;
-    const struct ds_moment *moment; /* all zeroes as long as it is not drawn */
+    const struct ds_turn *moment; /* all zeroes as long as it is not drawn */
     /* Private. */
     atomic_bool has_failed;
     struct ds_flight *next;
@@ -63,6 +63,6 @@ void ds_in_flight_unwatch(struct ds_in_flight *in_flight, struct ds_watch *watch
 /* Whether a commit of a moment after `after_us` and before this one, which is drawn, has written a
  * row of the ranges since the watch began, or is about to. */
 bool ds_watch_is_met(struct ds_in_flight *in_flight, const struct ds_watch *watch,
-                     struct ds_moments *moments, const struct ds_moment *moment);
+                     struct ds_sequencer *sequencer, const struct ds_turn *moment);
 
 #endif

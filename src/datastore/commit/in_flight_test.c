@@ -3,7 +3,7 @@
 #include "datastore/commit/in_flight.h"
 
 struct fixture {
-    struct ds_moments moments;
+    struct ds_sequencer sequencer;
     struct ds_in_flight in_flight;
 };
 
@@ -11,7 +11,7 @@ static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
-    ds_moments_init(&f->moments);
+    ds_sequencer_init(&f->sequencer);
     ds_in_flight_init(&f->in_flight);
     *state = f;
     return 0;
@@ -21,7 +21,7 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
     ds_in_flight_free(&f->in_flight);
-    ds_moments_free(&f->moments);
+    ds_sequencer_free(&f->sequencer);
     free(f);
     return 0;
 }
@@ -32,12 +32,12 @@ static struct ds_watch watch_of(const struct ds_read_range *ranges, size_t count
 }
 
 /* Of one range, by one who begins to watch now. */
-static bool meets(struct fixture *f, const char *from, const char *to, struct ds_moment *moment)
+static bool meets(struct fixture *f, const char *from, const char *to, struct ds_turn *moment)
 {
     const struct ds_read_range range = {bytes_of(from), bytes_of(to)};
     struct ds_watch watch = watch_of(&range, 1, 0);
     ds_in_flight_watch(&f->in_flight, &watch);
-    bool is_met = ds_watch_is_met(&f->in_flight, &watch, &f->moments, moment);
+    bool is_met = ds_watch_is_met(&f->in_flight, &watch, &f->sequencer, moment);
     ds_in_flight_unwatch(&f->in_flight, &watch);
     return is_met;
 }
@@ -46,13 +46,13 @@ static void who_comes_later_learns_of_it(void **state)
 {
     struct fixture *f = *state;
     const bytes keys[] = {bytes_of("m"), bytes_of("c")};
-    struct ds_moment earlier = {0}, writer = {0}, later = {0};
+    struct ds_turn earlier = {0}, writer = {0}, later = {0};
     struct ds_flight flight = {.keys = keys, .count = 2, .moment = &writer};
     ds_in_flight_add(&f->in_flight, &flight);
-    ds_moment_draw(&f->moments, 100, &earlier);
+    ds_sequencer_draw(&f->sequencer, 100, &earlier);
     assert_false(meets(f, "a", "", &earlier)); /* the writer has not drawn its own */
-    ds_moment_draw(&f->moments, 100, &writer);
-    ds_moment_draw(&f->moments, 100, &later);
+    ds_sequencer_draw(&f->sequencer, 100, &writer);
+    ds_sequencer_draw(&f->sequencer, 100, &later);
     assert_false(meets(f, "a", "", &earlier));
     assert_false(meets(f, "a", "", &writer));
     assert_true(meets(f, "a", "d", &later));
@@ -63,9 +63,9 @@ static void who_comes_later_learns_of_it(void **state)
     assert_false(meets(f, "n", "", &later));
     ds_flight_fail(&flight);
     assert_false(meets(f, "a", "", &later));
-    ds_moment_end(&f->moments, &earlier);
-    ds_moment_end(&f->moments, &writer);
-    ds_moment_end(&f->moments, &later);
+    ds_sequencer_end(&f->sequencer, &earlier);
+    ds_sequencer_end(&f->sequencer, &writer);
+    ds_sequencer_end(&f->sequencer, &later);
     ds_in_flight_remove(&f->in_flight, &flight);
     ds_in_flight_remove(&f->in_flight, &flight);
 }
@@ -78,7 +78,7 @@ static void who_watches_learns_of_what_has_ended(void **state)
     const bytes key = bytes_of("c");
     struct ds_read_range ranges[3];
     struct ds_watch before, watches[3], late;
-    struct ds_moment writer = {0}, own = {0};
+    struct ds_turn writer = {0}, own = {0};
     struct ds_flight flight = {.keys = &key, .count = 1, .moment = &writer};
     for (int i = 0; i < 3; i++) {
         ranges[i] = (struct ds_read_range){bytes_of(froms[i]), bytes_of(i == 0 ? "b" : "d")};
@@ -88,19 +88,19 @@ static void who_watches_learns_of_what_has_ended(void **state)
     ds_in_flight_add(&f->in_flight, &flight);
     for (int i = 0; i < 3; i++)
         ds_in_flight_watch(&f->in_flight, &watches[i]);
-    ds_moment_draw(&f->moments, 100, &writer);
+    ds_sequencer_draw(&f->sequencer, 100, &writer);
     before = watch_of(ranges, 3, writer.at_us); /* it has read what the writer wrote */
     ds_in_flight_watch(&f->in_flight, &before);
-    ds_moment_end(&f->moments, &writer);
+    ds_sequencer_end(&f->sequencer, &writer);
     ds_in_flight_remove(&f->in_flight, &flight);
     late = watch_of(ranges, 3, 0); /* it looks at the table from now on */
     ds_in_flight_watch(&f->in_flight, &late);
-    ds_moment_draw(&f->moments, 100, &own);
+    ds_sequencer_draw(&f->sequencer, 100, &own);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(ds_watch_is_met(&f->in_flight, &watches[i], &f->moments, &own), i == 1);
-    assert_false(ds_watch_is_met(&f->in_flight, &before, &f->moments, &own));
-    assert_false(ds_watch_is_met(&f->in_flight, &late, &f->moments, &own));
-    ds_moment_end(&f->moments, &own);
+        assert_int_equal(ds_watch_is_met(&f->in_flight, &watches[i], &f->sequencer, &own), i == 1);
+    assert_false(ds_watch_is_met(&f->in_flight, &before, &f->sequencer, &own));
+    assert_false(ds_watch_is_met(&f->in_flight, &late, &f->sequencer, &own));
+    ds_sequencer_end(&f->sequencer, &own);
     for (int i = 0; i < 3; i++)
         ds_in_flight_unwatch(&f->in_flight, &watches[i]);
     ds_in_flight_unwatch(&f->in_flight, &before);

@@ -206,7 +206,7 @@ static struct ds_locker *youngest_of_circle(struct ds_range_locks *locks, struct
     DCHECK(check_is_held(&locks->lock));
     at->walk = locks->walks;
     for (struct ds_locker *other = locks->lockers; other != NULL; other = other->next) {
-        if (other->wanted == NULL || other->is_doomed || !waits_for(at, other))
+        if (other->wanted == NULL || other->is_dropped || !waits_for(at, other))
             continue;
         if (other == first)
             return at;
@@ -222,15 +222,15 @@ static struct ds_locker *youngest_that_waits(struct ds_range_locks *locks, struc
 {
     struct ds_locker *youngest = locker;
     for (struct ds_locker *at = locks->lockers; at != NULL; at = at->next)
-        if (at->is_waiting && !at->is_doomed)
+        if (at->is_waiting && !at->is_dropped)
             youngest = younger(youngest, at);
     return youngest;
 }
 
 static void doom(struct ds_range_locks *locks, struct ds_locker *locker)
 {
-    DCHECK(check_is_held(&locks->lock) && !locker->is_doomed);
-    locker->is_doomed = true;
+    DCHECK(check_is_held(&locks->lock) && !locker->is_dropped);
+    locker->is_dropped = true;
     count(locks, METRIC_datastore_lock_victims_total);
     pthread_cond_broadcast(&locks->changed);
 }
@@ -240,7 +240,7 @@ static void break_circles(struct ds_range_locks *locks, struct ds_locker *locker
     struct ds_locker *youngest;
     do {
         locks->walks++;
-        youngest = locker->is_doomed ? NULL : youngest_of_circle(locks, locker, locker);
+        youngest = locker->is_dropped ? NULL : youngest_of_circle(locks, locker, locker);
         if (youngest != NULL)
             doom(locks, youngest);
     } while (youngest != NULL);
@@ -270,7 +270,7 @@ static status wait_a_while(struct ds_range_locks *locks, struct ds_locker *locke
     DCHECK(check_is_held(&locks->lock));
     int64_t left_us = until_us - clock_steady_us(locks->clock);
     break_circles(locks, locker);
-    if (locker->is_doomed)
+    if (locker->is_dropped)
         return ds_contended();
     if (left_us <= 0) {
         count(locks, METRIC_datastore_lock_timeouts_total);
@@ -311,7 +311,7 @@ static status acquire(struct ds_range_locks *locks, struct ds_locker *locker,
     status s = status_ok();
     size_t before = locker->shared.count;
     locker->wanted = wanted;
-    locker->is_doomed = false;
+    locker->is_dropped = false;
     enlist(locks, locker);
     if (must_wait(locks, locker))
         s = wait_for(locks, locker, call);

@@ -48,7 +48,7 @@ struct ds_locker {
     _Atomic int64_t until_us;
     /* Private. */
     bool is_listed;
-    bool is_doomed;
+    bool is_dropped;
     bool is_waiting;
     struct ds_locker *next;
     struct vector shared; /* of struct ds_read_range */

@@ -27,7 +27,7 @@ static int64_t now_us(const struct ds_call *call)
 static int64_t present_us(const struct ds_call *call, struct ds_open_database *open,
                           int64_t before_us)
 {
-    return open == NULL ? before_us : ds_moments_present(&open->moments, now_us(call));
+    return open == NULL ? before_us : ds_sequencer_read_timestamp(&open->sequencer, now_us(call));
 }
 
 /* Opens what is read, if it is there, and says what `before_us` is. */
@@ -62,10 +62,10 @@ static status check_read_time(const struct ds_call *call, const Pb__Timestamp *t
 }
 
 /* Commits up to the time are applied, and none will come to be before it. */
-static void reach(struct ds_open_database *open, int64_t at_us)
+static void read_tier(struct ds_open_database *open, int64_t at_us)
 {
     if (open != NULL)
-        ds_moments_reach(&open->moments, at_us);
+        ds_sequencer_wait_until(&open->sequencer, at_us);
 }
 
 /* --- transactions --- */
@@ -81,7 +81,7 @@ static status moment_of(struct ds_call *call, const Ds__TransactionOptions *opti
         return status_ok();
     }
     TRY(check_read_time(call, time, out));
-    reach(open, *out);
+    read_tier(open, *out);
     return status_ok();
 }
 
@@ -164,7 +164,7 @@ static status choose_moment(struct ds_call *call, const Ds__ReadOptions *options
     case DS__READ_OPTIONS__CONSISTENCY_TYPE_READ_TIME:
         out->is_of_a_moment = true;
         TRY(check_read_time(call, options->read_time, &out->snapshot.at_us));
-        reach(open, out->snapshot.at_us);
+        read_tier(open, out->snapshot.at_us);
         return status_ok();
     default:
         out->snapshot.at_us = before_us; /* of a database that is there, it is the present */
@@ -289,7 +289,7 @@ static void start_anew(struct ds_reading *reading)
     to_present(reading);
 }
 
-static status settle(struct ds_reading *reading, bool *again)
+static status validate(struct ds_reading *reading, bool *again)
 {
     TRY(share(reading, reading->noted.items, reading->noted.count));
     TRY(has_changed(reading, again));
@@ -331,6 +331,6 @@ bool ds_reading_again(struct ds_reading *reading, status *s)
         return again;
     }
     if (status_is_ok(*s) && shares(reading))
-        *s = abort_if(reading, settle(reading, &again));
+        *s = abort_if(reading, validate(reading, &again));
     return again && status_is_ok(*s);
 }

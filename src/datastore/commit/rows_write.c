@@ -64,17 +64,17 @@ static void applied(struct row_group *group, status result)
 {
     struct ds_rows_writing *writing = LIST_ENTRY(group, struct ds_rows_writing, group);
     writing->result = result;
-    ds_moment_applied(writing->moments, &writing->moment);
+    ds_sequencer_applied(writing->sequencer, &writing->moment);
 }
 
-static void enter(struct ds_moment *moment)
+static void enter(struct ds_turn *moment)
 {
     struct ds_rows_writing *writing = LIST_ENTRY(moment, struct ds_rows_writing, moment);
     status s = row_group_submit(&writing->group);
     if (status_is_ok(s))
         return;
     writing->result = s;
-    ds_moment_applied(writing->moments, moment);
+    ds_sequencer_applied(writing->sequencer, moment);
 }
 
 void ds_rows_submit(struct ds_rows_writing *writing, const struct ds_row_write *rows, size_t count)
@@ -89,35 +89,35 @@ void ds_rows_submit(struct ds_rows_writing *writing, const struct ds_row_write *
     writing->result = pack_all(writing->table, rows, count, writing->moment.at_us, writing->arena,
                                &writing->group.rows);
     if (status_is_ok(writing->result))
-        ds_moment_ready(writing->moments, &writing->moment);
+        ds_sequencer_ready(writing->sequencer, &writing->moment);
     else
-        ds_moment_give_up(writing->moments, &writing->moment);
+        ds_sequencer_give_up(writing->sequencer, &writing->moment);
 }
 
 static status write_in_order(struct ds_rows_writing *writing, const struct ds_row_write *rows,
                              size_t count, int64_t now_us)
 {
-    ds_moment_draw(writing->moments, now_us, &writing->moment);
+    ds_sequencer_draw(writing->sequencer, now_us, &writing->moment);
     ds_rows_submit(writing, rows, count);
-    ds_moment_end(writing->moments, &writing->moment);
+    ds_sequencer_end(writing->sequencer, &writing->moment);
     return writing->result;
 }
 
 status ds_rows_write_in_order(struct table *table, const struct ds_row_write *rows, size_t count,
-                              struct ds_moments *moments, int64_t now_us, struct arena *arena)
+                              struct ds_sequencer *sequencer, int64_t now_us, struct arena *arena)
 {
-    struct ds_rows_writing writing = {.table = table, .moments = moments, .arena = arena};
+    struct ds_rows_writing writing = {.table = table, .sequencer = sequencer, .arena = arena};
     return write_in_order(&writing, rows, count, now_us);
 }
 
 status ds_rows_write_repair(struct table *table, const struct ds_row_write *rows, size_t count,
-                            struct ds_moments *moments, int64_t now_us, struct arena *arena)
+                            struct ds_sequencer *sequencer, int64_t now_us, struct arena *arena)
 {
     struct ds_rows_writing writing = {
-        .table = table, .moments = moments, .arena = arena, .is_repair = true};
+        .table = table, .sequencer = sequencer, .arena = arena, .is_repair = true};
     struct row_group group = {
         .table = table, .count = count, .arena = arena, .at_us = now_us, .is_repair = true};
-    if (moments != NULL)
+    if (sequencer != NULL)
         return write_in_order(&writing, rows, count, now_us);
     TRY(pack_all(table, rows, count, now_us, arena, &group.rows));
     return row_group_write(&group);

@@ -3,7 +3,7 @@
 #define TRESTLE_DATASTORE_COMMIT_ROWS_WRITE_H
 
 #include "cluster/row_group.h"
-#include "datastore/commit/moments.h"
+#include "datastore/commit/sequencer.h"
 
 /* A row's cells of one moment. */
 struct ds_row_write {
@@ -33,21 +33,21 @@ status ds_rows_write(struct table *table, const struct ds_row_write *rows, size_
 
 /* The same at a moment that it draws, at `now_us` or later; what is read afterwards is after it. */
 status ds_rows_write_in_order(struct table *table, const struct ds_row_write *rows, size_t count,
-                              struct ds_moments *moments, int64_t now_us, struct arena *arena);
+                              struct ds_sequencer *sequencer, int64_t now_us, struct arena *arena);
 
 /* The same of rows that may be out of service, for who brings them back. `moments` NULL: nobody has
  * the database open. */
 status ds_rows_write_repair(struct table *table, const struct ds_row_write *rows, size_t count,
-                            struct ds_moments *moments, int64_t now_us, struct arena *arena);
+                            struct ds_sequencer *sequencer, int64_t now_us, struct arena *arena);
 
 /* The same without waiting for anything, at a moment that was drawn before. */
 struct ds_rows_writing {
     /* Set by the owner, who keeps it, and the arena, until the moment is past. */
     struct table *table;
-    struct ds_moments *moments;
+    struct ds_sequencer *sequencer;
     struct arena *arena;
-    bool is_repair;          /* see commit.h */
-    struct ds_moment moment; /* drawn */
+    bool is_repair;        /* see commit.h */
+    struct ds_turn moment; /* drawn */
     /* What came of it, once the moment is past; the owner's. */
     status result;
     /* Private. */

@@ -91,7 +91,7 @@ static status next_row(const struct ds_snapshot *snapshot, struct scan *scan, st
         return status_ok();
     do {
         TRY(check_call(snapshot));
-        TRY(scan_next(scan, STORE_ANYWHERE, row, &outcome));
+        TRY(scan_next(scan, STORE_READ_ANY, row, &outcome));
     } while (outcome == ROW_ABSENT);
     if (outcome == ROW_TOO_LARGE)
         return status_make(STATUS_FAILED_PRECONDITION,

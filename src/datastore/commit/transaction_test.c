@@ -91,7 +91,7 @@ static void a_transaction_is_its_databases(void **state)
     assert_gone(f, one, &first);
 }
 
-static void it_expires(void **state)
+static void idle_and_old_transactions_expire(void **state)
 {
     struct fixture *f = *state;
     uint8_t a[DS_TRANSACTION_ID_SIZE], b[DS_TRANSACTION_ID_SIZE];
@@ -324,7 +324,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_transaction_is_its_databases),
-        TEST(it_expires),
+        TEST(idle_and_old_transactions_expire),
         TEST(who_is_left_alone_is_forgotten),
         TEST(it_is_as_old_as_what_it_does_anew),
         TEST(what_it_reads_is_noted),

@@ -183,7 +183,7 @@ static status write_rows(const struct chunk *chunk)
 {
     const struct ds_backfill *backfill = chunk->backfill;
     return ds_rows_write_in_order(backfill->open->table, chunk->rows.items, chunk->rows.count,
-                                  &backfill->open->moments,
+                                  &backfill->open->sequencer,
                                   cluster_version_us(backfill->datastore->cluster), chunk->arena);
 }
 
@@ -377,7 +377,7 @@ static status first_row(struct table *table, bytes from, struct arena *arena, by
     TRY(scan_create(&spec, &scan));
     status s = status_ok();
     while (status_is_ok(s) && outcome == ROW_ABSENT)
-        s = scan_next(scan, STORE_ANYWHERE, &row, &outcome);
+        s = scan_next(scan, STORE_READ_ANY, &row, &outcome);
     *found = status_is_ok(s) && outcome != ROW_END;
     if (*found) {
         *out = arena_copy(arena, row.key);

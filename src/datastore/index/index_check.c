@@ -158,7 +158,7 @@ static status visit_rows(struct checking *checking, struct row_range_reader *rea
         row_clear(row);
         arena_reset(checking->row_arena);
         arena_reset(checking->arena);
-        TRY(row_range_reader_next(reader, STORE_ANYWHERE, NULL, NULL, ROW_BUDGET, row, &outcome));
+        TRY(row_range_reader_next(reader, STORE_READ_ANY, NULL, NULL, ROW_BUDGET, row, &outcome));
         if (outcome == ROW_TOO_LARGE)
             TRY(report_other(checking, row->key, "the row is too large to be one of Datastore's"));
         if (outcome == ROW_FOUND)
@@ -192,7 +192,7 @@ static status look_up(struct checking *checking, bytes row_key, bytes *value, bo
     struct row row = {.cells.arena = checking->lookup_arena};
     enum row_outcome outcome;
     arena_reset(checking->lookup_arena);
-    status s = row_read(checking->check->keyspace, &checking->options, row_key, STORE_ANYWHERE,
+    status s = row_read(checking->check->keyspace, &checking->options, row_key, STORE_READ_ANY,
                         &row, &outcome);
     *found = status_is_ok(s) && outcome == ROW_FOUND;
     if (*found && row.cells.items[0].value.size > 0) {

@@ -40,7 +40,7 @@ struct ds_index_check {
     int64_t now_us; /* since 1970 */
     void *context;
     /* Called once for each row that is damaged; what is not OK ends the check. It may write rows of
-     * what is mended (index_repair.h): nothing is reported that it has put right. */
+     * what is repaired (index_repair.h): nothing is reported that it has put right. */
     status (*report)(void *context, const struct ds_index_damage *damage);
     /* what was seen */
     int64_t newest_us; /* the latest moment of the rows that are; known after they are all read */

@@ -91,10 +91,10 @@ static bool has_hit(const struct healing *healing, uint8_t letter)
 static status write_lot(struct healing *healing)
 {
     struct ds_heal *heal = healing->heal;
-    struct ds_moments *moments = heal->open == NULL ? NULL : &heal->open->moments;
+    struct ds_sequencer *sequencer = heal->open == NULL ? NULL : &heal->open->sequencer;
     status s = status_ok();
     if (healing->rows.count > 0)
-        s = ds_rows_write_repair(heal->table, healing->rows.items, healing->rows.count, moments,
+        s = ds_rows_write_repair(heal->table, healing->rows.items, healing->rows.count, sequencer,
                                  cluster_version_us(healing->cluster), healing->lot);
     healing->rows = (struct vector){0};
     healing->row_bytes = 0;
@@ -138,7 +138,7 @@ static status visit_rows(struct healing *healing, const struct look *look, struc
     while (outcome != ROW_END) {
         if (heal->goes_on != NULL && !heal->goes_on(heal->context))
             return status_make(STATUS_CANCELLED, "The repair was cancelled");
-        TRY(scan_next(scan, STORE_ANYWHERE, &row, &outcome));
+        TRY(scan_next(scan, STORE_READ_ANY, &row, &outcome));
         if (outcome == ROW_TOO_LARGE)
             return ds_damaged("a row that is too large");
         if (outcome != ROW_FOUND)
@@ -159,7 +159,7 @@ static status look_at(struct healing *healing, const struct look *look)
                                    .ranges = &look->range,
                                    .range_count = 1,
                                    .schema = table_schema(table),
-                                   .is_quiet = true,
+                                   .is_background = true,
                                    .applies_gc = true,
                                    .arena = healing->lasting};
     struct scan *scan;

@@ -1,5 +1,5 @@
 /* Makes right what in a database follows from rows that are given up, while it is served: what a
- * repair of its table calls (table_repair_options.mend) before anything of them is in service.
+ * repair of its table calls (table_repair_options.repair) before anything of them is in service.
  *
  *     index rows whose entities are gone, or are others now (a backup had them)    removed
  *     index rows of entities that are there                                         written
@@ -36,7 +36,7 @@ struct ds_heal {
     uint64_t written; /* index rows, whether or not they were there */
 };
 
-/* For `mend`, on its thread, with a struct ds_heal as the context. INTERNAL if an entity, or an
+/* For `repair`, on its thread, with a struct ds_heal as the context. INTERNAL if an entity, or an
  * index row, is none of ours. Blocks. */
 status ds_heal_run(void *heal, const struct given_up *ranges, size_t count);
 

@@ -158,7 +158,7 @@ static status repair(struct cluster_fixture *f)
     struct ds_heal heal;
     assert_ok(ds_heal_open(NULL, f->table, arena, &heal));
     const struct table_repair_options options = {
-        .lost = ignore_lost, .mend = ds_heal_run, .mend_context = &heal};
+        .lost = ignore_lost, .heal = ds_heal_run, .heal_context = &heal};
     status s = table_repair(f->table, &options);
     arena_destroy(arena);
     return s;

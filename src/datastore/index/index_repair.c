@@ -50,7 +50,7 @@ static status write_lot(struct repairing *repairing)
     first->least_us = repairing->packing.at_us;
     status s = commit_and_wait(repairing->repair->commits, first);
     for (size_t i = 0; i < DS_DAMAGE_KINDS && status_is_ok(s); i++)
-        repairing->repair->mended[i] += lot->kinds[i];
+        repairing->repair->repaired[i] += lot->kinds[i];
     clear(lot);
     return s;
 }
@@ -96,7 +96,7 @@ static status add(struct repairing *repairing, const struct ds_index_damage *dam
     return status_ok();
 }
 
-static status mend(void *context, const struct ds_index_damage *damage)
+static status heal(void *context, const struct ds_index_damage *damage)
 {
     struct repairing *repairing = context;
     TRY(repairing->told.report(repairing->told.context, damage));
@@ -107,7 +107,7 @@ static status mend(void *context, const struct ds_index_damage *damage)
     return is_full ? write_lot(repairing) : status_ok();
 }
 
-/* Where there are no such families the check finds nothing to mend. */
+/* Where there are no such families the check finds nothing to repair. */
 static void set_packing(struct repairing *repairing)
 {
     const struct schema *schema = repairing->told.schema;
@@ -119,12 +119,12 @@ static void set_packing(struct repairing *repairing)
                                                  .big_value = SIZE_MAX};
 }
 
-static status check_and_mend(struct repairing *repairing)
+static status check_and_repair(struct repairing *repairing)
 {
     struct ds_index_check *check = &repairing->repair->check;
     set_packing(repairing);
     check->context = repairing;
-    check->report = mend;
+    check->report = heal;
     status s = ds_index_check_run(check);
     check->context = repairing->told.context;
     check->report = repairing->told.report;
@@ -141,7 +141,7 @@ status ds_index_repair_run(struct ds_index_repair *repair)
     if (lot == NULL)
         return status_out_of_memory();
     lot->arena = arena_create(LOT_MEMORY);
-    status s = lot->arena == NULL ? status_out_of_memory() : check_and_mend(&repairing);
+    status s = lot->arena == NULL ? status_out_of_memory() : check_and_repair(&repairing);
     arena_destroy(lot->arena);
     free(lot);
     return s;

@@ -18,14 +18,14 @@
 
 struct ds_index_repair {
     /* Set by the caller, as for a check; it is told of each damage that is found, also of what
-     * cannot be mended, before that is mended. */
+     * cannot be repaired, before that is repaired. */
     struct ds_index_check check;
     struct commit_queue *commits;
-    /* What was mended, durably, by kind. */
-    uint64_t mended[DS_DAMAGE_KINDS];
+    /* What was repaired, durably, by kind. */
+    uint64_t repaired[DS_DAMAGE_KINDS];
 };
 
-/* OK also if there is damage that cannot be mended: that is for a check afterwards to say. */
+/* OK also if there is damage that cannot be repaired: that is for a check afterwards to say. */
 status ds_index_repair_run(struct ds_index_repair *repair);
 
 #endif

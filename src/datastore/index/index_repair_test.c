@@ -40,15 +40,15 @@ static uint64_t end(struct fixture *f, struct session *session)
     return ceilings.version;
 }
 
-static void assert_mended(struct fixture *f, uint64_t too_many, uint64_t missing, uint64_t types)
+static void assert_repaired(struct fixture *f, uint64_t too_many, uint64_t missing, uint64_t types)
 {
     struct session session;
     begin(f, &session);
     assert_ok(ds_index_repair_run(&session.repair));
     end(f, &session);
-    assert_int_equal(session.repair.mended[DS_DAMAGE_TOO_MANY], too_many);
-    assert_int_equal(session.repair.mended[DS_DAMAGE_MISSING], missing);
-    assert_int_equal(session.repair.mended[DS_DAMAGE_TYPES], types);
+    assert_int_equal(session.repair.repaired[DS_DAMAGE_TOO_MANY], too_many);
+    assert_int_equal(session.repair.repaired[DS_DAMAGE_MISSING], missing);
+    assert_int_equal(session.repair.repaired[DS_DAMAGE_TYPES], types);
 }
 
 /* The newest cell of the family; NULL if there is none. It is whole until the next call. */
@@ -59,7 +59,7 @@ static const struct cell *cell_of(struct fixture *f, bytes row_key, const char *
     struct row row = {.cells.arena = f->arena};
     enum row_outcome outcome;
     struct cell *found = NULL;
-    assert_ok(row_read(f->keyspace, &options, row_key, STORE_ANYWHERE, &row, &outcome));
+    assert_ok(row_read(f->keyspace, &options, row_key, STORE_READ_ANY, &row, &outcome));
     for (size_t i = 0; i < row.cells.count && found == NULL; i++) {
         if (!bytes_equal(row.cells.items[i].family->name, bytes_of(family)))
             continue;
@@ -95,9 +95,9 @@ static void test_missing_rows_are_written(void **state)
         put_entity(f, "P/1/K/1", "'a': {'integerValue': '5'}, 'b': {'integerValue': '6'}");
     for (const char *letter = "KAC"; *letter != '\0'; letter++)
         remove_row(f, index_row(f, entity, *letter).key);
-    assert_mended(f, 0, 3, 0);
+    assert_repaired(f, 0, 3, 0);
     assert_reported(f, "");
-    assert_mended(f, 0, 0, 0);
+    assert_repaired(f, 0, 0, 0);
 }
 
 static void test_rows_without_an_entity_are_removed(void **state)
@@ -107,7 +107,7 @@ static void test_rows_without_an_entity_are_removed(void **state)
     const Ds__Entity *entity =
         put_entity(f, "P/1/K/1", "'a': {'integerValue': '5'}, 'b': {'integerValue': '6'}");
     remove_row(f, row_of(f, entity));
-    assert_mended(f, 1 + 2 + 2, 0, 0);
+    assert_repaired(f, 1 + 2 + 2, 0, 0);
     assert_reported(f, "");
     assert_int_equal(f->check.index_rows, 0);
 }
@@ -119,7 +119,7 @@ static void test_rows_of_other_values_are_removed(void **state)
     put_entity(f, "K/1", five);
     struct ds_index_row row = index_row(f, other, 'A');
     write_row(f, row.key, &row.types);
-    assert_mended(f, 1, 0, 0);
+    assert_repaired(f, 1, 0, 0);
     assert_reported(f, "");
     assert_null(cell_of(f, row.key, DS_FAMILY_IS));
 }
@@ -131,7 +131,7 @@ static void test_types_are_corrected(void **state)
     struct ds_index_row row = index_row(f, entity, 'A');
     const bytes blob = bytes_make("\x12", 1);
     write_row(f, row.key, &blob);
-    assert_mended(f, 0, 0, 1);
+    assert_repaired(f, 0, 0, 1);
     assert_reported(f, "");
     assert_true(bytes_equal(cell_of(f, row.key, DS_FAMILY_WAS)->value, blob));
 }
@@ -167,7 +167,7 @@ static void test_rows_of_a_damaged_entity_are_left(void **state)
     const bytes damaged = bytes_of("\x0a\x7fno record");
     const Ds__Entity *entity = put_entity(f, "K/1", five);
     write_row(f, row_of(f, entity), &damaged);
-    assert_mended(f, 0, 0, 0);
+    assert_repaired(f, 0, 0, 0);
     assert_non_null(cell_of(f, index_row(f, entity, 'A').key, DS_FAMILY_IS));
 }
 
@@ -180,7 +180,7 @@ static void test_rows_of_a_deleted_index_are_removed(void **state)
     ds_index_row(&key, 7);
     remove_row(f, buffer_bytes(&key));
     buffer_free(&key);
-    assert_mended(f, 2, 0, 0);
+    assert_repaired(f, 2, 0, 0);
     assert_reported(f, "");
 }
 
@@ -195,7 +195,7 @@ static void test_rows_of_a_damaged_index_are_left(void **state)
     ds_index_row(&key, 7);
     write_row(f, buffer_bytes(&key), &damaged);
     buffer_free(&key);
-    assert_mended(f, 0, 0, 0);
+    assert_repaired(f, 0, 0, 0);
     assert_true(f->reported.size > 0);
 }
 
@@ -205,7 +205,7 @@ static void test_strange_rows_are_left(void **state)
     const bytes nothing = bytes_make(NULL, 0);
     write_row(f, bytes_of("Zebra"), &nothing);
     write_row(f, bytes_of("Ano value"), &nothing);
-    assert_mended(f, 0, 0, 0);
+    assert_repaired(f, 0, 0, 0);
     assert_non_null(cell_of(f, bytes_of("Zebra"), DS_FAMILY_IS));
 }
 
@@ -252,9 +252,9 @@ static void test_what_was_cut_short_is_done_by_the_next(void **state)
     assert_int_equal(s.code, STATUS_CANCELLED);
     status_free(s);
     end(f, &session);
-    uint64_t mended = session.repair.mended[DS_DAMAGE_TOO_MANY];
-    assert_in_range(mended, 1, MANY - 1);
-    assert_mended(f, MANY - mended, 0, 0);
+    uint64_t repaired = session.repair.repaired[DS_DAMAGE_TOO_MANY];
+    assert_in_range(repaired, 1, MANY - 1);
+    assert_repaired(f, MANY - repaired, 0, 0);
     assert_reported(f, "");
 }
 

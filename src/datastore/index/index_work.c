@@ -131,8 +131,8 @@ static status make_rows(struct index_work *work)
 static status make_ready(struct index_work *work)
 {
     work->definition->position = (ProtobufCBinaryData){.len = 0};
-    work->definition->ready_us =
-        ds_moments_present(&work->open->moments, cluster_version_us(work->datastore->cluster));
+    work->definition->ready_us = ds_sequencer_read_timestamp(
+        &work->open->sequencer, cluster_version_us(work->datastore->cluster));
     TRY(put_state(work, DS_ADMIN__INDEX__STATE__READY));
     return finish(work);
 }

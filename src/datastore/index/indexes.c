@@ -237,7 +237,7 @@ static status change(struct datastore *datastore, struct ds_open_database *open,
     TRY(new_set(&set));
     status s = fill_set(set, open->indexes->present, id, definition);
     if (status_is_ok(s))
-        s = ds_rows_write_in_order(open->table, row, 1, &open->moments,
+        s = ds_rows_write_in_order(open->table, row, 1, &open->sequencer,
                                    cluster_version_us(datastore->cluster), arena);
     if (status_is_ok(s))
         make_present(open->indexes, set);

@@ -54,10 +54,10 @@ void ds_rows_close(struct ds_rows_reader *reader)
 }
 
 status ds_rows_write_in_order(struct table *unused, const struct ds_row_write *rows, size_t count,
-                              struct ds_moments *moments, int64_t now_us, struct arena *arena)
+                              struct ds_sequencer *sequencer, int64_t now_us, struct arena *arena)
 {
     (void)unused;
-    (void)moments;
+    (void)sequencer;
     (void)now_us;
     (void)arena;
     if (table.is_failing)

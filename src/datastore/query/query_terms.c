@@ -144,7 +144,7 @@ static void sort_equalities(struct vector *list)
 }
 
 /* A range of a property that has equalities is to hold one of them, and is then no more needed. */
-static void settle_ranges(struct gathering *gathering)
+static void resolve_ranges(struct gathering *gathering)
 {
     struct ds_equality *equalities = gathering->equalities.items;
     struct ds_range *ranges = gathering->ranges.items;
@@ -173,7 +173,7 @@ status ds_terms_gather(struct arena *arena, struct ds_terms terms, struct ds_con
     for (size_t i = 0; i < terms.count; i++)
         TRY(add_term(&gathering, &terms.terms[i]));
     sort_equalities(&gathering.equalities);
-    settle_ranges(&gathering);
+    resolve_ranges(&gathering);
     if (gathering.ranges.count > 1)
         qsort(gathering.ranges.items, gathering.ranges.count, sizeof(struct ds_range),
               compare_ranges);

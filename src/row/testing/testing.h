@@ -1,11 +1,9 @@
 /* Fragments as text, for tests: "r@7 a@5 1:q[1000,2000)@5 1:q:2000=v@4 1:q:1000+5@3", in order:
  *
- *     m@V>M!P     spill mark of version V that moved up to M and purged up to P; m-@… has none left
- *     r@V         row tombstone of version V
- *     F@V         family tombstone
- *     F:Q[S,E)@V  column tombstone; E may be "-": no end
- *     F:Q:T=X@V   cell; instead of '=': '+' sum, '<' minimum, '>' maximum of a decimal number
- *     F:Q:T#N~E@V cell: a sketch of N values, about E different */
+ *     m@V>M!P     overflow mark of version V that moved up to M and purged up to P; m-@… has none
+ * left r@V         row tombstone of version V F@V         family tombstone F:Q[S,E)@V  column
+ * tombstone; E may be "-": no end F:Q:T=X@V   cell; instead of '=': '+' sum, '<' minimum, '>'
+ * maximum of a decimal number F:Q:T#N~E@V cell: a sketch of N values, about E different */
 #ifndef TRESTLE_ROW_TESTING_TESTING_H
 #define TRESTLE_ROW_TESTING_TESTING_H
 
@@ -49,8 +47,8 @@ static inline size_t print_entry(char *at, size_t room, const struct entry *e)
     char end[32] = "-";
     if (e->end_us != INT64_MAX)
         snprintf(end, sizeof end, "%lld", (long long)e->end_us);
-    if (e->kind == ENTRY_SPILL_MARK)
-        size = snprintf(at, room, "m%s@%lld>%lld!%lld", e->has_spilled ? "" : "-", version,
+    if (e->kind == ENTRY_OVERFLOW_MARK)
+        size = snprintf(at, room, "m%s@%lld>%lld!%lld", e->has_overflow ? "" : "-", version,
                         (long long)e->moved, (long long)e->purged);
     else if (e->kind == ENTRY_ROW_TOMBSTONE)
         size = snprintf(at, room, "r@%lld", version);

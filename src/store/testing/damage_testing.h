@@ -269,7 +269,7 @@ static inline void assert_gets(struct fixture *f, unsigned round)
         enum store_presence presence;
         key_of(key, i);
         value_of(value, i, round);
-        status s = store_get(f->keyspace, NULL, bytes_of(key), STORE_ANYWHERE, &got, &presence);
+        status s = store_get(f->keyspace, NULL, bytes_of(key), STORE_READ_ANY, &got, &presence);
         assert_int_equal(s.code, is_out_of_service(f, key) ? STATUS_DATA_LOSS : STATUS_OK);
         if (status_is_ok(s)) {
             assert_int_equal(presence, STORE_FOUND);
@@ -285,7 +285,7 @@ static inline struct store_cursor *cursor_over(struct fixture *f, const char *lo
                                                const char *upper)
 {
     struct store_cursor_options options = {
-        .lower = bytes_of(lower), .upper = bytes_of(upper), .reach = STORE_ANYWHERE};
+        .lower = bytes_of(lower), .upper = bytes_of(upper), .read_tier = STORE_READ_ANY};
     struct store_cursor *cursor;
     assert_ok(store_cursor_create(f->keyspace, &options, &cursor));
     return cursor;

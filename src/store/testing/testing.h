@@ -28,8 +28,8 @@ static bool is_poison(bytes b)
     return bytes_equal(b, bytes_of("poison"));
 }
 
-static bool fold_whole(const void *rules, const struct store_history *history, struct buffer *out,
-                       bytes *same)
+static bool fold_full(const void *rules, const struct store_history *history, struct buffer *out,
+                      bytes *same)
 {
     (void)rules;
     if (!history->has_base && history->operand_count == 1) {
@@ -48,7 +48,7 @@ static bool fold_part(const void *rules, const struct store_history *history, st
     return true;
 }
 
-static enum store_verdict fold_tidy(const void *rules, bytes key, bytes value, struct buffer *out)
+static enum store_verdict fold_filter(const void *rules, bytes key, bytes value, struct buffer *out)
 {
     (void)key;
     if (rules == NULL)
@@ -62,9 +62,9 @@ static enum store_verdict fold_tidy(const void *rules, bytes key, bytes value, s
 }
 
 static const struct store_fold test_fold = {
-    .whole = fold_whole,
+    .whole = fold_full,
     .part = fold_part,
-    .tidy = fold_tidy,
+    .tidy = fold_filter,
 };
 
 /* Goes nowhere: RocksDB tells of every fault that a test makes. */
@@ -150,12 +150,12 @@ static inline void merge(struct store *store, struct keyspace *keyspace, const c
 }
 
 /* `expected` NULL: absent. */
-static inline void assert_value_at(struct keyspace *keyspace, const struct store_view *view,
+static inline void assert_value_at(struct keyspace *keyspace, const struct store_snapshot *snapshot,
                                    const char *key, const char *expected)
 {
     struct store_value value;
     enum store_presence presence;
-    assert_ok(store_get(keyspace, view, bytes_of(key), STORE_ANYWHERE, &value, &presence));
+    assert_ok(store_get(keyspace, snapshot, bytes_of(key), STORE_READ_ANY, &value, &presence));
     assert_int_equal(presence, expected != NULL ? STORE_FOUND : STORE_ABSENT);
     if (expected != NULL) {
         assert_int_equal(value.bytes.size, strlen(expected));

@@ -161,7 +161,7 @@ static inline struct row_read_options read_options_of(const struct tablet_fixtur
                                      .now_us = atomic_load(&f->clock.wall_us),
                                      .apply_gc = true,
                                      .size_limit = UINT64_MAX,
-                                     .spill_bytes = 0};
+                                     .overflow_bytes = 0};
 }
 
 /* A row's cells as text, "f:a@5=x f:b@…"; sums as numbers. In memory of the caller. */
@@ -194,7 +194,7 @@ static inline enum row_outcome read_text(struct tablet_fixture *f, const char *r
     struct row_read_options options = read_options_of(f);
     struct row row = {.cells.arena = arena_create(SIZE_MAX / 2)};
     enum row_outcome outcome;
-    assert_ok(row_read(f->rows, &options, bytes_of(row_key), STORE_ANYWHERE, &row, &outcome));
+    assert_ok(row_read(f->rows, &options, bytes_of(row_key), STORE_READ_ANY, &row, &outcome));
     row_text(&row, text);
     row_clear(&row);
     arena_destroy(row.cells.arena);

@@ -1,0 +1,51 @@
+/* What stands in keys and names that tells who somebody is: addresses, and numbers of people, cards
+ * and accounts; and the words that a finding shows instead of them. Pure.
+ *
+ * Where a number has a checksum, one that fails it counts against all of its form: a tenth of all
+ * numbers of a card's length pass the test of cards, and nine tenths do not. */
+#ifndef TRESTLE_ADVISOR_PERSONAL_H
+#define TRESTLE_ADVISOR_PERSONAL_H
+
+#include "base/bytes.h"
+
+enum personal {
+    PERSONAL_MAIL,
+    PERSONAL_CARD,
+    PERSONAL_PHONE,  /* with a + in front */
+    PERSONAL_SOCIAL, /* of the United States: 123-45-6789 */
+    PERSONAL_ACCOUNT,
+    PERSONAL_TAX, /* of Brazil: 123.456.789-09 */
+    PERSONAL_NAME,
+    PERSONAL_KINDS
+};
+
+/* "<e-mail>", and "e-mail address" for sentences. */
+const char *personal_mark(enum personal kind);
+const char *personal_name(enum personal kind);
+
+/* Of texts that were looked at. */
+struct personal_counts {
+    size_t texts;
+    size_t alike[PERSONAL_KINDS]; /* have something of the form */
+    size_t valid[PERSONAL_KINDS]; /* and it passes its checksum, or what else there is to check */
+};
+
+void personal_count(struct personal_counts *counts, bytes text);
+
+/* Bits of the kinds that enough of the texts have. */
+unsigned personal_kinds(const struct personal_counts *counts);
+
+/* Appends the text with marks in place of what is of these kinds; of addresses also what is cut off
+ * behind the @, as the ends of ranges are. */
+void personal_hide(bytes text, unsigned kinds, struct buffer *out);
+
+/* The same without others to compare the text with, for logs: of all kinds but names, and of what
+ * has a checksum only what passes it. The beginning of an address is hidden, too: keys are cut off
+ * there. */
+void personal_hide_certain(bytes text, struct buffer *out);
+
+/* Whether a name that may have neither "@" nor "+", such as a family's, is made of a person's name
+ * or of an e-mail address. */
+bool personal_is_name(bytes text);
+
+#endif

@@ -1,0 +1,172 @@
+/* What tells who somebody is, in keys and in the names of columns and families. The findings of a
+ * table that has it show none of it, whatever they are about. */
+#include "advisor/advice_private.h"
+#include "advisor/personal.h"
+
+/* --- where it is --- */
+
+static void count_qualifiers(const struct advice_observations *seen, struct personal_counts *out)
+{
+    for (size_t i = 0; i < seen->row_count && out->texts < PERSONAL_NAMES_MOST; i++)
+        for (size_t j = 0; j < seen->rows[i].cell_count; j++) {
+            const struct advice_cell *cell = &seen->rows[i].cells[j];
+            if (j == 0 || !bytes_equal(cell[-1].qualifier, cell->qualifier))
+                personal_count(out, cell->qualifier);
+        }
+}
+
+static size_t count_families(const struct advice_observations *seen)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < seen->family_count; i++)
+        count += personal_is_name(bytes_of(seen->families[i].name));
+    bool is_told =
+        count >= PERSONAL_FAMILIES && count * 100 >= seen->family_count * PERSONAL_FAMILIES_PERCENT;
+    return is_told ? count : 0;
+}
+
+/* --- what is told --- */
+
+/* "300 of 300 sampled keys have an e-mail address in them." */
+static void write_counts(const struct personal_counts *counts, unsigned kinds, const char *what,
+                         struct buffer *out)
+{
+    for (enum personal kind = 0; kind < PERSONAL_KINDS; kind++)
+        if ((kinds & 1U << kind) != 0)
+            buffer_append_format(out, "%s%zu of %zu sampled %s have %s in them.",
+                                 out->size == 0 ? "" : " ", counts->valid[kind], counts->texts,
+                                 what, personal_name(kind));
+}
+
+static status hide(struct advisor *advisor, unsigned kinds, bytes *text)
+{
+    struct buffer hidden = {0};
+    if (text->size == 0)
+        return status_ok();
+    personal_hide(*text, kinds, &hidden);
+    return keep_text(advisor, &hidden, text);
+}
+
+/* Each part becomes an id, which another table finds. */
+static status better_key(struct advisor *advisor, unsigned kinds, bytes key, bytes *out)
+{
+    struct buffer hidden = {0}, text = {0};
+    personal_hide(key, kinds, &hidden);
+    bytes rest = buffer_bytes(&hidden);
+    for (size_t at = 0; at < rest.size; at++) {
+        const uint8_t *end =
+            rest.data[at] == '<' ? memchr(rest.data + at, '>', rest.size - at) : NULL;
+        if (end == NULL) {
+            buffer_append_byte(&text, rest.data[at]);
+            continue;
+        }
+        buffer_append_bytes(&text, bytes_of("<id>"));
+        at = (size_t)(end - rest.data);
+    }
+    text.failed |= hidden.failed;
+    buffer_free(&hidden);
+    return keep_text(advisor, &text, out);
+}
+
+static status add_keys(struct advisor *advisor, unsigned kinds, const bytes *keys, size_t count,
+                       struct advice_finding *finding)
+{
+    for (size_t i = 0; i < ADVICE_KEYS_SHOWN && count > 0; i++) {
+        bytes key = keys[count * (2 * i + 1) / (2 * ADVICE_KEYS_SHOWN)], better;
+        TRY(better_key(advisor, kinds, key, &better));
+        finding_add_key(finding, key);
+        finding_add_better(finding, key, better);
+    }
+    return status_ok();
+}
+
+status advise_on_personal_data(struct advisor *advisor, const bytes *keys, size_t count,
+                               const struct personal_counts *names)
+{
+    struct personal_counts in_keys = {0};
+    struct advice_finding *finding;
+    struct buffer evidence = {0};
+    bytes text;
+    for (size_t i = 0; i < count; i++)
+        personal_count(&in_keys, keys[i]);
+    unsigned of_keys = personal_kinds(&in_keys), of_names = personal_kinds(names);
+    size_t families = count_families(advisor->seen);
+    if (of_keys == 0 && of_names == 0 && families == 0)
+        return status_ok();
+    write_counts(&in_keys, of_keys, advisor->is_database ? "entities' keys" : "keys", &evidence);
+    write_counts(names, of_names, advisor->is_database ? "properties' names" : "columns' names",
+                 &evidence);
+    if (families > 0)
+        buffer_append_format(&evidence, "%s%zu of %zu families are named after a person.",
+                             evidence.size == 0 ? "" : " ", families, advisor->seen->family_count);
+    TRY(keep_text(advisor, &evidence, &text));
+    TRY(advise(advisor, RULE_personal_data, &finding, "%.*s", (int)text.size, text.data));
+    advisor->hidden = of_keys | of_names;
+    advisor->hides_families = families > 0;
+    return of_keys == 0 ? status_ok() : add_keys(advisor, of_keys, keys, count, finding);
+}
+
+status advise_on_personal_rows(struct advisor *advisor)
+{
+    const struct advice_observations *seen = advisor->seen;
+    struct personal_counts names = {0};
+    bytes *keys = arena_alloc(advisor->arena, seen->row_count * sizeof *keys);
+    if (keys == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < seen->row_count; i++)
+        keys[i] = seen->rows[i].key;
+    count_qualifiers(seen, &names);
+    return advise_on_personal_data(advisor, keys, seen->row_count, &names);
+}
+
+/* --- what no finding shows --- */
+
+static status hide_family(struct advisor *advisor, const char *name, bytes *text)
+{
+    struct buffer hidden = {0};
+    size_t size = strlen(name);
+    if (!personal_is_name(bytes_of(name)))
+        return status_ok();
+    for (size_t at = 0; at < text->size;) {
+        bool is_here = bytes_start_with(bytes_from(*text, at), bytes_of(name));
+        if (is_here)
+            buffer_append_bytes(&hidden, bytes_of(personal_mark(PERSONAL_NAME)));
+        else
+            buffer_append_byte(&hidden, text->data[at]);
+        at += is_here ? size : 1;
+    }
+    return keep_text(advisor, &hidden, text);
+}
+
+static status hide_in_evidence(struct advisor *advisor, struct advice_finding *finding)
+{
+    const struct advice_observations *seen = advisor->seen;
+    bytes text = bytes_of(finding->evidence);
+    TRY(hide(advisor, advisor->hidden, &text));
+    for (size_t i = 0; i < seen->family_count && advisor->hides_families; i++)
+        TRY(hide_family(advisor, seen->families[i].name, &text));
+    finding->evidence = arena_string(advisor->arena, text);
+    return finding->evidence == NULL ? status_out_of_memory() : status_ok();
+}
+
+static status hide_in_finding(struct advisor *advisor, struct advice_finding *finding)
+{
+    TRY(hide_in_evidence(advisor, finding));
+    TRY(hide(advisor, advisor->hidden, &finding->start));
+    TRY(hide(advisor, advisor->hidden, &finding->end));
+    for (size_t i = 0; i < finding->key_count; i++)
+        TRY(hide(advisor, advisor->hidden, &finding->keys[i]));
+    for (size_t i = 0; i < finding->better_count; i++) {
+        TRY(hide(advisor, advisor->hidden, &finding->better[i].key));
+        TRY(hide(advisor, advisor->hidden, &finding->better[i].better));
+    }
+    return status_ok();
+}
+
+status hide_personal_data(struct advisor *advisor)
+{
+    bool hides = !advisor->seen->shows_values && (advisor->hidden != 0 || advisor->hides_families);
+    for (size_t i = 0; i < advisor->out->count && hides; i++)
+        TRY(hide_in_finding(advisor, &advisor->out->findings[i]));
+    return status_ok();
+}

@@ -1,0 +1,209 @@
+/* See compact_idle.h. */
+#include "cluster/idle_compaction.h"
+
+#include "base/check.h"
+#include "cluster/cluster_private.h"
+#include "row/row_key.h"
+
+#include <stdlib.h>
+
+enum {
+    QUIET_LOOKS = 3,             /* in a row, between which next to nothing was written */
+    QUIET_BYTES = 16 << 10,      /* next to nothing */
+    LEAST_BYTES = 4 << 20,       /* what is less is not worth a compaction */
+    LARGEST_TABLE = 512 << 20,   /* some seconds of compaction */
+    MOST_WRITTEN_FOR_A_BYTE = 4, /* by a compaction, for each byte that was written before */
+    PIECES = 2,                  /* from so many operands on a row is in pieces */
+    ROWS_LOOKED_AT = 256,
+};
+
+/* --- whether it has come to rest --- */
+
+static uint64_t bytes_written_to(struct tablet *const *tablets, size_t count)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += atomic_load_explicit(&tablets[i]->bytes_written, memory_order_relaxed);
+    return bytes;
+}
+
+/* `now`: bytes written to its tablets, which count anew after a split or a merge. */
+static bool has_come_to_rest(struct table_idleness *idleness, uint64_t now)
+{
+    uint64_t written = now >= idleness->written ? now - idleness->written : now;
+    idleness->written = now;
+    atomic_fetch_add(&idleness->uncompacted, written);
+    idleness->quiet_looks = written > QUIET_BYTES ? 0 : idleness->quiet_looks + 1;
+    atomic_store(&idleness->is_at_rest, idleness->quiet_looks >= QUIET_LOOKS);
+    return idleness->quiet_looks == QUIET_LOOKS;
+}
+
+/* --- whether it is worth it --- */
+
+static bool is_small_enough(const struct table *table, uint64_t uncompacted)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < table->space_count; i++)
+        size += keyspace_size(table->spaces[i].keyspace, bytes_of(""), bytes_of(""));
+    return size <= LARGEST_TABLE && size / MOST_WRITTEN_FOR_A_BYTE <= uncompacted;
+}
+
+/* The rows that were asked for last are most of them those that were written. */
+struct census {
+    size_t rows;
+    size_t in_pieces;
+};
+
+static status look_at_row(struct keyspace *keyspace, bytes record_key, struct census *census)
+{
+    struct store_value value = {0};
+    enum store_presence presence;
+    status s = store_get(keyspace, NULL, record_key, STORE_READ_ANY, &value, &presence);
+    if (status_is_ok(s) && presence == STORE_FOUND) {
+        census->rows++;
+        census->in_pieces += value.folded.count >= PIECES;
+    }
+    store_value_release(&value);
+    return s;
+}
+
+static status look_at_tablet(struct tablet *tablet, struct census *census)
+{
+    DCHECK(census->in_pieces <= census->rows);
+    struct buffer row_key = {0}, record_key = {0};
+    status s = status_ok();
+    for (unsigned i = 0; status_is_ok(s) && census->rows < ROWS_LOOKED_AT &&
+                         key_sample_at(&tablet->asked_for, i, &row_key);
+         i++) {
+        buffer_clear(&record_key);
+        row_record_key(&record_key, buffer_bytes(&row_key));
+        s = record_key.failed ? status_out_of_memory()
+                              : look_at_row(tablet->keyspace, buffer_bytes(&record_key), census);
+    }
+    buffer_free(&row_key);
+    buffer_free(&record_key);
+    return s;
+}
+
+/* Whether half of the rows are, of those that were asked for last. */
+static status find_pieces(struct tablet *const *tablets, size_t count, bool *found)
+{
+    struct census census = {0};
+    for (size_t i = 0; i < count; i++)
+        TRY(look_at_tablet(tablets[i], &census));
+    *found = census.in_pieces > 0 && 2 * census.in_pieces >= census.rows;
+    return status_ok();
+}
+
+/* --- one table --- */
+
+static status compact(const struct table *table)
+{
+    for (size_t i = 0; i < table->space_count; i++)
+        TRY(keyspace_compact(table->spaces[i].keyspace, bytes_of(""), bytes_of("")));
+    metrics_add(table->cluster->options.metrics, METRIC_tables_settled_total, 1);
+    return status_ok();
+}
+
+/* What is written from here on counts for the next time. */
+static status settle_tablets(struct table *table, struct tablet *const *tablets, size_t count)
+{
+    struct table_idleness *idleness = &table->idleness;
+    uint64_t uncompacted = atomic_load(&idleness->uncompacted);
+    bool found = false;
+    if (uncompacted < LEAST_BYTES || !is_small_enough(table, uncompacted))
+        return status_ok();
+    TRY(find_pieces(tablets, count, &found));
+    if (!found)
+        return status_ok();
+    atomic_fetch_sub(&idleness->uncompacted, uncompacted);
+    return compact(table);
+}
+
+static void release_tablets(struct tablet **tablets, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        tablet_release(tablets[i]);
+    free(tablets);
+}
+
+static status settle_table(struct table *table)
+{
+    struct tablet **tablets;
+    size_t count;
+    TRY(table_tablets(table, &tablets, &count));
+    status s = settle_tablets(table, tablets, count);
+    release_tablets(tablets, count);
+    return s;
+}
+
+/* It may have waited long: if somebody writes again it is looked at when it rests again. */
+static bool compact_idle(struct pool_job *job)
+{
+    struct table *table = LIST_ENTRY(job, struct table, idleness.job);
+    if (!table->is_dropped && atomic_load(&table->idleness.is_at_rest))
+        maintenance_tell_failure(table, settle_table(table),
+                                 "a table at rest stays in pieces for now");
+    return false;
+}
+
+static void end_settling(struct pool_job *job)
+{
+    table_release(LIST_ENTRY(job, struct table, idleness.job));
+}
+
+void settling_init(struct table *table)
+{
+    table->idleness.job = (struct pool_job){.kind = MAINTENANCE_IDLE_COMPACTION,
+                                            .owner = table,
+                                            .run = compact_idle,
+                                            .ended = end_settling};
+}
+
+/* --- all tables --- */
+
+static status look(struct table *table)
+{
+    struct table_idleness *idleness = &table->idleness;
+    struct tablet **tablets;
+    size_t count;
+    TRY(table_tablets(table, &tablets, &count));
+    uint64_t written = bytes_written_to(tablets, count);
+    release_tablets(tablets, count);
+    if (has_come_to_rest(idleness, written) && atomic_load(&idleness->uncompacted) >= LEAST_BYTES)
+        maintenance_submit(table->cluster->maintenance, table, &idleness->job);
+    return status_ok();
+}
+
+static bool visit(void *context, struct table *table)
+{
+    struct cluster *cluster = context;
+    status_ignore(look(table)); /* without memory: the next look will do */
+    return !maintenance_is_stopping(cluster->maintenance);
+}
+
+static bool is_anything_new_in(struct shard *shard)
+{
+    struct shard_idleness *idleness = &shard->idleness;
+    uint64_t applied = commit_applied(shard->commits);
+    DCHECK(applied >= idleness->applied_version);
+    idleness->quiet_looks = applied != idleness->applied_version ? 0 : idleness->quiet_looks + 1;
+    idleness->applied_version = applied;
+    return idleness->quiet_looks <= QUIET_LOOKS;
+}
+
+/* Whether something was written so short a time ago that a table may be coming to rest. */
+static bool is_anything_new(struct cluster *cluster)
+{
+    bool is_new = false;
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        is_new = is_anything_new_in(cluster->shards[i]) || is_new;
+    return is_new;
+}
+
+void idle_compaction_run(struct cluster *cluster)
+{
+    const bytes all = bytes_make(NULL, 0);
+    if (is_anything_new(cluster))
+        status_ignore(cluster_list_tables(cluster, all, all, visit, cluster));
+}

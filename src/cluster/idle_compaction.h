@@ -1,0 +1,45 @@
+/* Tables at rest are put together.
+ *
+ * Rows that are written over and over lie in pieces, in write buffers and in several tables of the
+ * store, and stay so when the writing ends: the store compacts by what comes in. Each reader would
+ * then put together the row that he reads (row_rewrite.h), which costs several times what it costs
+ * to go through all of them in order. So when nothing has been written to a table for a moment, and
+ * rows of it are in pieces, it is compacted.
+ *
+ * What that writes is bounded: a table is at most MOST_WRITTEN_FOR_A_BYTE times as large as what
+ * was written to it since the last time, and at most LARGEST_TABLE; others are left to the store.
+ * Nothing depends on it being done. */
+#ifndef TRESTLE_CLUSTER_IDLE_COMPACTION_H
+#define TRESTLE_CLUSTER_IDLE_COMPACTION_H
+
+#include "os/job_pool.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct cluster;
+struct table;
+
+/* What was seen of a table; only maintenance touches this, and of the first three its job. */
+struct table_idleness {
+    struct pool_job job;
+    _Atomic uint64_t uncompacted; /* bytes written since it was last put together, or the start */
+    atomic_bool is_at_rest;       /* by the last look */
+    uint64_t written;             /* bytes, when it was last looked at */
+    unsigned quiet_looks;         /* in a row */
+};
+
+/* A table has come, of which nothing has been seen yet. */
+void settling_init(struct table *table);
+
+/* What was seen of all of a shard, likewise. */
+struct shard_idleness {
+    uint64_t applied_version; /* of the commit queue, at the last look */
+    unsigned quiet_looks;
+};
+
+/* Looks at all tables, and has those put together that have come to rest: as jobs of maintenance
+ * (maintenance.h), which calls this ten times a second. */
+void idle_compaction_run(struct cluster *cluster);
+
+#endif

@@ -1,0 +1,33 @@
+/* The methods of the service, for service.c; each has a file of its own. */
+#ifndef TRESTLE_INTROSPECT_METHODS_H
+#define TRESTLE_INTROSPECT_METHODS_H
+
+#include "bigtable/admin_call.h"
+#include "introspect/insight.h"
+#include "trestle/insight/v1/insight.pb-c.h"
+
+admin_method cancel_request;
+admin_method give_advice;
+admin_method get_cpu_profile;
+admin_method get_metrics;
+admin_method get_settings;
+admin_method get_stacks;
+admin_method list_audit_entries;
+admin_method list_damaged_ranges;
+admin_method read_heat;
+admin_method list_running_requests;
+admin_method mute_advice;
+admin_method unmute_advice;
+admin_method repair_table;
+admin_method list_slow_requests;
+admin_method set_log_level;
+
+/* NOT_FOUND unless it is the name of this server: servers/self. */
+status insight_check_server(const char *name);
+
+static inline const struct insight *insight_of(const struct admin_request *request)
+{
+    return request->more;
+}
+
+#endif
