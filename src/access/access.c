@@ -3,8 +3,8 @@
  * Invariants
  *  1. `secrets` and the policies change only with `lock` held for writing, and `generation` goes up
  *     before it is released.
- *  2. What a peer remembers is of the generation that it has noted, which was read before what is
- *     remembered was looked up: at worst it is thrown away too soon. */
+ *  2. A peer's memory is of the generation that it has noted, which was read before the rights were
+ *     looked up: at worst it is thrown away too soon. */
 #include "access/access.h"
 
 #include "access/bootstrap.h"
@@ -36,7 +36,7 @@ struct access {
     uint32_t magic;
     struct access_options options;
     struct rule_table rules;
-    bool notes_data; /* also of calls for data it is noted who has called */
+    bool notes_data; /* calls for data have a note of their caller, too */
 
     pthread_mutex_t reloading; /* one at a time; `secrets` change with it held alone */
     pthread_rwlock_t lock;
@@ -49,7 +49,7 @@ struct access {
 };
 #define ACCESS_MAGIC 0x41434353u
 
-/* Who somebody is. */
+/* A client's identity. */
 struct identity {
     struct buffer principal; /* empty: has shown nothing */
     bool is_owner;
@@ -236,7 +236,7 @@ struct permission_set access_granted(struct access *access, const struct access_
     return grant(access, caller->principal, caller->is_owner, resource);
 }
 
-/* --- who --- */
+/* --- the caller's identity --- */
 
 static bool set_identity(struct identity *identity, const char *principal, int64_t expires_us)
 {
@@ -359,7 +359,7 @@ static status identify(struct access *access, struct access_peer *peer, bytes cr
     return identity->principal.failed ? status_out_of_memory() : status_ok();
 }
 
-/* As production words it, with the reason at the end. */
+/* A refusal in production's words, with the reason at the end. */
 static status word_refusal(status s)
 {
     if (s.code != STATUS_UNAUTHENTICATED)
@@ -433,7 +433,7 @@ static status recognise(struct access *access, struct access_peer *peer, bytes c
     return status_ok();
 }
 
-/* --- may he --- */
+/* --- whether the caller may --- */
 
 struct question {
     struct access *access;
@@ -492,7 +492,7 @@ static bool look_up(void *context, bytes name, struct granted *out)
     return true;
 }
 
-/* Nobody known may do what allUsers may; whoever is refused had better say who he is first. */
+/* A caller without identity may do what allUsers may; refused, it is asked for one first. */
 static status demand_identity(bytes principal, status s)
 {
     if (s.code != STATUS_PERMISSION_DENIED || principal.size > 0)
@@ -552,7 +552,7 @@ status access_admit(struct access *access, struct access_peer *peer, struct grpc
     if (status_is_ok(s) && !is_noted)
         return s;
     if (!is_recognised)
-        resource = rule_name(rule, request); /* what somebody tried to get at */
+        resource = rule_name(rule, request); /* what the client tried to get at */
     status noted = note_caller(call, rule, peer, is_recognised, request, resource);
     if (status_is_ok(noted))
         return s;
@@ -630,7 +630,7 @@ status access_demand(struct access *access, const struct access_caller *caller,
     return demand_identity(caller->principal, rule_deny(permission, resource));
 }
 
-/* Every note of a call is one of a caller (note_caller), which nobody else changes meanwhile. */
+/* A call's note is always a caller (note_caller), which no other thread changes meanwhile. */
 struct access_caller *access_caller(const struct grpc_call *call)
 {
     return (struct access_caller *)(uintptr_t)grpc_call_note(call);

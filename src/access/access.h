@@ -1,11 +1,11 @@
-/* Access control: who calls, and whether he may.
+/* Access control: who the caller is, and whether it may do what it asks for.
  *
  * Every request passes access_admit, on the thread of its connection's loop, before its handler:
  *
  *     who     the bearer token of the header `authorization`, static (tokens.h) or signed (jwt.h);
  *             without one the certificate that the connection's client has shown
  *     what    the rule of the method (rules.h) says which permission on which resource
- *     may he  the policies of that resource and of all that it lies in (policies.h)
+ *     may     the policies of that resource and of all that it lies in (policies.h)
  *
  * What was found out is remembered with the connection, so that a request like the one before costs
  * a few comparisons and no lock. A counter says when it is out of date: it goes up with every
@@ -35,7 +35,7 @@ struct access_options {
     const char *policy_file;
     const struct log *log;
     struct audit *audit;
-    struct condition *condition; /* whose reason access_unread it is; NULL: nobody's */
+    struct condition *condition; /* that the reason access_unread is entered in; NULL: none */
     struct clock *clock;
 };
 
@@ -64,15 +64,16 @@ status access_set_policy(struct access *access, bytes resource,
 /* The resource has none any more. */
 void access_drop_policy(struct access *access, bytes resource);
 
-/* --- who asks by HTTP --- */
+/* --- requests of plain HTTP --- */
 
-/* Whether somebody may do this, who sends the header `authorization` (empty: none) and has shown
- * that certificate. UNAUTHENTICATED, PERMISSION_DENIED; the audit log then has a line about `page`.
- * Any thread. */
+/* Whether the client may do this: `credential` is its header `authorization` (empty: none), its
+ * certificate is in `client`. UNAUTHENTICATED, PERMISSION_DENIED; the audit log then has a line
+ * about `page`. Any thread. */
 status access_check(struct access *access, const char *page, const struct http_client *client,
                     bytes credential, enum access_permission permission, bytes resource);
 
-/* Appends who that is: nothing for somebody who has shown nothing. UNAUTHENTICATED. Any thread. */
+/* Appends that client's principal; nothing for one without credentials. UNAUTHENTICATED. Any
+ * thread. */
 status access_identify(struct access *access, const struct http_client *client, bytes credential,
                        struct buffer *principal);
 
@@ -89,7 +90,7 @@ void access_peer_destroy(struct access_peer *peer); /* NULL is fine */
 /* A peer that speaks for others, REST: each call's headers (wire/rest.h) say for whom. */
 struct access_peer *access_gateway_create(void);
 
-/* Of a client's connection: NULL without a certificate. */
+/* The subject and the address of a client's connection: NULL without a certificate. */
 const char *access_peer_subject(const struct access_peer *peer);
 const char *access_peer_address(const struct access_peer *peer);
 
@@ -103,20 +104,20 @@ status access_admit_anybody(const struct audit *audit, const struct rule_table *
                             struct access_peer *peer, struct grpc_call *call, size_t method_index,
                             bytes request);
 
-/* Who has called: as long as the call lives. NULL for calls for data with access control off, and
+/* The caller, valid as long as the call lives. NULL for calls for data with access control off, and
  * for those whose handler asks no further, unless the audit log wants them. */
 struct access_caller *access_caller(const struct grpc_call *call);
 
-/* Appends who has called, `peer` being the connection's (NULL: it has gone): nothing if that cannot
- * be known any more. It looks at the credential anew; for calls that somebody wants to know of.
- * Loop's thread. */
+/* Appends the caller's principal, `peer` being the connection's (NULL: it has gone): nothing if
+ * that cannot be known any more. It reads the credential again, so it is for the few calls that are
+ * shown (running, slow). Loop's thread. */
 void access_append_principal(struct access *access, struct grpc_call *call,
                              const struct access_peer *peer, struct buffer *principal);
 
 /* From where it came; empty: that cannot be told. As long as both live. Loop's thread. */
 bytes access_call_address(struct grpc_call *call, const struct access_peer *peer);
 
-/* What the caller may do with the resource. Any thread. */
+/* The caller's permissions on the resource. Any thread. */
 struct permission_set access_granted(struct access *access, const struct access_caller *caller,
                                      bytes resource);
 

@@ -1,5 +1,6 @@
 /* Access control when memory runs out, at each allocation in turn: nothing leaks (the sanitizers
- * look), what was in force stays so, and nobody gets in by it or is told that his token is bad. */
+ * look), what was in force stays so, and no client gets in by it or is told that its token is bad.
+ */
 #include "access/access.h"
 
 #include "access/audit_trail.h"
@@ -143,7 +144,7 @@ static int tear_down(void **state)
 
 enum { GET_TABLE, DELETE_TABLE };
 
-/* Of a new connection. The first `allocations` are granted. */
+/* Admits a call of a new connection. The first `allocations` are granted. */
 static enum status_code admit(struct fixture *f, const char *credential, size_t method,
                               size_t allocations, bool *ran_out)
 {

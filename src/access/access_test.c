@@ -155,7 +155,7 @@ static void the_last_name_counts(void **state)
     refused("PingAndWarm", BYTES("\x0a\x16projects/p/instances/a\x0a\x00"));
 }
 
-/* What the audit log says of a request that nobody has looked into. */
+/* The resource that the audit log names for a request that no rule was checked on. */
 static void a_request_has_a_name(void **state)
 {
     (void)state;
@@ -168,7 +168,7 @@ static void a_request_has_a_name(void **state)
     buffer_free(&table);
 }
 
-/* A transaction that has only read is committed by who may only read. */
+/* A caller that may only read can commit a transaction that has only read. */
 static void a_row_may_depend_on_a_field(void **state)
 {
     (void)state;
@@ -205,7 +205,7 @@ static void roles_keep_to_their_service(void **state)
     assert_false(permission_set_has(set, PERMISSION_entities_update));
 }
 
-/* Of two names in a request both are looked at. */
+/* Both of two names in a request are looked at. */
 static bool grant_one(void *context, bytes name, struct granted *out)
 {
     const char *allowed = context;

@@ -18,7 +18,7 @@ struct audit {
     struct log log;            /* as the options', of the level that lets lines through */
     struct rotated_file *file; /* NULL: none */
     struct audit_trail *trail;
-    struct data_sums *data; /* NULL: nobody wants them */
+    struct data_sums *data; /* NULL: they are not wanted */
     int64_t data_since_us;  /* of the steady clock: audit_tick's */
 
     pthread_mutex_t lock; /* of what follows */
@@ -222,7 +222,7 @@ bool audit_wants_data(const struct audit *audit)
     return audit->data != NULL;
 }
 
-/* What has been done since the last time is told here, too. */
+/* Accesses since the last sums are written here, too. */
 void audit_close(struct audit *audit)
 {
     if (audit == NULL)
@@ -236,7 +236,7 @@ void audit_close(struct audit *audit)
     free(audit);
 }
 
-/* --- what anybody may do --- */
+/* --- lines that any client can cause --- */
 
 /* Whether a line about a refusal may be written now, and how many have been left out before. */
 static bool take_refusal(struct audit *audit, int64_t *untold)

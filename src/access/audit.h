@@ -1,9 +1,9 @@
-/* The audit log: who did what, who was refused, what was read anew. docs/operating/observing.md has
- * the form of its lines.
+/* The audit log: who did what, who was refused, which files were read again.
+ * docs/operating/observing.md has the form of its lines.
  *
  * Each line is a JSON object in a file that is rotated, or, without a file, a line of the log.
- * Calls that nobody is known to have made, and calls for data that are refused, are as many as
- * somebody cares to make: of these there is a number of lines a second, and the others are counted.
+ * Calls without a known caller, and refused calls for data, cost a client nothing to make: so many
+ * of them a second have a line, and the others are counted.
  *
  * Any thread, save where it is said. A line that cannot be written is counted and told in the log:
  * no call fails for it. */
@@ -23,7 +23,7 @@ struct audit_options {
     const char *path;      /* NULL: lines go to `log`, whatever its level */
     int64_t file_bytes;    /* of one file; 0: it is not rotated */
     int64_t older_files;   /* beside it */
-    int64_t refusals_most; /* lines a second about what anybody may do */
+    int64_t refusals_most; /* lines a second that any client can cause */
     int64_t data_us;       /* between the sums of calls for data; 0: there are none */
     const struct log *log;
     struct clock *clock;
@@ -39,10 +39,10 @@ status audit_reopen(struct audit *audit);
 /* The latest administrative calls. */
 struct audit_trail *audit_trail(const struct audit *audit);
 
-/* Who has called, and what for: as long as the call lives. The note of calls that are audited, and
- * of those whose handler asks further (access_caller). */
+/* The caller and the call's purpose, valid as long as the call lives. The note of calls that are
+ * audited, and of those whose handler asks further (access_caller). */
 struct access_caller {
-    bytes principal;        /* empty: nobody known */
+    bytes principal;        /* empty: unknown */
     bool is_owner;          /* of everything, by the first administrator's token */
     bool is_administration; /* as against calls for data */
     bool is_poll;           /* has no line unless it fails */
@@ -59,9 +59,9 @@ bool audit_wants_data(const struct audit *audit);
 void audit_call(struct audit *audit, const struct access_caller *caller,
                 const struct grpc_call_record *record);
 
-/* What a call has begun, and did not wait for. */
+/* A run that a call has begun, and did not wait for. */
 struct audit_run {
-    bytes principal; /* who has called; empty: nobody known */
+    bytes principal; /* the caller; empty: unknown */
     const char *service;
     const char *method;
     bytes resource;
@@ -71,7 +71,7 @@ struct audit_run {
     int64_t duration_us;
 };
 
-/* It has ended, which the line of the call cannot say. Any thread. */
+/* Writes a line about the run's end, which the line of the call cannot tell. Any thread. */
 void audit_ended(struct audit *audit, const struct audit_run *run);
 
 /* A request by HTTP that is no call has been refused: "console", "metrics". */

@@ -1,4 +1,5 @@
-/* What an administrative call, or reading files anew, has changed, for a line of the audit log. */
+/* The changes made by an administrative call, or by reading files again, for a line of the audit
+ * log. */
 #ifndef TRESTLE_ACCESS_AUDIT_CHANGES_H
 #define TRESTLE_ACCESS_AUDIT_CHANGES_H
 
@@ -30,7 +31,7 @@ void audit_changes_add(struct audit_changes *changes, const struct log_field *fi
 enum { AUDIT_TEXT_MOST = 1024 };
 void audit_changes_write(const struct audit_changes *changes, struct buffer *out);
 
-/* As many bytes of it as a line has, and no part of a character. */
+/* The text cut to the bytes that a line has, without part of a character. */
 bytes audit_text(bytes text);
 
 /* --- tokens --- */
@@ -42,7 +43,7 @@ void audit_compare_tokens(const struct tokens *before, const struct tokens *afte
 
 /* --- bindings --- */
 
-/* That a member has a role, on a resource. */
+/* A grant: a member has a role, on a resource. */
 struct audit_grant {
     bytes resource; /* empty: is known otherwise */
     bytes role;

@@ -118,7 +118,7 @@ static void a_refusal_is_one_json_object(void **state)
     fclose(file);
 }
 
-static void what_is_no_refusal_has_no_line(void **state)
+static void a_status_that_is_no_refusal_has_no_line(void **state)
 {
     struct fixture *f = *state;
     status s = status_out_of_memory();
@@ -157,7 +157,7 @@ static void refusals_beyond_the_rate_are_counted(void **state)
     fclose(file);
 }
 
-/* Nothing comes after them that could say it. */
+/* A tick tells of lines that were left out, as no line comes after them that could. */
 static void a_tick_tells_how_many_were_left_out(void **state)
 {
     struct fixture *f = *state;
@@ -349,7 +349,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(a_refusal_is_one_json_object),
-        TEST(what_is_no_refusal_has_no_line),
+        TEST(a_status_that_is_no_refusal_has_no_line),
         TEST(refusals_beyond_the_rate_are_counted),
         TEST(a_tick_tells_how_many_were_left_out),
         TEST(a_reload_says_what_it_changed),

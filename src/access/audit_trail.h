@@ -1,4 +1,4 @@
-/* The latest administrative calls, as many as LIMIT_AUDIT_ENTRIES, for who looks at them
+/* The latest administrative calls, as many as LIMIT_AUDIT_ENTRIES, for the page that shows them
  * (introspect/audit_entries.c). They are in memory alone: what is to be kept is in the audit log.
  *
  * Any thread, all of it. */
@@ -17,7 +17,7 @@ struct audit_entry {
     enum status_code code;
     const char *service; /* these two outlive the trail */
     const char *method;
-    bytes principal; /* empty: nobody known */
+    bytes principal; /* empty: unknown */
     bytes resource;  /* as it came: any bytes */
     bytes source;    /* what that was made from; empty: nothing */
     bytes changes;   /* in words; empty: none */

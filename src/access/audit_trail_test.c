@@ -130,7 +130,7 @@ static void *write_many(void *context)
 }
 
 /* ThreadSanitizer looks on; what is read is whole. */
-static void many_write_while_somebody_reads(void **state)
+static void many_threads_write_beside_a_reader(void **state)
 {
     (void)state;
     struct audit_trail *trail = new_trail();
@@ -164,7 +164,7 @@ int main(void)
         cmocka_unit_test(the_oldest_make_room),
         cmocka_unit_test(long_texts_are_cut_and_none_are_fine),
         cmocka_unit_test(a_list_that_has_no_room),
-        cmocka_unit_test(many_write_while_somebody_reads),
+        cmocka_unit_test(many_threads_write_beside_a_reader),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

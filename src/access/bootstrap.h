@@ -1,4 +1,4 @@
-/* The first administrator: where nobody owns everything yet, somebody must be able to begin. */
+/* The first administrator: a server that has no owner of everything yet needs one to begin with. */
 #ifndef TRESTLE_ACCESS_BOOTSTRAP_H
 #define TRESTLE_ACCESS_BOOTSTRAP_H
 

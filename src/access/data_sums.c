@@ -19,7 +19,7 @@ struct entry {
     uint8_t text[];
 };
 
-/* Those of some hashes. */
+/* A part of the sums: those of some hashes. */
 struct part {
     pthread_mutex_t lock;
     size_t count;

@@ -1,9 +1,10 @@
-/* Accesses to data, summed: who used which resource by which method, how often, and for how much.
+/* Sums of accesses to data: which principal used which resource by which method, how often, and for
+ * how much.
  *
  * A line of the audit log for each point read would cost more than the read. So calls are added up,
- * in parts that each have a lock which is held for a few instructions, and whoever writes the log
- * takes the sums from time to time. Beyond LIMIT_DATA_SUMS of them, and without memory, what else
- * is done is added up as nobody's in particular: nothing is left out. Any thread. */
+ * in parts that each have a lock which is held for a few instructions, and the audit log takes the
+ * sums from time to time. Beyond LIMIT_DATA_SUMS of them, and without memory, further calls are
+ * added up without principal and resource: nothing is left out. Any thread. */
 #ifndef TRESTLE_ACCESS_DATA_SUMS_H
 #define TRESTLE_ACCESS_DATA_SUMS_H
 
@@ -13,9 +14,9 @@
 
 struct data_sums;
 
-/* What was done since the last time. */
+/* The calls of one principal, resource and method since the last time. */
 struct data_sum {
-    bytes principal;     /* empty: nobody known */
+    bytes principal;     /* empty: unknown */
     bytes resource;      /* empty: nothing that the request names */
     const char *service; /* NULL in what is added up beyond the bound, */
     const char *method;  /* of which principal and resource are empty */
@@ -33,7 +34,7 @@ void data_sums_destroy(struct data_sums *sums); /* NULL is fine */
 void data_sums_add(struct data_sums *sums, bytes principal, bytes resource,
                    const struct grpc_call_record *record);
 
-/* Hands over each sum, valid until `each` returns, and begins anew. */
+/* Hands over each sum, valid until `each` returns, and begins again from zero. */
 void data_sums_take(struct data_sums *sums, void *context,
                     void (*each)(void *context, const struct data_sum *sum));
 

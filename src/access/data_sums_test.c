@@ -109,7 +109,7 @@ static void calls_are_added_up(void **state)
     assert_int_equal(sum_of(f, "", "t", "ReadRows")->calls, 1);
 }
 
-static void what_was_taken_begins_anew(void **state)
+static void sums_begin_at_zero_when_taken(void **state)
 {
     struct fixture *f = *state;
     assert_int_equal(take(f), 0);
@@ -121,7 +121,7 @@ static void what_was_taken_begins_anew(void **state)
     assert_int_equal(f->taken[0].sum.calls, 1);
 }
 
-/* Where one name ends and the other begins is part of it. */
+/* Names are told apart also by where one ends and the other begins. */
 static void names_are_not_run_together(void **state)
 {
     struct fixture *f = *state;
@@ -184,8 +184,8 @@ static void count_calls(void *context, const struct data_sum *sum)
     *(int64_t *)context += sum->calls;
 }
 
-/* Somebody takes meanwhile: each call is in one of the sums, and in one only. */
-static void none_is_lost_between_threads(void **state)
+/* Another thread takes the sums meanwhile: each call is in one of them, and in one only. */
+static void no_call_is_lost_between_threads(void **state)
 {
     struct fixture *f = *state;
     pthread_t threads[THREADS];
@@ -206,11 +206,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(calls_are_added_up),
-        TEST(what_was_taken_begins_anew),
+        TEST(sums_begin_at_zero_when_taken),
         TEST(names_are_not_run_together),
         TEST(beyond_the_bound_all_is_one_sum),
         TEST(without_memory_it_is_counted_all_the_same),
-        TEST(none_is_lost_between_threads),
+        TEST(no_call_is_lost_between_threads),
     };
     return cmocka_run_group_tests_name("access_data_sums", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* Key sets and signed tokens. An input is a key set, a line end, and a token. Nobody can make up a
- * signature: so whatever the input, a token is refused, and a key set that is read has a key. */
+/* Key sets and signed tokens. An input is a key set, a line end, and a token. The fuzzer cannot
+ * make up a signature: so whatever the input, a token is refused, and a key set that is read has a
+ * key. */
 #include "access/jwt.h"
 
 #include "base/testing/fuzzing.h"

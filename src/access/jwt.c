@@ -369,7 +369,7 @@ static status check_times(const json_t *claims, int64_t now_us, int64_t *expires
     return status_ok();
 }
 
-/* One text, or a list of them. */
+/* Whether the claim `aud`, a text or a list of them, has the audience. */
 static bool has_audience(const json_t *claims, const char *audience)
 {
     const json_t *claim = json_object_get(claims, "aud");

@@ -1,5 +1,5 @@
 /* Claims of tokens that are well signed: the input is a header and claims, with a line end between
- * them, and the fuzzer has the key. What is accepted says whose it is and is in time, and is
+ * them, and the fuzzer has the key. An accepted token says whose it is and is in time, and is
  * refused once a byte of it has changed. */
 #include "access/jwt.h"
 

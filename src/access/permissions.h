@@ -40,7 +40,7 @@ const char *permission_name(enum access_permission permission);
 /* False if there is none of that name. */
 bool permission_find(bytes name, enum access_permission *out);
 
-/* What "roles/bigtable.reader" grants; false if there is no such role. */
+/* The permissions of a role, such as "roles/bigtable.reader"; false if there is no such role. */
 bool role_find(bytes name, struct permission_set *out);
 
 /* The roles in turn, each with its sentence for the reference; NULL after the last. */

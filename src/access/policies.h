@@ -3,7 +3,7 @@
  * A policy is a list of bindings of a role to members. Members are
  *
  *     user:alice@example.com, serviceAccount:app@example.com, cert:CN=alice,O=Example
- *     allAuthenticatedUsers   whoever has shown who he is
+ *     allAuthenticatedUsers   every caller with a known identity
  *     allUsers                everybody
  *
  * There are no groups and domains to look members up in, and no conditions.
@@ -31,16 +31,16 @@ struct policies {
 /* INVALID_ARGUMENT for a role or a member of a kind that there is not. */
 status policy_check(const struct access_binding *bindings, size_t count);
 
-/* Replaces the resource's policy. `resource` is a name, or "*" for all there is. What policy_check
- * would refuse grants nothing. On failure nothing has changed. */
+/* Replaces the resource's policy. `resource` is a name, or "*" for all there is. Bindings that
+ * policy_check would refuse grant nothing. On failure nothing has changed. */
 status policies_set(struct policies *policies, bytes resource,
                     const struct access_binding *bindings, size_t count);
 
 /* Removes the resource's policy, if it has one. */
 void policies_remove(struct policies *policies, bytes resource);
 
-/* What the principal (an empty one: who has shown nothing) may do with the resource, by its policy,
- * those of what it lies in, and that of "*". */
+/* The permissions of the principal (empty: a caller without credentials) on the resource, by its
+ * policy, those of what it lies in, and that of "*". */
 struct permission_set policies_grant(const struct policies *policies, bytes principal,
                                      bytes resource);
 
@@ -48,7 +48,7 @@ struct permission_set policies_grant(const struct policies *policies, bytes prin
 bool policies_grant_inside(const struct policies *policies, bytes principal, bytes resource,
                            enum access_permission permission);
 
-/* Whether the policy of "*" lets anybody do everything. */
+/* Whether the policy of "*" lets any principal do everything. */
 bool policies_have_owner(const struct policies *policies);
 
 void policies_free(struct policies *policies); /* all zeroes afterwards */

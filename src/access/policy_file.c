@@ -87,7 +87,7 @@ status policy_file_parse(bytes text, struct policies *out)
     return s;
 }
 
-/* --- for whoever compares two files --- */
+/* --- to compare two files --- */
 
 static size_t count_members(json_t *json)
 {
@@ -113,7 +113,7 @@ static void add_members(struct arena *arena, bytes resource, const json_t *bindi
                              .member = arena_copy(arena, bytes_of(json_string_value(member)))};
 }
 
-/* Of a file that has been found to be good. */
+/* Lists the grants of a file that has been found to be good. */
 static status list_grants(json_t *json, struct arena *arena, struct audit_grant **out,
                           size_t *count)
 {

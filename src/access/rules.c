@@ -66,7 +66,7 @@ static const struct rule_creation creations[] = {
 
 enum { REQUIREMENTS = sizeof requirements / sizeof *requirements };
 
-/* They tell nothing of anybody's data, and are asked before anybody has shown who he is. */
+/* Services that tell nothing of any data, and are called before a client shows credentials. */
 static const char *const open_services[] = {
     "grpc.health.v1.Health",
     "grpc.reflection.v1.ServerReflection",
@@ -120,8 +120,8 @@ static bool is_query(const char *method)
     return strcmp(method, "PrepareQuery") == 0 || strcmp(method, "ExecuteQuery") == 0;
 }
 
-/* What clients do until an operation has ended, and `trestle backup create` until the backup is
- * there. */
+/* Whether clients poll by this method: until an operation has ended, or `trestle backup create`
+ * until the backup is there. */
 static bool only_polls(const char *service, const char *method)
 {
     if (strcmp(service, SERVICE_WHOLE_BACKUPS) == 0)
@@ -235,7 +235,7 @@ static void append_entry(struct buffer *out, const char *key, bytes value)
     buffer_free(&text);
 }
 
-/* As production words it, with what it lacks as a detail: whose name in which policy is missing. */
+/* A refusal in production's words, with a detail: the missing permission, and on which resource. */
 status rule_deny(enum access_permission permission, bytes resource)
 {
     const char *name = permission_name(permission);
@@ -292,7 +292,7 @@ static status check_field(const struct rule *rule, size_t first, bytes request, 
     return status_ok();
 }
 
-/* What the field of row `index` holds; false if the request is no message. */
+/* Reads the name in the field of row `index`; false if the request is no message. */
 static bool peek_name(const struct rule *rule, size_t index, bytes request, bytes *name)
 {
     const uint32_t *numbers = rule->fields[index];
@@ -327,7 +327,7 @@ status rule_check(const struct rule *rule, bytes request, rule_ask *ask, void *c
     return status_ok();
 }
 
-/* --- for whoever reads of it --- */
+/* --- a request's names, to be shown --- */
 
 static bytes shorten(bytes name)
 {
@@ -361,7 +361,8 @@ static bool join_name(const struct rule *rule, bytes parent, bytes id, struct ar
     return is_whole;
 }
 
-/* Of the names that decide whether it may be done, the one that is not where it is made. */
+/* The source of what is made: of the names that decide whether it may be done, the one that is not
+ * its parent. */
 static bytes source_of(const struct rule *rule, bytes request)
 {
     for (size_t i = 0; i < rule->count; i++) {

@@ -1,4 +1,4 @@
-/* What a method demands of its caller, from the rows of rpcs.def. */
+/* Rules: the permissions that a method demands of its caller, from the rows of rpcs.def. */
 #ifndef TRESTLE_ACCESS_RULES_H
 #define TRESTLE_ACCESS_RULES_H
 
@@ -43,15 +43,14 @@ struct rule {
     uint32_t fields[RULE_ROWS_MOST][RULE_DEPTH_MOST]; /* numbers; the second 0 if there is none */
     uint32_t when[RULE_ROWS_MOST];                    /* the number of the row's; 0: none */
     bool is_administration;                           /* what audit logs are about */
-    bool is_poll; /* asks each second how far something is: nobody wants to read of that */
+    bool is_poll; /* asks each second how far something is: not worth a line */
     const struct rule_creation *creates; /* NULL: nothing that has a name of its own */
     uint32_t creates_in;                 /* the numbers of its fields */
     uint32_t creates_id;
     bool names_more; /* the handler asks further, about what a query names: access_demand */
 };
 
-/* INTERNAL for a method that nobody has made a rule for; health checks and reflection are
- * everybody's. */
+/* INTERNAL for a method without a rule; health checks and reflection are open to every caller. */
 status rule_find(const char *service, const char *method, struct rule *out);
 
 /* The rules of all methods of some services, in the order of grpc_call_record.method_index. */
@@ -65,7 +64,7 @@ status rule_table_create(const struct grpc_service *const *services, size_t serv
                          struct rule_table *out);
 void rule_table_free(struct rule_table *table); /* all zeroes afterwards */
 
-/* What an identity may do with a resource. */
+/* An identity's permissions on a resource. */
 struct granted {
     enum access_kind kind;
     struct permission_set set;
@@ -81,9 +80,9 @@ status rule_check(const struct rule *rule, bytes request, rule_ask *ask, void *c
 /* PERMISSION_DENIED, in production's words. */
 status rule_deny(enum access_permission permission, bytes resource);
 
-/* What a call is about, for whoever reads of it: what it makes, not only where, and what it makes
- * that from (a backup's table). `decided` is what rule_check gave, or rule_name. Names are cut to
- * RULE_NAME_MOST bytes; all of it in the arena. RESOURCE_EXHAUSTED without memory. */
+/* A call's subject, to be shown: what it makes, not only where, and what it makes that from (a
+ * backup's table). `decided` is what rule_check gave, or rule_name. Names are cut to RULE_NAME_MOST
+ * bytes; all of it in the arena. RESOURCE_EXHAUSTED without memory. */
 enum { RULE_NAME_MOST = 1024 };
 struct rule_subject {
     bytes name;

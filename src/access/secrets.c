@@ -21,7 +21,7 @@ void secrets_free(struct secrets *secrets)
 
 /* --- files --- */
 
-/* What parsing said, with the file's name before it. */
+/* The parser's error, with the file's name before it. */
 static status name_file(const char *file, status s)
 {
     if (status_is_ok(s))
@@ -101,7 +101,7 @@ status secrets_read(const struct access_options *options, struct secrets *out)
 
 /* --- reading again --- */
 
-/* What several failed with. */
+/* The errors of several files in one. */
 struct trouble {
     enum status_code code; /* of the first */
     struct buffer words;

@@ -1,5 +1,5 @@
-/* What access control reads from files: tokens, the keys of signed ones, policies; and the first
- * administrator's token, if the policies have no owner.
+/* Secrets are what access control reads from files: tokens, the keys of signed ones, policies; and
+ * the first administrator's token, if the policies have no owner.
  *
  * Not for two threads at a time. */
 #ifndef TRESTLE_ACCESS_SECRETS_H

@@ -117,7 +117,7 @@ bool principal_is_valid(bytes principal)
     return has_kind && principal.size <= PRINCIPAL_MOST;
 }
 
-/* What is wrong with the line, NULL if nothing is. */
+/* Reads a line; returns what is wrong with it, NULL if nothing is. */
 static const char *read_line(bytes line, struct token *token, bytes *principal)
 {
     bytes hash = take_word(&line);

@@ -5,8 +5,8 @@
  *     <SHA-256 of the token, 64 hexadecimal digits> <principal> [<expiry>]
  *
  * with an expiry such as 2027-01-31T00:00:00Z. A '#' begins a comment, empty lines mean nothing.
- * `trestle token` makes tokens and lines: 32 random bytes each, so that who has the hash does not
- * get at the token. */
+ * `trestle token` makes tokens and lines: 32 random bytes each, so that the hash does not give the
+ * token away. */
 #ifndef TRESTLE_ACCESS_TOKENS_H
 #define TRESTLE_ACCESS_TOKENS_H
 

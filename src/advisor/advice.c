@@ -209,7 +209,7 @@ void advisor_set_period(struct advisor *advisor)
     buffer_free(&since);
 }
 
-/* What requests show, and nothing else; what of it is personal is known by the rows. */
+/* Findings that requests show, and nothing else; what of them is personal is known by the rows. */
 static status advise_on_requests(struct advisor *advisor)
 {
     TRY(advise_on_counted_rewrites(advisor));

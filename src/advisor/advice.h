@@ -1,11 +1,11 @@
 /* The schema advisor: what is wrong with a table, as far as a sample of it shows.
  *
- * Pure functions over observations, which somebody else has gathered: no I/O, no clock. Each best
+ * Pure functions over observations, which the caller has gathered: no I/O, no clock. Each best
  * practice is a rule (rules.def). What always holds
  *  1. A rule speaks only where the evidence is there. A false alarm is worse than a miss: every
  *     threshold leans that way, and what was not observed is no reason for anything.
  *  2. A rule has at most one finding; of several families or rows it tells the worst.
- *  3. What is found depends on the observations alone, not on their order of arrival. */
+ *  3. Findings depend on the observations alone, not on their order of arrival. */
 #ifndef TRESTLE_ADVISOR_ADVICE_H
 #define TRESTLE_ADVISOR_ADVICE_H
 
@@ -81,7 +81,7 @@ struct advice_weight {
     const char *family;    /* that has it */
 };
 
-/* Where rows had to be passed over that hold nothing any more. */
+/* A gap: a place at which rows had to be passed over that hold nothing any more. */
 struct advice_gap {
     bytes start;
     bytes end;
@@ -99,7 +99,7 @@ struct advice_heat {
     bool is_one_row; /* and was seen to be */
 };
 
-/* What was counted by ranges of keys says, where the source counts. */
+/* Signs that counts by ranges of keys give, where the source counts. */
 enum advice_hotspot_kind {
     ADVICE_WRITE_FRONTIER,
     ADVICE_HOT_WRITES,
@@ -119,7 +119,7 @@ struct advice_hotspot {
     int64_t from_us; /* since 1970: when the first of these began */
 };
 
-/* What was asked for in a minute. */
+/* The requests of a minute. */
 struct advice_minute {
     int64_t minute;  /* since 1970 */
     double requests; /* for single rows */
@@ -169,7 +169,8 @@ struct advice_asked {
     size_t count;
 };
 
-/* What requests did, where the source counts. Of keys maybe only the first bytes are known. */
+/* Counts of what requests did, where the source counts. Of keys maybe only the first bytes are
+ * known. */
 struct advice_usage {
     int64_t from_us; /* since when, about: 0: nothing is known */
     const struct advice_scans *scans;
@@ -236,7 +237,7 @@ struct advice_observations {
     struct advice_usage usage;
     const struct advice_sibling *siblings;
     size_t sibling_count;
-    size_t table_count; /* of the instance, as far as it was told; 0: nobody told */
+    size_t table_count; /* of the instance, as far as it was told; 0: not told */
 };
 
 /* --- what follows --- */
@@ -248,11 +249,11 @@ struct advice_better {
     bytes better; /* how it might be */
 };
 
-/* That somebody does not want to be told of a rule any more, and why. */
+/* A user's wish not to be told of a rule any more, and the reason. */
 struct advice_mute {
     const char *rule;
     const char *reason;
-    const char *principal; /* who said so; empty: nobody is known */
+    const char *principal; /* who muted it; empty: unknown */
     int64_t since_us;      /* since 1970 */
 };
 
@@ -282,7 +283,7 @@ struct advice {
  * advice. */
 void advice_mute(struct advice *advice, const struct advice_mute *mutes, size_t count);
 
-/* What it makes is the arena's, or points into the observations. Fails without memory only. */
+/* Findings are the arena's, or point into the observations. Fails without memory only. */
 status advice_find(const struct advice_observations *seen, struct arena *arena, struct advice *out);
 
 #endif

@@ -64,7 +64,7 @@ static void large_rows_and_cells(void **state)
     sample_expect(sample, NULL);
 }
 
-/* Whatever the sample is. One that has shrunk, or is gone, is not told. */
+/* Noted rows and cells are told whatever the sample is. One that has shrunk, or is gone, is not. */
 static void noted_rows_and_cells(void **state)
 {
     struct made_sample *sample = *state;
@@ -267,7 +267,7 @@ static void hot_ranges(void **state)
     expect_of_heat(sample, heat, 4, "hot-range");
     assert_true(bytes_equal(sample_finding(sample, "hot-range")->start, bytes_of("m")));
     expect_of_heat(sample, heat, 1, NULL); /* once */
-    heat[0].until_us++;                    /* but for long */
+    heat[0].until_us++;                    /* but for too long */
     expect_of_heat(sample, heat, 1, "hot-range");
     heat[0].until_us--;
     heat[3].cpu_percent += 1; /* less than half */
@@ -276,7 +276,7 @@ static void hot_ranges(void **state)
     expect_of_heat(sample, heat, 2, NULL);
 }
 
-/* What is told as a tablet once, and as a part of it then, is one range: its part. */
+/* A range that is told as a tablet once, and as a part of it then, is one range: the part. */
 static void hot_parts_of_tablets(void **state)
 {
     struct made_sample *sample = *state;
@@ -420,7 +420,7 @@ static void loads_that_last(void **state)
     assert_non_null(strstr(sample_finding(sample, "hot-range")->evidence, "has 7.5 % of the data"));
 }
 
-/* Of what else is wrong nothing is told, and personal data stays hidden. */
+/* Other faults are not told, and personal data stays hidden. */
 static void what_requests_show_since_then(void **state)
 {
     struct made_sample *sample = *state;
@@ -519,7 +519,7 @@ static void small_tables(void **state)
     siblings[3].size = 0;
     siblings[3].has_same_families = false;
     sample_expect(sample, NULL);
-    siblings[3].is_known = false; /* nobody knows */
+    siblings[3].is_known = false; /* its families and size are unknown */
     sample_expect(sample, NULL);
     siblings[3] = siblings[2];
     sample->seen.table_size = SIBLING_BYTES;
@@ -557,7 +557,7 @@ static void many_tables(void **state)
 
 /* --- all --- */
 
-static void nothing_is_wrong_with_nothing(void **state)
+static void an_empty_table_has_no_findings(void **state)
 {
     struct made_sample *sample = *state;
     sample->seen.family_count = 0;
@@ -635,7 +635,7 @@ int main(void)
         TEST(small_tables),
         TEST(tables_of_customers),
         TEST(many_tables),
-        TEST(nothing_is_wrong_with_nothing),
+        TEST(an_empty_table_has_no_findings),
         TEST(the_most_severe_comes_first),
         TEST(a_report_has_all_of_a_finding),
     };

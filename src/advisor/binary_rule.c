@@ -1,6 +1,6 @@
-/* Keys of raw bytes, which nobody can read, and whose order is not that of the values in them:
+/* Keys of raw bytes, which people cannot read, and whose order is not that of the values in them:
  * packed numbers, messages, and either of these in base 64. Bytes behind a name in clear are left
- * alone: they keep a number's order there, and who has the name finds its rows. */
+ * alone: they keep a number's order there, and the name finds its rows. */
 #include "advisor/key_start.h"
 #include "base/utf8.h"
 

@@ -1,5 +1,5 @@
-/* What columns are used for: too many of them, values too small for cells of their own, values that
- * say nothing, names that are values, and lifetimes that do not belong together. */
+/* Rules for the use of columns: too many of them, values too small for cells of their own, values
+ * that say nothing, names that are values, and lifetimes that do not belong together. */
 #include "advisor/columns.h"
 #include "advisor/key_start.h"
 #include "advisor/report.h"
@@ -191,7 +191,7 @@ struct list {
     uint64_t most;
 };
 
-/* Of the family's columns, those that are numbered behind the word of the first that is. */
+/* Finds a list: the family's columns that are numbered behind the word of the first that is. */
 static struct list find_list(const struct column_summaries *columns, size_t family, size_t *all)
 {
     struct list list = {0};
@@ -331,7 +331,7 @@ static bool differ_in_versions(const struct column_summary *one, const struct co
 }
 
 /* Several versions of one, not as many as the family's rule keeps, and all of them far younger than
- * any cell of the other: somebody deletes the old ones himself. */
+ * any cell of the other: the application deletes the old ones itself. */
 static bool differ_in_age(const struct advisor *advisor, const struct column_summary *one,
                           const struct column_summary *other)
 {

@@ -13,7 +13,7 @@ struct column_summary {
     uint64_t size;       /* of all values */
     uint64_t usual_hash; /* of the value that most of the newest cells have; 0: it is not known */
     size_t usual;        /* of them that have it */
-    int64_t youngest_us; /* times of cells; 0: nobody knows them */
+    int64_t youngest_us; /* times of cells; 0: unknown */
     int64_t oldest_us;
 };
 

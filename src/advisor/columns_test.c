@@ -1,5 +1,5 @@
-/* What columns are used for: each rule just where it begins to speak, and beside it what is like
- * it. */
+/* Tests of the rules of columns: each just where it begins to speak, and beside it a similar case.
+ */
 #include "advisor/testing/testing.h"
 
 enum { ROWS = 40 };

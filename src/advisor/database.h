@@ -1,5 +1,5 @@
-/* What the advisor looks at of a Datastore database, beside the rows of its table: advice.h for
- * entities. Pure, as all that is found follows from what was observed. */
+/* Observations of a Datastore database, beside the rows of its table: advice.h for entities. Pure,
+ * as all that is found follows from what was observed. */
 #ifndef TRESTLE_ADVISOR_DATABASE_H
 #define TRESTLE_ADVISOR_DATABASE_H
 
@@ -10,7 +10,7 @@
 struct advice_point {
     int64_t written_us; /* the entity's last commit */
     bytes value;        /* in the order of the index */
-    uint8_t type;       /* the gatherer's, who makes words of the value by it */
+    uint8_t type;       /* the gatherer's, which writes the value as words by it */
     bool is_time;
     bool is_number; /* an integer: */
     int64_t number;
@@ -62,7 +62,7 @@ struct advice_index {
     bytes last_dead;
 };
 
-/* What root entities of a kind, and those below them, were asked for. */
+/* The requests for root entities of a kind, and for those below them. */
 struct advice_kind {
     const char *name;
     const char *where;                   /* as of a series */
@@ -76,7 +76,7 @@ struct advice_composites {
     size_t count;
 };
 
-/* What clients did to the entities of a kind, as it was counted: estimates. */
+/* Counts of what clients did to the entities of a kind: estimates. */
 struct advice_kind_usage {
     const char *kind;
     uint64_t commits;
@@ -145,8 +145,8 @@ struct advice_database {
     int64_t uses_since_us; /* since when uses are known; 0: they are not */
 };
 
-/* Of what was observed beside the database the hotspots count, whose keys are in words. What it
- * finds is the arena's, or points into what was observed. Fails without memory only. */
+/* Of what was observed beside the database the hotspots count, whose keys are in words. Findings
+ * are the arena's, or point into what was observed. Fails without memory only. */
 status advice_find_in_database(const struct advice_observations *seen,
                                const struct advice_database *database, struct arena *arena,
                                struct advice *out);

@@ -52,7 +52,7 @@ static struct order order_of(const struct advice_series *series)
     return order;
 }
 
-/* Whether these are integers that lie close together, each there once: somebody counts. */
+/* Whether these are integers that lie close together, each there once: a counter's. */
 static bool is_counter(const struct advice_series *series, const struct order *order)
 {
     return series->count >= COUNTER_LEAST && order->numbers == series->count && order->same == 0 &&
@@ -268,7 +268,7 @@ static int order_of_times(const void *a, const void *b)
     return *left < *right ? -1 : *left > *right;
 }
 
-/* Commits in the busiest minute. What was written to several entities of a group at once is one. */
+/* Commits in the busiest minute. A commit to several entities of a group counts once. */
 static size_t busiest_minute(struct advice_group *group)
 {
     size_t kept = 0, first = 0, most = 0;

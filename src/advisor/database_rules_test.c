@@ -50,7 +50,7 @@ static void expect(struct made_sample *sample, struct made_database *made, const
         assert_string_equal(sample->advice.findings[0].rule->id, rule);
 }
 
-/* Values that rise with the commits, but for every `odd`-th (0: none). */
+/* Values that rise with the commits, except every `odd`-th (0: none). */
 static void set_points(struct made_sample *sample, struct made_database *made, size_t count,
                        int64_t step_us, size_t odd, bool are_times)
 {
@@ -86,8 +86,8 @@ static void rising_values(void **state)
     expect(sample, &made, "index-rising");
 }
 
-/* Integers that were loaded in order, each there once, are somebody's counter if they lie close
- * together. */
+/* Integers that were loaded in order, each there once, are a counter's if they lie close together.
+ */
 static void counters(void **state)
 {
     struct made_sample *sample = *state;

@@ -1,4 +1,4 @@
-/* What was counted of the calls of a database's clients: which of them could cost less, or do not
+/* Rules over the counted calls of a database's clients: which of them could cost less, or do not
  * end. Of several kinds the worst is told, with the number of others. */
 #include "advisor/advice_private.h"
 #include "advisor/database.h"

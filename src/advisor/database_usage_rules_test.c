@@ -199,18 +199,18 @@ static void indexes_unused_for_a_week(void **state)
     finding = expect(*state, &made, "index-unused");
     expect_words(finding, "1 have answered no query since 2025-09-30T08:53:20Z, when they began "
                           "to be looked at: p2.");
-    made.kind.commits = 0; /* an archive, which nobody writes */
+    made.kind.commits = 0; /* an archive, which is not written */
     expect(*state, &made, NULL);
     made.kind.commits = 1;
     made.uses[2].used_us = SAMPLE_NOW_US;
     expect(*state, &made, NULL);
     made.uses[2].used_us = 0;
-    made.since_us = 0; /* nobody looks */
+    made.since_us = 0; /* uses are not recorded */
     expect(*state, &made, NULL);
 }
 
 /* The costliest come first, and the kind that would save the most is told, with what all would. */
-static void what_unused_indexes_take(void **state)
+static void unused_indexes_are_told_with_their_size(void **state)
 {
     struct made_usage made = nothing;
     set_uses(*state, &made, 9);
@@ -230,7 +230,7 @@ static void what_unused_indexes_take(void **state)
     finding = expect(*state, &made, "index-unused");
     expect_words(finding, "Of 2 indexes of the kind Item");
     expect_words(finding, ": p1 (50.0 MiB), p3 (3.0 KiB). They take about 50.0 MiB in all; the");
-    made.other.commits = 0; /* nobody writes it */
+    made.other.commits = 0; /* it is not written */
     expect_words(expect(*state, &made, "index-unused"), "They take about 38.0 MiB in all. Of");
 }
 
@@ -257,7 +257,7 @@ static void indexes_unused_so_far(void **state)
     expect(*state, &made, NULL);
 }
 
-/* What did not happen is not among it. */
+/* Findings of calls since some time tell only what has happened since then. */
 static void calls_since_then(void **state)
 {
     struct made_sample *sample = *state;
@@ -284,7 +284,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_entity, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(groups_that_were_counted, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(indexes_unused_for_a_week, sample_setup, sample_teardown),
-        cmocka_unit_test_setup_teardown(what_unused_indexes_take, sample_setup, sample_teardown),
+        cmocka_unit_test_setup_teardown(unused_indexes_are_told_with_their_size, sample_setup,
+                                        sample_teardown),
         cmocka_unit_test_setup_teardown(indexes_unused_so_far, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(calls_since_then, sample_setup, sample_teardown),
     };

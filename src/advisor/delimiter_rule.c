@@ -151,7 +151,8 @@ static status look_within_values(struct advisor *advisor, bool *is_found)
 
 /* --- nothing between values --- */
 
-/* What most have, by a majority's vote: more than half have it if any has so many. */
+/* The value that most have, by a majority's vote: more than half have it if any value is so
+ * frequent. */
 struct majority {
     size_t value;
     size_t votes;

@@ -77,7 +77,7 @@ static status reversed(struct advisor *advisor, bytes key, bytes *out)
     return keep_text(advisor, &text, out);
 }
 
-/* Where the names begin: behind the last delimiter of what all keys begin with. */
+/* The place at which the names begin: behind the last delimiter of what all keys begin with. */
 static size_t start_of_names(const struct advice_observations *seen)
 {
     size_t start = key_start_behind_common(seen);

@@ -1,4 +1,4 @@
-/* Where a sample's readings have ended, and nobody has looked what comes behind. */
+/* The ends of a sample's readings, behind which nothing was read yet. */
 #ifndef TRESTLE_ADVISOR_FRONTIER_H
 #define TRESTLE_ADVISOR_FRONTIER_H
 
@@ -16,7 +16,7 @@ bool frontier_note(struct frontier *frontier, bytes start, bytes last, bool is_e
 /* One of the ends; false: there is none. */
 bool frontier_choose(const struct frontier *frontier, struct advice_random *random, bytes *out);
 
-/* Nobody needs to look behind it any more. */
+/* Forgets an end behind which nothing needs to be read any more. */
 void frontier_drop(struct frontier *frontier, bytes end);
 
 void frontier_free(struct frontier *frontier);

@@ -179,8 +179,8 @@ static status known_keys(const struct gathering *g, struct buffer *out)
     return out->failed ? status_out_of_memory() : status_ok();
 }
 
-/* One half of the places is made of all keys, the other lies behind readings; and where none that
- * are made up bring anything, it is read on right behind them, which leads on in any table. */
+/* Half of the places are made of all keys, the others lie behind readings; and where made-up places
+ * bring nothing, reading goes on right behind readings, which leads on in any table. */
 static void choose_place(struct gathering *g, const bytes *keys, size_t count, struct buffer *place)
 {
     bytes end;
@@ -238,8 +238,8 @@ static struct advice_row *largest_cut(const struct gathering *g, uint64_t below)
     return largest;
 }
 
-/* An estimate is never below what was seen, so that no row is estimated twice. Nobody can look into
- * one that cannot be read. */
+/* An estimate is never below what was seen, so that no row is estimated twice. A row that cannot be
+ * read stays as it is. */
 static status estimate_rows(struct gathering *g)
 {
     uint64_t below = LIMIT_ROW_BYTES;

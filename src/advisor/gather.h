@@ -1,10 +1,10 @@
-/* What the advisor looks at, asked of a source: the schema, a sample of rows, the sizes of ranges,
- * hot tablets, and tables with similar names.
+/* Gathering asks a source for the advisor's observations: the schema, a sample of rows, the sizes
+ * of ranges, hot tablets, and tables with similar names.
  *
- * Which rows are read is chosen here, and how much of them; a source is who can be asked, a
- * Bigtable endpoint (cmd/advise/advise_source.h) or the tables of the process
- * (introspect/table_source.h). It is light: some hundred short reads, one at a time, and no more
- * than the bytes and the time allowed. What a source has no answer to is no evidence. */
+ * Which rows are read is chosen here, and how much of them; a source answers: a Bigtable endpoint
+ * (cmd/advise/advise_source.h) or the tables of the process (introspect/table_source.h). It is
+ * light: some hundred short reads, one at a time, and no more than the bytes and the time allowed.
+ * A question without an answer from the source gives no evidence. */
 #ifndef TRESTLE_ADVISOR_GATHER_H
 #define TRESTLE_ADVISOR_GATHER_H
 
@@ -23,8 +23,8 @@ struct advice_cuts {
     struct arena *arena;
 };
 
-/* Where observations come from. Functions may block, and end with CANCELLED when whoever waits for
- * the advice does not any more. What they find is the arena's. */
+/* A source of observations. Functions may block, and end with CANCELLED when the caller does not
+ * wait for the advice any more. Their results are the arena's. */
 struct advice_source {
     struct arena *arena;
     void *context;
@@ -46,7 +46,7 @@ struct advice_source_calls {
     /* Whether the range has exactly one row. */
     status (*is_one_row)(struct advice_source *source, struct sample_rows *rows, bytes start,
                          bytes end, bool *is_one);
-    /* Sets `out->weights`, where somebody notes what is large. */
+    /* Sets `out->weights`, where the source notes what is large. */
     status (*read_weights)(struct advice_source *source, struct advice_observations *out);
     /* Sets `out->heat`, `out->hotspots` and `out->usage`; `*is_answered`: the source tells hot
      * tablets. */
@@ -72,7 +72,7 @@ struct gather_options {
     int64_t since_us;      /* as in advice_observations */
 };
 
-/* What it finds is the arena's of the source. */
+/* The observations are in the source's arena. */
 status gather(const struct gather_options *options, struct advice_observations *out,
               struct advice_sample *sample);
 

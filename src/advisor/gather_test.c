@@ -1,4 +1,4 @@
-/* What is asked of a source: no more than was allowed, whatever the rows are like. */
+/* Tests of gathering: no more is asked of a source than was allowed, whatever the rows are like. */
 #include "advisor/gather.h"
 
 #include "advisor/testing/testing.h"

@@ -3,8 +3,8 @@
  *
  * All of it goes by how many different values a part has. A first part that tells nothing but the
  * row, with common values behind it, is in the wrong place; so is one that is drawn for each row of
- * an owner who stands behind it; and rows of one cell, whose keys differ in a few words at the end,
- * are one row. */
+ * an owner that stands behind it; and rows of one cell, whose keys differ in a few words at the
+ * end, are one row. */
 #include "advisor/key_parts.h"
 #include "advisor/key_start.h"
 #include "advisor/key_time.h"
@@ -220,7 +220,7 @@ static bool are_times(const struct key_parts *parts)
 
 static status advise_on_salt(struct advisor *advisor, const struct key_parts *parts)
 {
-    enum { PARTS_LEAST = 3 }; /* the salt, the owner, and which of his rows it is */
+    enum { PARTS_LEAST = 3 }; /* the salt, the owner, and which of its rows it is */
     struct advice_finding *finding;
     struct salts salts;
     if (!have_parts(parts, PARTS_LEAST) || are_times(parts))
@@ -255,7 +255,7 @@ static bool have_one_column(const struct advice_observations *seen)
     return first != NULL;
 }
 
-/* Different keys but for the last part. */
+/* The number of different keys without their last part. */
 static size_t count_owners(const struct key_parts *parts)
 {
     size_t owners = 0;

@@ -1,12 +1,11 @@
-/* What ListHotTablets says: which range is hot, whether it is one row, how fast it became so; and
- * what the server's own counts say, which show it where processors do not have to work hard for it,
- * too.
- */
+/* Rules over ListHotTablets: which range is hot, whether it is one row, how fast it became so; and
+ * over the server's own counts, which show it where processors do not have to work hard for it,
+ * too. */
 #include "advisor/advice_private.h"
 
 #include <stdio.h>
 
-/* What is known of the rows of one entry: it, and entries that lie within it. */
+/* An entry, with entries that lie within it. */
 struct range {
     const struct advice_heat *heat;
     size_t times;

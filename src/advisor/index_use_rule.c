@@ -1,12 +1,12 @@
-/* Indexes that sampled entities have rows in, and that no query uses. What it says of "never" it
- * says with since when anybody has looked. */
+/* Indexes that sampled entities have rows in, and that no query uses. Where it says "never" it says
+ * since when uses have been recorded. */
 #include "advisor/advice_private.h"
 #include "advisor/database.h"
 #include "base/clock.h"
 
 #include <string.h>
 
-/* What is unused of a kind. */
+/* The unused indexes of a kind. */
 struct unused {
     const char *kind;
     size_t indexes; /* all that there are, also used ones */
@@ -38,7 +38,7 @@ static bool is_unused(const struct advice_database *database, const struct advic
     return since_of(database, use) <= until_us;
 }
 
-/* Of those that were not used since `until_us`. */
+/* Sums up the kind's indexes that were not used since `until_us`. */
 static struct unused look_at(const struct advice_database *database, const char *kind,
                              int64_t until_us)
 {
@@ -131,7 +131,7 @@ static void append_names(const struct advice_database *database, const struct un
         buffer_append_format(out, " and %zu more", unused->count - named);
 }
 
-/* What can be saved, also of other kinds. */
+/* Appends how much can be saved, also of other kinds. */
 static void append_total(const struct unused *unused, const struct unused *all, size_t kinds,
                          struct buffer *out)
 {

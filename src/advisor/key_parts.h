@@ -4,7 +4,7 @@
 
 #include "advisor/advice_private.h"
 
-/* What may stand between values; "-", "_" and "." stand within them as well. */
+/* Delimiters of values; "-", "_" and "." are none, as they stand within values as well. */
 #define KEY_DELIMITERS "#|~/;,:"
 
 struct key_parts {

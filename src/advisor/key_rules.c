@@ -58,7 +58,7 @@ static bool rises(const struct advice *found)
     return false;
 }
 
-/* What rises is told for that, whatever else it is. */
+/* Keys that rise are told for that, whatever else they are. */
 status advise_on_keys(struct advisor *advisor)
 {
     TRY(look(advisor, false));

@@ -309,7 +309,7 @@ static void fill(struct made_sample *sample, writer *write, size_t count)
     fill_in(sample, write, count, NOBODY_KNOWS);
 }
 
-static void each_form_is_told_from_what_is_like_it(void **state)
+static void forms_are_told_from_similar_keys(void **state)
 {
     struct made_sample *sample = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -513,7 +513,7 @@ static void keys_of_all_bytes_are_looked_at(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_form_is_told_from_what_is_like_it, sample_setup,
+        cmocka_unit_test_setup_teardown(forms_are_told_from_similar_keys, sample_setup,
                                         sample_teardown),
         cmocka_unit_test_setup_teardown(few_keys_say_nothing, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(a_few_other_keys_do_not_matter, sample_setup,

@@ -11,14 +11,14 @@ struct key_start {
     bool is_one_of_several; /* of a few words: fewer numbers behind it say something */
 };
 
-/* Where the word of letters ends with which all keys begin, and the delimiters behind it; 0: there
- * is none. */
+/* The end of the word of letters with which all keys begin, and of the delimiters behind it; 0:
+ * there is none. */
 size_t key_start_behind_word(const struct advice_observations *seen);
 
-/* Where what all keys begin with ends, without the digits at its end, which belong to numbers. */
+/* The end of what all keys begin with, without the digits at its end, which belong to numbers. */
 size_t key_start_behind_common(const struct advice_observations *seen);
 
-/* What the row's key is from there on. */
+/* The row's key from there on. */
 bytes key_start_field(const struct key_start *keys, size_t row);
 
 /* Whether so many of all keys are enough to say that this is how keys begin. */

@@ -29,8 +29,8 @@ enum key_time {
  * behind it. Times are those from 2005 to a little after now; dates those from 1970 to 2100. */
 enum key_time key_time_at(bytes key, int64_t now_us, size_t *size);
 
-/* Of a key that begins with such a time of such a size: a number that rises with the time, where
- * the form is that of a count. */
+/* The rank of a key that begins with such a time of such a size: a number that rises with the time,
+ * where the form is that of a count. */
 uint64_t key_time_rank(bytes key, enum key_time form, size_t size);
 
 /* Of a key that begins with such a date of such a size: days since the year 0, about, of which only

@@ -9,7 +9,7 @@
 
 enum { NUMBERS_MOST = 4, WIDTH_MOST = 15 };
 
-/* Where the digits of a part's numbers are. */
+/* A run of digits: a number within a part. */
 struct run {
     size_t start;
     size_t size;
@@ -30,7 +30,7 @@ static size_t find_runs(bytes part, struct run runs[NUMBERS_MOST])
     return count;
 }
 
-/* What stands before each number, and behind the last, must be what the first key has there. */
+/* Whether the text before each number, and behind the last, is what the first key has there. */
 static bool is_alike(bytes part, const struct run *runs, bytes first, const struct run *of_first,
                      size_t count)
 {
@@ -134,7 +134,7 @@ static status pad(struct advisor *advisor, const struct key_parts *parts,
     return keep_text(advisor, &text, out);
 }
 
-/* Of those that are shorter than others. */
+/* Adds keys whose numbers are shorter than others. */
 static status add_keys(struct advisor *advisor, const struct key_parts *parts,
                        const struct widths *widths, struct advice_finding *finding)
 {

@@ -206,7 +206,7 @@ static bool has_form(bytes text, size_t at, const char *form)
     return true;
 }
 
-/* There is no checksum; but some numbers are nobody's, a tenth of all. */
+/* Social security numbers have no checksum, but a tenth of all are given to no person. */
 static struct part social_at(bytes text, size_t at)
 {
     static const char form[] = "999-99-9999";
@@ -404,7 +404,7 @@ void personal_count(struct personal_counts *counts, bytes text)
     }
 }
 
-/* What has no checksum must be in more of them. */
+/* A kind without a checksum must be in more of the texts. */
 static bool is_told(const struct personal_counts *counts, enum personal kind)
 {
     static const unsigned shares[] = {

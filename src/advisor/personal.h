@@ -1,5 +1,5 @@
-/* What stands in keys and names that tells who somebody is: addresses, and numbers of people, cards
- * and accounts; and the words that a finding shows instead of them. Pure.
+/* Personal data in keys and names: addresses, and numbers of people, cards and accounts; and the
+ * words that a finding shows instead of them. Pure.
  *
  * Where a number has a checksum, one that fails it counts against all of its form: a tenth of all
  * numbers of a card's length pass the test of cards, and nine tenths do not. */
@@ -23,7 +23,7 @@ enum personal {
 const char *personal_mark(enum personal kind);
 const char *personal_name(enum personal kind);
 
-/* Of texts that were looked at. */
+/* Counts of texts that were looked at. */
 struct personal_counts {
     size_t texts;
     size_t alike[PERSONAL_KINDS]; /* have something of the form */

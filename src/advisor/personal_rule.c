@@ -1,5 +1,5 @@
-/* What tells who somebody is, in keys and in the names of columns and families. The findings of a
- * table that has it show none of it, whatever they are about. */
+/* Personal data in keys and in the names of columns and families. The findings of a table that has
+ * it show none of it, whatever they are about. */
 #include "advisor/advice_private.h"
 #include "advisor/personal.h"
 

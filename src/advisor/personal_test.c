@@ -121,7 +121,7 @@ static bool has(bytes text, const char *part)
     return false;
 }
 
-static void each_kind_is_told_from_what_is_like_it(void **state)
+static void kinds_are_told_from_similar_texts(void **state)
 {
     struct made_sample *sample = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -139,7 +139,7 @@ static void each_kind_is_told_from_what_is_like_it(void **state)
 }
 
 /* Another finding of such a table, and what it says. */
-static void no_finding_shows_any(void **state)
+static void no_finding_shows_personal_data(void **state)
 {
     struct made_sample *sample = *state;
     fill(sample, mail, 200);
@@ -199,7 +199,7 @@ static void columns_of_people(void **state)
 }
 
 /* Alone, without others to compare it with: what is certain. */
-static void what_is_certain_is_hidden(void **state)
+static void certain_personal_data_is_hidden(void **state)
 {
     static const struct {
         const char *text;
@@ -219,7 +219,7 @@ static void what_is_certain_is_hidden(void **state)
         {"cust#666-45-6789", NULL},
         {"DE89370400440532013000", "<iban>"},
         {"529.982.247-25", "<tax-number>"},
-        {"anna-weber#7", NULL}, /* who knows */
+        {"anna-weber#7", NULL}, /* might be anything */
         {"LIMIT 20 OFFSET @cursor", NULL},
         {"from \"a\" before \"b\"", NULL},
     };
@@ -257,12 +257,12 @@ static void all_bytes_are_looked_at(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(each_kind_is_told_from_what_is_like_it),
-        TEST(no_finding_shows_any),
+        TEST(kinds_are_told_from_similar_texts),
+        TEST(no_finding_shows_personal_data),
         TEST(what_is_cut_off_is_hidden),
         TEST(families_of_people),
         TEST(columns_of_people),
-        TEST(what_is_certain_is_hidden),
+        TEST(certain_personal_data_is_hidden),
         TEST(all_bytes_are_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,7 @@ static void find_ends(const bytes *keys, size_t count, bytes *first, bytes *last
     }
 }
 
-/* What some key has at this place, or from `start` on at any; 0 if it has none. */
+/* The byte that some key has at this place, or from `start` on at any; 0 if it has none. */
 static uint8_t byte_of_some(const bytes *keys, size_t count, size_t start, size_t at,
                             struct advice_random *random)
 {

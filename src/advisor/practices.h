@@ -36,7 +36,7 @@ const char *practice_page_name(enum practice_page page);
 /* Whether the practice names the rule. */
 bool practice_names(const struct practice *practice, const char *rule);
 
-/* What the advisor was wrong about once: trials.def. */
+/* A case that the advisor was wrong about once: trials.def. */
 struct trial {
     const char *what;
     const char *told;

@@ -1,5 +1,5 @@
-/* That practices, rules and examples know of one another. Whether the tests are there that they
- * name, tests/e2e/test_advise.py looks up in the page that is made of them. */
+/* Tests that practices, rules and examples know of one another. Whether the tests that they name
+ * are there is looked up by tests/e2e/test_advise.py, in the page that is made of them. */
 #include "advisor/practices.h"
 
 #include "base/testing/testing.h"
@@ -30,7 +30,7 @@ static void there_are_the_practices_of_both_pages(void **state)
     assert_int_equal(counts[PRACTICE_DATASTORE], 16);
 }
 
-/* What a rule tells, or the API refuses, a test proves. */
+/* A practice that a rule tells of, or the API refuses, has a test that proves it. */
 static void what_is_seen_has_a_test(void **state)
 {
     (void)state;

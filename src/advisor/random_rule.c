@@ -124,7 +124,7 @@ static bool are_random_bytes(bytes *keys, size_t count)
            have_entropy(keys, count, least, average) && begin_apart(keys, count);
 }
 
-/* Digits that stand alone, so many that nobody counts or draws as far. */
+/* Digits that stand alone, more than any counter or sequence reaches. */
 static bool are_random_digits(const bytes *keys, size_t count)
 {
     enum { DIGITS_LEAST = 18 };
@@ -160,7 +160,7 @@ static bool is_base64(bytes key)
     return size >= LEAST && key.size - size <= 2;
 }
 
-/* As long as a hash, and capitals and small letters as often as each other. */
+/* Whether keys are as long as a hash, with capitals as often as small letters. */
 static bool are_random_base64(const bytes *keys, size_t count)
 {
     const double least = 4, average = 4.5; /* of 6 bits, as far as so many keys can show them */

@@ -129,7 +129,7 @@ static void write_finding(const struct advice_finding *finding, struct buffer *o
     }
 }
 
-/* A reason is shown as it was given, but for what would turn a line around. */
+/* A reason is shown as it was given, except characters that would turn a line around. */
 static void write_mute(const struct advice_mute *mute, struct buffer *out)
 {
     bytes reason = bytes_of(mute->reason);
@@ -164,7 +164,7 @@ static bool has_finding(const struct advice *advice, const struct advice_mute *m
     return false;
 }
 
-/* Those that hide nothing: perhaps they are not needed any more. */
+/* Mutes that hide nothing: perhaps they are not needed any more. */
 static void write_idle_mutes(const struct advice *advice, struct buffer *out)
 {
     for (size_t i = 0; i < advice->mute_count; i++) {

@@ -4,9 +4,9 @@
 
 #include "advisor/advice.h"
 
-/* What the sample was, for the report's head. */
+/* The sample's origin and size, for the report's head. */
 struct advice_sample {
-    const char *name; /* the full one of what was looked at; NULL: nobody said */
+    const char *name; /* the full one of what was looked at; NULL: unknown */
     size_t places;
     uint64_t bytes; /* read */
     bool is_cut;    /* the bytes or the time allowed were used up before all places were read, or
@@ -22,11 +22,11 @@ struct advice_sample {
  * for the rules about keys. */
 bool advice_is_enough(const struct advice_observations *seen, const struct advice_sample *sample);
 
-/* What else could not be seen, in a sentence; "": nothing. */
+/* A sentence about what else could not be seen; "": nothing. */
 const char *advice_heat_note(const struct advice_observations *seen);
 
-/* Key bytes as text, no more than some 80 of them. What is no UTF-8, or not to be seen, is \xNN,
- * and so is a backslash. */
+/* Key bytes as text, no more than some 80 of them. Bytes that are no UTF-8, or not to be seen, are
+ * \xNN, and so is a backslash. */
 void advice_write_key(bytes key, struct buffer *out);
 
 /* Words that have keys or names in them, some of which may have been written so already: what is no
@@ -39,7 +39,7 @@ void advice_write_time(int64_t us, struct buffer *out);
 /* All append; `out->failed` says whether there was memory. */
 void advice_write_text(const struct advice_observations *seen, const struct advice_sample *sample,
                        const struct advice *advice, struct buffer *out);
-/* The members of the object that advice_write_json writes, for whoever adds others. */
+/* The members of the object that advice_write_json writes, for callers that add others. */
 void advice_write_json_members(const struct advice_observations *seen,
                                const struct advice_sample *sample, const struct advice *advice,
                                struct buffer *out);

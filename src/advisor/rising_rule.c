@@ -18,8 +18,8 @@ struct groups {
     size_t count; /* FRONTS: there are too many */
 };
 
-/* What the key begins with, up to its first delimiter: all of it if it has none, and nothing where
- * it is no word but a number, such as that of a bucket. */
+/* The key's first word, up to its first delimiter: all of it if it has none, and nothing where it
+ * is no word but a number, such as that of a bucket. */
 static bytes first_word(bytes key)
 {
     size_t size = 0;

@@ -1,9 +1,9 @@
 /* A sample of a table's rows for the advisor: a few rows at a time, of which keys, columns,
  * timestamps and sizes are kept, and values are not.
  *
- * What one reading may cost is bounded: it ends after SAMPLE_READ_MOST bytes, within a row that
- * passes SAMPLE_ROW_MOST, and asks for SAMPLE_CELLS_MOST cells of a row only. What all of them
- * take in memory is bounded by SAMPLE_ALL_CELLS, however small the cells are. */
+ * The cost of one reading is bounded: it ends after SAMPLE_READ_MOST bytes, within a row that
+ * passes SAMPLE_ROW_MOST, and asks for SAMPLE_CELLS_MOST cells of a row only. The memory of all of
+ * them is bounded by SAMPLE_ALL_CELLS, however small the cells are. */
 #ifndef TRESTLE_ADVISOR_SAMPLE_ROWS_H
 #define TRESTLE_ADVISOR_SAMPLE_ROWS_H
 
@@ -41,7 +41,8 @@ struct sample_reading {
 
 status sample_rows_add(struct sample_rows *rows, const struct advice_row *row);
 
-/* One of which only the key is known, which is the arena's: its size is that of the largest. */
+/* Adds a row of which only the key is known, which is the arena's: its size is that of the largest.
+ */
 status sample_rows_add_unreadable(struct sample_rows *rows, uint32_t place, bytes key);
 
 /* Which family has the name; false: none, it is newer than the schema. */

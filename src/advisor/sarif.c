@@ -1,6 +1,6 @@
 /* See sarif.h. Names of members and their order are of SARIF 2.1.0 §3. What always holds
  *  1. A rule that this program knows is named by its place in the driver's list; of a newer
- * server's the results have the id alone.
+ *     server's the results have the id alone.
  *  2. A table is a logical location, and an artifact whose URI is its name, since some readers take
  *     results with a place in an artifact only. One that is described is at a line of its file. */
 #include "advisor/sarif.h"
@@ -93,7 +93,7 @@ static void append_key_or(struct buffer *text, bytes key, const char *edge)
         advice_write_key(key, text);
 }
 
-/* What was found, where, and how a key might be, in one paragraph. */
+/* Appends what was found, where, and how a key might be, in one paragraph. */
 static void append_message(struct buffer *out, const struct advice_finding *finding)
 {
     struct buffer text = {0};
@@ -131,7 +131,7 @@ static void append_fingerprint(struct buffer *out, const char *rule, const char 
     buffer_free(&text);
 }
 
-/* Who reads the standard's suppressions shows the result as one that needs no work. */
+/* A viewer that reads the standard's suppressions shows the result as one that needs no work. */
 static void append_suppression(struct buffer *out, const struct advice_mute *mute)
 {
     append(out, ",\n       \"suppressions\": [{\"kind\": \"external\", \"status\": \"accepted\", ");

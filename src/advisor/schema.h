@@ -1,4 +1,4 @@
-/* What the advisor sees of a table's schema, as the administrative API tells it. */
+/* A table's schema as the advisor sees it, from the administrative API. */
 #ifndef TRESTLE_ADVISOR_SCHEMA_H
 #define TRESTLE_ADVISOR_SCHEMA_H
 

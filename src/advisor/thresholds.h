@@ -108,7 +108,7 @@ enum {
 
     PERSONAL_LEAST = 20,          /* keys, or names of columns */
     PERSONAL_VALID_PERCENT = 80,  /* of what has the form that must pass its checksum */
-    PERSONAL_SOCIAL_PERCENT = 98, /* of what has none, but is somebody's */
+    PERSONAL_SOCIAL_PERCENT = 98, /* of those without one that are given to people */
     PERSONAL_FAMILIES = 3,
     PERSONAL_FAMILIES_PERCENT = 25,
     PERSONAL_NAMES_MOST = 20000, /* of columns that are looked at */

@@ -11,7 +11,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-/* Of the time at the front and what a time of day has behind it. */
+/* The size of the time at the front, with what a time of day has behind it. */
 static size_t whole_time(bytes key, enum key_time form, size_t size)
 {
     bool is_date = form >= KEY_TIME_DATE && form <= KEY_TIME_SHORT_DATE;

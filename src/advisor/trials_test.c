@@ -1,6 +1,6 @@
-/* What somebody met who had tables and loads that break the practices, and was not told, or told
- * wrongly: each as it was then, with what is told now, and beside it what is like it and is not.
- * trials.def has all of these, and where the others are. */
+/* Cases of tables and loads that break the practices, of which the advisor told nothing, or
+ * something wrong: each as it was then, with what is told now, and beside it one that is similar
+ * and breaks none. trials.def has all of these, and where the others are. */
 #include "advisor/database.h"
 
 #include "advisor/testing/testing.h"
@@ -287,7 +287,7 @@ static void what_clients_did(void **state)
 }
 
 /* Three indexed properties of which one is asked for, 300 times, and two hundred more. */
-static void indexes_that_nobody_asks(void **state)
+static void indexes_that_no_query_uses(void **state)
 {
     enum { INDEXES = 203 };
     struct made_sample *sample = *state;
@@ -324,7 +324,7 @@ int main(void)
         TEST(ten_digits_are_no_time),     TEST(entities_that_are_counted),
         TEST(all_kinds_are_named),        TEST(entities_that_are_people),
         TEST(a_table_for_each_customer),  TEST(what_clients_did),
-        TEST(indexes_that_nobody_asks),
+        TEST(indexes_that_no_query_uses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* What the server has seen of requests: scans that throw most away, what is read together, calls
- * that could be others. */
+/* Rules over the requests that the server has seen: scans that throw most away, what is read
+ * together, calls that could be others. */
 #include "advisor/advice_private.h"
 #include "advisor/columns.h"
 #include "advisor/key_parts.h"
@@ -328,7 +328,7 @@ static bool is_delimiter(uint8_t byte)
     return byte != 0 && strchr(KEY_DELIMITERS "-_.", byte) != NULL;
 }
 
-/* What the keys share goes to the front: anna#prof for prof#anna. */
+/* Joined keys have the shared part in front: anna#prof for prof#anna. */
 static status add_joined_keys(struct advisor *advisor, struct advice_finding *finding)
 {
     const bytes *keys = advisor->seen->usage.scattered_keys;

@@ -234,7 +234,7 @@ static void calls_in_the_order_of_keys_are_told(void **state)
     usage->rising_write_key = bytes_of("u900");
     expect(sample, "single-calls");
     says(sample, "single-calls", "4900 of 5000 MutateRow");
-    usage->rising_writes = 2500; /* in no order: each for somebody else */
+    usage->rising_writes = 2500; /* in no order: each for another user */
     expect_silence(sample, "single-calls");
     usage->single_reads = 2000;
     usage->rising_reads = 1999;
@@ -242,7 +242,7 @@ static void calls_in_the_order_of_keys_are_told(void **state)
     says(sample, "single-calls", "ReadRows of one row");
 }
 
-static void nothing_is_said_where_nobody_counts(void **state)
+static void no_finding_without_counts(void **state)
 {
     struct made_sample *sample = *state;
     sample->seen.usage = (struct advice_usage){.increments = 100000};
@@ -289,8 +289,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(reading_to_write_is_told, usage_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(calls_in_the_order_of_keys_are_told, usage_setup,
                                         sample_teardown),
-        cmocka_unit_test_setup_teardown(nothing_is_said_where_nobody_counts, usage_setup,
-                                        sample_teardown),
+        cmocka_unit_test_setup_teardown(no_finding_without_counts, usage_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(requests_since_then_are_told, sample_setup,
                                         sample_teardown),
     };

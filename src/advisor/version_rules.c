@@ -1,8 +1,8 @@
-/* What is kept: versions that are written too often, or that nothing removes, and what was deleted
- * and still takes space.
+/* Rules over what is kept: versions that are written too often, or that nothing removes, and what
+ * was deleted and still takes space.
  *
  * A column's versions are seen as far as garbage collection has left them: what a rule has removed
- * accuses nobody. */
+ * gives no finding. */
 #include "advisor/advice_private.h"
 
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static bool has_aggregates(const struct advice_observations *seen)
     return false;
 }
 
-/* What was counted does not say which family was written, and aggregates are made for it. */
+/* Counts do not tell which family was written, and aggregates are made for many writes. */
 status advise_on_counted_rewrites(struct advisor *advisor)
 {
     const struct advice_rewritten *row = &advisor->seen->rewritten;

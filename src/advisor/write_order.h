@@ -9,10 +9,10 @@ int64_t first_written(const struct advice_row *row);
 
 struct ranked {
     uint64_t rank;
-    int64_t written_us; /* 0: nobody knows */
+    int64_t written_us; /* 0: unknown */
 };
 
-/* Of pairs that differ in both. */
+/* Counts of pairs that differ in both. */
 struct write_order {
     size_t pairs;
     size_t rising;   /* the higher rank was written later */

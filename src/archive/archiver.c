@@ -37,9 +37,9 @@ struct archiver {
     int64_t waits_since_us; /* lock; clock_steady_us since when something waits; 0: nothing does */
     char cause[CONDITION_TEXT_SIZE]; /* lock; why the last step failed; empty: it did not */
 
-    /* Who steps. */
+    /* Of the stepping thread alone. */
     bool is_checked;      /* the place has what the log says that it has */
-    bool has_litter;      /* there may be kept files that nobody needs */
+    bool has_litter;      /* there may be kept files that are not needed */
     bool has_piece;       /* `text` is a whole piece, not recorded yet */
     struct piece piece;   /* its entries are not used */
     struct buffer text;   /* of it */
@@ -80,7 +80,8 @@ static void begin_gap(void *context, struct change_log_state *state, uint64_t se
     change_log_begin_gap(state);
 }
 
-/* What waits and is damaged can never be put: it becomes a gap, so that the archive goes on. */
+/* Waiting entries that are damaged can never be put: they become a gap, so that the archive goes
+ * on. */
 static status read_waiting(struct archiver *archiver,
                            status (*visit)(void *context, bytes entry, bool *enough), void *context)
 {
@@ -457,7 +458,7 @@ struct needing {
     uint64_t up_to; /* what comes later is needed */
 };
 
-/* One that is gone is forgotten; one of another stream needs none of these pieces. */
+/* A base that is gone is forgotten; one of another stream needs none of these pieces. */
 static status look_at_base(void *context, const struct archive_base *base)
 {
     struct needing *needing = context;
@@ -478,7 +479,7 @@ static status look_at_base(void *context, const struct archive_base *base)
     return status_ok();
 }
 
-/* The sequence up to which nobody needs what is archived. */
+/* The sequence up to which no base and no moment within the retention needs what is archived. */
 static status find_needed(struct archiver *archiver, const struct change_log_state *state,
                           uint64_t *up_to)
 {
@@ -521,7 +522,7 @@ static bool is_to_stop(struct archiver *archiver)
     return stopping;
 }
 
-/* One piece, if there is one. */
+/* Takes the next step, and puts one piece, if there is one. */
 static status next_step(struct archiver *archiver, bool is_urgent, bool *put)
 {
     *put = false;

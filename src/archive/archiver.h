@@ -4,17 +4,17 @@
  * Invariants
  *  1. A piece is put only when all that is in it has been synced to the store's log: the archive
  *     never has what the store lost.
- *  2. What was put is recorded, and leaves the log, in one commit after it. A crash between leaves
- *     the piece in the place: the next start finds it, and goes on behind it.
+ *  2. A piece that was put is recorded, and leaves the log, in one commit after it. A crash between
+ *     leaves the piece in the place: the next start finds it, and goes on behind it.
  *  3. While the place does not take a piece, the same piece is tried again: what a put that failed
  *     has left there is either nothing or just that.
  *  4. A place that has more of the stream than this store knows of is another server's, or this
  *     store is older than its archive: then a new stream is begun.
  *
  *  5. With `retention_us` pieces go whose changes are all older than that, by the clock of
- * versions, which stands still while nothing is written, and no later than the wall clock. But none
- * goes that is behind a whole backup that is kept, of those that were noted (bases.h): each of them
- *     reaches the present. A place of backups that is away keeps what it had.
+ *     versions, which stands still while nothing is written, and no later than the wall clock. But
+ *     none goes that is behind a whole backup that is kept, of those that were noted (bases.h):
+ *     each of them reaches the present. A place of backups that is away keeps what it had.
  *
  * Health: archive_behind while the oldest that waits is older than a minute; archive_gap after the
  * log went off, until a whole backup was made after it (archiver_note_base). */

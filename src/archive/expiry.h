@@ -1,4 +1,4 @@
-/* What goes from an archive: pieces that are older than they are to be kept, and the files that
+/* Expiry removes from an archive pieces that are older than they are to be kept, and the files that
  * these brought. See archiver.h for when that is so.
  *
  * Invariants

@@ -28,7 +28,7 @@ status kept_files_add(const struct kept_files *kept, uint64_t keyspace, const ch
     return files_sync_directory(kept->files, kept->directory);
 }
 
-/* --- what nobody needs --- */
+/* --- files that no entry needs --- */
 
 struct clearing {
     const struct kept_files *kept;
@@ -91,8 +91,8 @@ static status remove_unnamed(struct clearing *clearing)
     return status_ok();
 }
 
-/* In this order: a file that is there now was linked by somebody who either adds still, or whose
- * entry the log has shown since. */
+/* In this order: the thread that linked a file which is there now either adds still, or its entry
+ * is in the log by then. */
 static status clear(struct clearing *clearing, struct change_log *log, bool *done)
 {
     const struct kept_files *kept = clearing->kept;

@@ -11,7 +11,7 @@
 struct kept_files {
     struct files *files;   /* NULL: none are kept */
     const char *directory; /* is there */
-    /* How many add files whose entry is not in the log yet: counted by who adds, from before
+    /* How many threads add files whose entry is not in the log yet: each counts itself, from before
      * kept_files_add until the entry is in the log, or never will be. */
     const atomic_uint *adding;
 };
@@ -25,7 +25,7 @@ status kept_files_add(const struct kept_files *kept, uint64_t keyspace, const ch
                       size_t count);
 
 /* Removes what no entry names that waits in the log: what was put, what a crash has left, or a gap.
- * While somebody adds files it does nothing, and `*done` is false. */
+ * While a thread adds files it does nothing, and `*done` is false. */
 status kept_files_clear(const struct kept_files *kept, struct change_log *log, bool *done);
 
 #endif

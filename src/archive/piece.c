@@ -105,7 +105,7 @@ static bool entries_are_whole(bytes entries)
     return entries.size == 0;
 }
 
-/* What its digest does not tell: it may have been made wrong. */
+/* Checks what the digest does not tell: a piece may have been made wrong. */
 static bool is_sound(const struct piece *piece)
 {
     bool is_known = piece->kind == PIECE_SEGMENT || piece->kind == PIECE_GAP;

@@ -11,7 +11,7 @@
  *     one before: what was lost, or changed, or is of another stream, is seen.
  *  2. A piece says which events are in it or missing: those after `after`, up to `last`. It begins
  *     where the one before ended.
- *  3. What does not parse is DATA_LOSS. Slices of what does point into the piece. */
+ *  3. A piece that does not parse is DATA_LOSS. Slices of one that does point into the piece. */
 #ifndef TRESTLE_ARCHIVE_PIECE_H
 #define TRESTLE_ARCHIVE_PIECE_H
 
@@ -29,7 +29,7 @@ struct piece {
     uint64_t number;
     uint64_t after; /* a sequence */
     uint64_t last;
-    int64_t made_us;                    /* by the wall clock of who made it: for people */
+    int64_t made_us;                    /* by the wall clock of its maker: for people */
     uint8_t chain[PIECE_DIGEST_BYTES];  /* digest of the piece before; zeroes for the first */
     uint8_t digest[PIECE_DIGEST_BYTES]; /* SHA-256 of all before it */
     bytes entries;                      /* for piece_next_entry */

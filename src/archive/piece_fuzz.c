@@ -1,5 +1,5 @@
 /* Fuzzer: any bytes as a piece of an archive, as they are and with the checksum that they should
- * have. What parses is written again, byte for byte the same.
+ * have. A piece that parses is written again, byte for byte the same.
  *
  * Input: a piece without its checksum, or with. */
 #include "archive/piece.h"

@@ -44,7 +44,7 @@ static void bytes_are_as_documented(void **state)
     buffer_free(&out);
 }
 
-static void what_was_written_is_read(void **state)
+static void a_written_piece_is_read(void **state)
 {
     (void)state;
     struct buffer out = {0};
@@ -101,8 +101,8 @@ static void damage_is_seen(void **state)
     buffer_free(&out);
 }
 
-/* What was made wrong has a checksum that is right. */
-static void what_cannot_be_is_damage(void **state)
+/* A piece that was made wrong has a checksum that is right. */
+static void an_impossible_piece_is_damage(void **state)
 {
     (void)state;
     for (int i = 0; i < 5; i++) {
@@ -158,9 +158,9 @@ static void names_are_parsed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_are_as_documented),  cmocka_unit_test(what_was_written_is_read),
-        cmocka_unit_test(a_gap_has_no_entries),     cmocka_unit_test(damage_is_seen),
-        cmocka_unit_test(what_cannot_be_is_damage), cmocka_unit_test(names_are_parsed),
+        cmocka_unit_test(bytes_are_as_documented),       cmocka_unit_test(a_written_piece_is_read),
+        cmocka_unit_test(a_gap_has_no_entries),          cmocka_unit_test(damage_is_seen),
+        cmocka_unit_test(an_impossible_piece_is_damage), cmocka_unit_test(names_are_parsed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -175,7 +175,7 @@ static void tell_dates(uint64_t first, uint64_t second, date_text texts[2])
     dates_tell(us, 2, texts);
 }
 
-/* Where the stream ends; where the copy does if there are no pieces behind it. */
+/* The end of the stream; that of the copy if there are no pieces behind it. */
 static uint64_t end_of(const struct plan *plan)
 {
     uint64_t last = plan->list.count == 0 ? 0 : plan->list.pieces[plan->list.count - 1].last;
@@ -214,8 +214,8 @@ static void choose_pieces(struct plan *plan)
         plan->end = plan->first;
 }
 
-/* What was asked for, and the nearest: of the later one the first second that has begun, unless all
- * are told to the microsecond. */
+/* Writes the moment that was asked for, and the nearest: of the later one the first second that has
+ * begun, unless all are told to the microsecond. */
 static void tell_nearest(const struct plan *plan, uint64_t before, uint64_t after,
                          date_text texts[3])
 {
@@ -226,7 +226,8 @@ static void tell_nearest(const struct plan *plan, uint64_t before, uint64_t afte
         clock_date(us[2] + 999999, texts[2]);
 }
 
-/* What is wrong keeps the archive from going on between `before` and `behind`, or up to there. */
+/* An error that tells what keeps the archive from going on between `before` and `behind`, or up to
+ * there. */
 static status refuse(const struct plan *plan, enum status_code code, const char *wrong,
                      uint64_t before, uint64_t behind)
 {
@@ -249,7 +250,7 @@ static status refuse_gap(const struct plan *plan, const struct piece *gap, uint6
     return refuse(plan, STATUS_FAILED_PRECONDITION, wrong, before, gap->last);
 }
 
-/* What was missing ends where the piece behind it begins; if that can be read. */
+/* The end of a hole: where the piece behind it begins; if that can be read. */
 static uint64_t end_of_hole(const struct plan *plan, const struct piece *behind)
 {
     struct buffer text = {0};
@@ -289,7 +290,8 @@ static status check_beginning(const struct plan *plan)
                   end_of_hole(plan, &plan->list.pieces[0]));
 }
 
-/* By the names alone, but for what follows on a hole: before anything is changed. */
+/* Checks the pieces by their names alone, except those behind a hole: before anything is changed.
+ */
 static status check_pieces(const struct plan *plan)
 {
     const struct piece *pieces = plan->list.pieces;
@@ -480,7 +482,7 @@ static status apply_pieces(const struct plan *plan, struct replayer *replayer,
     return s;
 }
 
-/* Which rows: all, none yet, or those of some keyspaces. */
+/* The choice of rows: all, none yet, or those of some keyspaces. */
 struct choice {
     uint64_t *keyspaces; /* NULL: all */
     size_t count;

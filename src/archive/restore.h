@@ -2,8 +2,8 @@
  * as it was at some time, taken on to a later one.
  *
  * Invariants
- *  1. What is applied follows what the directory has without a hole: each piece is the next one, by
- *     number, by what it begins after, and by the digest of the one before.
+ *  1. Pieces follow what the directory has without a hole: each is the next one, by number, by what
+ *     it begins after, and by the digest of the one before.
  *  2. A moment that cannot be had is refused with the nearest that can: before anything is changed,
  *     but if only the content of a piece, or of a file that it names, shows that it is damaged.
  *  3. The directory becomes that of another server: its log of changes is gone, versions begin
@@ -67,7 +67,7 @@ status archive_check(struct place *place, const struct archive_reach *read_tier)
 /* --- restoring --- */
 
 struct archive_restore {
-    struct store *store; /* a copy's, that nobody else uses */
+    struct store *store; /* a copy's, for this restore alone */
     struct keyspace *catalog;
     const char *scratch; /* a directory on its file system, made if missing, gone at the end */
     struct place *place;
@@ -75,7 +75,7 @@ struct archive_restore {
     const struct log *log;
     const char *what; /* the copy is, in words: "the backup" */
     uint64_t until;   /* a sequence, or ARCHIVE_END: as far as the archive goes */
-    /* What is known of the copy, as in archive_reach; 0: what it says itself, and none. */
+    /* Facts about the copy, as in archive_reach; 0: what it says itself, and none. */
     uint64_t from;
     uint64_t next;
     /* NULL: all rows. Else it says whose, once the catalog is what it was then: ids of keyspaces,

@@ -211,7 +211,7 @@ static void check_first(struct walk *walk)
     note_damage(walk, what);
 }
 
-/* One more than it knows of may be there: it was killed before it had noted that. */
+/* One piece more than the server knows of may be there: it was killed before it had noted that. */
 static void check_ends(struct walk *walk, const struct piece_list *list)
 {
     const struct archive_known *known = walk->verifying->known;

@@ -11,7 +11,7 @@
 #include "archive/piece.h"
 #include "place/place.h"
 
-/* What a server knows of a stream: without it nobody can say what is missing at the ends. */
+/* A server's knowledge of a stream, without which what is missing at its ends cannot be told. */
 struct archive_known {
     uint64_t pieces;                    /* how many it has put */
     uint8_t digest[PIECE_DIGEST_BYTES]; /* of the last of them */
@@ -28,7 +28,7 @@ struct archive_verifying {
      * moment in between, those from there up to the last. */
     void (*moments)(void *context, uint64_t after, uint64_t last);
     void *context;
-    const struct store_pacer *pacer; /* hears of what was read; NULL: nobody does */
+    const struct store_pacer *pacer; /* hears of what was read; NULL: none */
 };
 
 struct archive_verified {

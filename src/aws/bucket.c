@@ -1,9 +1,10 @@
 /* See bucket.h.
  *
- * The lock is an object of its own below locks/: who finds another one there, beside his own, gives
- * up. Each puts his before he looks, and what was put is listed from then on, so of two at the same
- * time at least one sees the other. One that has not been renewed for LEASE_S, by the bucket's own
- * clock, was left by somebody who was killed, and is removed; its owner renews it as he goes on. */
+ * The lock is an object of its own below locks/: a process that finds another one there, beside its
+ * own, gives up. Each puts its object before it looks, and what was put is listed from then on, so
+ * of two at the same time at least one sees the other. An object that has not been renewed for
+ * LEASE_S, by the bucket's own clock, was left by a process that was killed, and is removed; its
+ * owner renews it as the work goes on. */
 #include "aws/bucket.h"
 
 #include "aws/bucket_calls.h"
@@ -53,7 +54,7 @@ static status call_object(struct place *place, const char *method, const char *n
     return s;
 }
 
-/* Who has the lock says from time to time that he is still there. */
+/* Renews the lock, if this process has it and RENEW_US have passed. */
 static status renew_lock(struct place *place)
 {
     struct bucket_place *b = own(place);
@@ -415,7 +416,7 @@ static status sweep(struct place *place, const char *folder)
 
 /* --- lock --- */
 
-/* Fails for one that is held by somebody else; removes what was left. */
+/* Fails for a lock that another process holds; removes one that was left. */
 static status look_at_lock(struct place *place, const struct bucket_listing *l,
                            const struct bucket_found *found, const char *mine)
 {

@@ -59,7 +59,7 @@ void bucket_append_escaped(struct buffer *out, const char *text)
     append_escaped(out, text, "-._~");
 }
 
-/* As it is signed and sent; with a NUL. */
+/* Appends the path as it is signed and sent; with a NUL. */
 static void append_path(const struct bucket *bucket, const char *key, struct buffer *out)
 {
     if (bucket->is_in_path)
@@ -144,7 +144,7 @@ static bool is_fine(const struct bucket_answer *answer)
             (text.size == 0 || text.data[0] != '<' || find(text, bytes_of("<Error>")) == NULL));
 }
 
-/* Who answers in the bucket's place, a proxy or a gateway, may say 200 as well. */
+/* A proxy or a gateway that answers in the bucket's place may say 200 as well. */
 static status check_answer(const struct bucket *bucket, const struct bucket_request *request,
                            struct bucket_answer *answer)
 {

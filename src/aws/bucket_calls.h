@@ -12,7 +12,7 @@
 
 struct bucket;
 
-/* Touches no network. What is missing of credentials is said as credentials.h does. */
+/* Touches no network. Missing credentials are told as credentials.h does. */
 status bucket_open(const char *name, struct bucket **out);
 void bucket_close(struct bucket *bucket); /* NULL is fine */
 
@@ -48,7 +48,7 @@ status bucket_call(struct bucket *bucket, const struct bucket_request *request,
                    struct bucket_answer *out);
 void bucket_answer_clear(struct bucket_answer *answer);
 
-/* As keys stand in a query. */
+/* Appends the text as keys stand in a query. */
 void bucket_append_escaped(struct buffer *out, const char *text);
 
 #endif

@@ -28,7 +28,7 @@ static bool parse_size(bytes b, uint64_t *size)
     return b.size > 0 && b.size < sizeof copy && copy[0] >= '0' && copy[0] <= '9' && *end == '\0';
 }
 
-/* Whoever took it for a listing would take what it does not show to be gone. */
+/* An answer that is no listing must not pass for one: what it does not show would count as gone. */
 status bucket_listing_refuse(const struct bucket_listing *l, const char *why)
 {
     return status_make(STATUS_UNAVAILABLE, "the bucket's answer is no listing of %s: %s",
@@ -49,7 +49,7 @@ status bucket_listing_take_text(struct bucket_listing *l, bytes inner, bytes *ou
     return is_fine ? status_ok() : bucket_listing_refuse(l, "a name in it cannot be read");
 }
 
-/* Of the key, what stands behind the folder's; empty: it is the folder itself. */
+/* The part of the key behind the folder's; empty: it is the folder itself. */
 status bucket_listing_take_key(struct bucket_listing *l, bytes inner, bytes *out)
 {
     bytes prefix = bytes_make(l->prefix.data, l->prefix.size - 1);
@@ -60,7 +60,7 @@ status bucket_listing_take_key(struct bucket_listing *l, bytes inner, bytes *out
     return status_ok();
 }
 
-/* What is no name of ours is not in the place. */
+/* A name that is none of ours is not in the place. */
 static status note(struct bucket_listing *l, bytes name, const struct bucket_found *found)
 {
     struct bucket_found noted = *found;

@@ -24,7 +24,7 @@ static inline struct bucket_place *own(struct place *place)
     return (struct bucket_place *)place;
 }
 
-/* Of a buffer that ends with a NUL. */
+/* The text of a buffer that ends with a NUL. */
 static inline const char *text(const struct buffer *buffer)
 {
     return (const char *)buffer->data;

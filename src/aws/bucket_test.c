@@ -43,7 +43,7 @@ static void answer_step(void *context, unsigned number, const char *request, str
                          strlen(step->body), step->body);
 }
 
-/* What an answer's root has as its content. */
+/* An answer: its root element around the content. */
 #define LISTING(content) "<ListBucketResult>" content "</ListBucketResult>"
 #define LAST             "<IsTruncated>false</IsTruncated>"
 
@@ -75,7 +75,7 @@ static void assert_words(status s, enum status_code code, const char *words)
 
 /* --- calls --- */
 
-static void what_is_busy_is_asked_again(void **state)
+static void a_busy_bucket_is_asked_again(void **state)
 {
     struct fixture f;
     const struct step steps[] = {
@@ -89,7 +89,7 @@ static void what_is_busy_is_asked_again(void **state)
     end(&f, 3);
 }
 
-static void what_is_wrong_is_told_in_words(void **state)
+static void errors_are_told_in_words(void **state)
 {
     struct fixture f;
     const struct step steps[] = {
@@ -98,7 +98,7 @@ static void what_is_wrong_is_told_in_words(void **state)
         {"PUT", NULL, 403, "<Error><Code>AccessDenied</Code></Error>", NULL},
         {"PUT", NULL, 404, "<Error><Code>NoSuchBucket</Code></Error>", NULL},
         {"GET", "range: bytes=0-", 404, "<Error><Code>NoSuchKey</Code></Error>", NULL},
-        {"GET", NULL, 404, "<html>no such page</html>", NULL}, /* a proxy's: who knows? */
+        {"GET", NULL, 404, "<html>no such page</html>", NULL}, /* a proxy's: tells nothing */
         {"GET", NULL, 404, "<Error><Code>NoSuchKey</Code></Error>", NULL},
     };
     struct place_reader *reader;
@@ -161,16 +161,16 @@ static void a_list_comes_in_pages(void **state)
     end(&f, 2);
 }
 
-/* As a second breaker found: a proxy's page, nothing at all and a listing that was cut were taken
- * for listings of what there is, and who expires removed the rest. */
-static void what_is_no_listing_is_not_taken_for_one(void **state)
+/* A proxy's page, an empty answer and a listing that was cut were once taken for listings of what
+ * there is, and an expiry removed the rest. */
+static void an_answer_that_is_no_listing_is_refused(void **state)
 {
 #define OBJECT(fields) LISTING(LAST "<Contents>" fields "</Contents>")
 #define TIME           "<LastModified>2015-08-30T12:36:00.000Z</LastModified>"
     static const struct {
         const char *body;
         const char *words;
-        bool is_asked_again; /* until nobody has patience left */
+        bool is_asked_again; /* until patience ends */
     } wrong[] = {
         {"", "no ListBucketResult", true},
         {"<html><body>captive portal</body></html>", "captive portal", true},
@@ -242,7 +242,7 @@ static void pages_that_do_not_end_are_no_listing(void **state)
 
 /* --- what is put --- */
 
-static void what_no_bucket_has_taken_is_not_put(void **state)
+static void a_put_that_a_proxy_answers_is_made_again(void **state)
 {
     struct fixture f;
     const struct step page = {"PUT", NULL, 200, "<html>maintenance</html>", "Server: proxy"};
@@ -278,7 +278,7 @@ static status put_large(struct fixture *f)
         "PUT /b/p/a?partNumber=" #n "&uploadId=u%2F1 ", NULL, 200, "", "ETag: \"e" #n "\""         \
     }
 
-static void what_is_large_comes_in_parts(void **state)
+static void a_large_object_comes_in_parts(void **state)
 {
     struct fixture f;
     const struct step steps[] = {
@@ -379,15 +379,15 @@ static void uploads_of_elsewhere_are_not_ended(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_busy_is_asked_again),
-        cmocka_unit_test(what_is_wrong_is_told_in_words),
+        cmocka_unit_test(a_busy_bucket_is_asked_again),
+        cmocka_unit_test(errors_are_told_in_words),
         cmocka_unit_test(addresses_are_checked),
         cmocka_unit_test(a_list_comes_in_pages),
-        cmocka_unit_test(what_is_no_listing_is_not_taken_for_one),
+        cmocka_unit_test(an_answer_that_is_no_listing_is_refused),
         cmocka_unit_test(a_listing_that_was_cut_once_is_asked_for_again),
         cmocka_unit_test(pages_that_do_not_end_are_no_listing),
-        cmocka_unit_test(what_no_bucket_has_taken_is_not_put),
-        cmocka_unit_test(what_is_large_comes_in_parts),
+        cmocka_unit_test(a_put_that_a_proxy_answers_is_made_again),
+        cmocka_unit_test(a_large_object_comes_in_parts),
         cmocka_unit_test(parts_that_fail_are_taken_back),
         cmocka_unit_test(a_lock_that_is_left_is_removed_and_no_other),
         cmocka_unit_test(a_sweep_ends_what_was_begun),

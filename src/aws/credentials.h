@@ -1,4 +1,4 @@
-/* Who a command is to AWS, and in which region: found where AWS's own tools look.
+/* A command's credentials and region for AWS, found where AWS's own tools look.
  *
  *     keys      AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN; else the profile
  *               AWS_PROFILE ("default") of AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials)

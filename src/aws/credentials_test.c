@@ -84,7 +84,7 @@ static void profiles_are_read_from_files(void **state)
     assert_string_equal(found.region, "r2");
 }
 
-static void what_is_missing_is_told(void **state)
+static void a_missing_credential_is_told(void **state)
 {
     struct aws_credentials found;
     assert_status(aws_credentials_find("r", *state, &found), STATUS_UNAUTHENTICATED);
@@ -102,7 +102,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_environment_comes_first),
         TEST(profiles_are_read_from_files),
-        TEST(what_is_missing_is_told),
+        TEST(a_missing_credential_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

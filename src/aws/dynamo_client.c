@@ -1,7 +1,7 @@
 /* See dynamo_client.h.
  *
  *     start ──► signed and sent ──► answered ──► done
- *                    ▲                 │ throttled, broken, nobody there
+ *                    ▲                 │ throttled, broken, no answer
  *                    └──── waits ◄─────┘ */
 #include "aws/dynamo_client.h"
 
@@ -125,7 +125,8 @@ struct failure {
     enum status_code code;
 };
 
-/* What a call may be made again after has UNAVAILABLE, or RESOURCE_EXHAUSTED if it is throttled. */
+/* Failures after which a call may be made again have UNAVAILABLE, or RESOURCE_EXHAUSTED if it is
+ * throttled. */
 static const struct failure failures[] = {
     {"AccessDeniedException", STATUS_PERMISSION_DENIED},
     {"ExpiredIteratorException", STATUS_ABORTED},

@@ -29,8 +29,8 @@ enum dynamo_api { DYNAMO_TABLES, DYNAMO_STREAMS };
 
 /* All zeroes is a call that is not under way. */
 struct dynamo_call {
-    /* Something came of it: from the loop, or, without memory, from dynamo_call_start. NULL: nobody
-     * is told. */
+    /* Called when the call ends: from the loop, or, without memory, from dynamo_call_start. NULL:
+     * not called. */
     void (*done)(struct dynamo_call *call);
     void *context; /* the caller's */
     bool is_under_way;
@@ -41,7 +41,7 @@ struct dynamo_call {
      *   INVALID_ARGUMENT      ValidationException and the like
      *   ABORTED               ExpiredIteratorException: another iterator is needed
      *   DATA_LOSS             TrimmedDataAccessException: what is asked for is gone
-     *   UNAVAILABLE           nobody answered, for as long as patience is
+     *   UNAVAILABLE           no answer came, for as long as patience is
      *   RESOURCE_EXHAUSTED    the answer is larger than any honest one; memory
      *   FAILED_PRECONDITION   others */
     status outcome;

@@ -85,7 +85,7 @@ static void a_call_is_signed_and_answered(void **state)
     "{\"__type\":\"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException\","     \
     "\"message\":\"slow down\"}"
 
-static void what_may_pass_is_asked_again(void **state)
+static void passing_failures_are_asked_again(void **state)
 {
     struct fixture f = {.script = (const char *[]){THROTTLED, "oops", "", "{\"n\":7}"},
                         .statuses = (int[]){400, 500, 429, 200}};
@@ -140,7 +140,7 @@ static void failures_are_named(void **state)
     }
 }
 
-static void what_is_no_json_is_damaged(void **state)
+static void an_answer_without_json_is_damaged(void **state)
 {
     struct fixture f = {.script = (const char *[]){"{\"n\":"}, .statuses = (int[]){200}};
     json_t *answer;
@@ -185,7 +185,7 @@ static void speak_otherwise(void *context, unsigned number, const char *request,
     buffer_append_bytes(out, bytes_of("\x16\x03\x01 this is no HTTP"));
 }
 
-static void what_is_no_http_is_told(void **state)
+static void an_answer_without_http_is_told(void **state)
 {
     struct fixture f = {.server = {.answer = speak_otherwise}};
     json_t *answer;
@@ -221,7 +221,7 @@ static void an_answer_has_a_limit(void **state)
     stop(&f);
 }
 
-static void nobody_there_is_told(void **state)
+static void a_missing_server_is_told(void **state)
 {
     struct fixture f = {.script = NULL};
     json_t *answer;
@@ -302,14 +302,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_is_signed_and_answered),
-        cmocka_unit_test(what_may_pass_is_asked_again),
+        cmocka_unit_test(passing_failures_are_asked_again),
         cmocka_unit_test(patience_ends),
         cmocka_unit_test(failures_are_named),
-        cmocka_unit_test(what_is_no_json_is_damaged),
+        cmocka_unit_test(an_answer_without_json_is_damaged),
         cmocka_unit_test(cut_connections_are_made_again),
-        cmocka_unit_test(what_is_no_http_is_told),
+        cmocka_unit_test(an_answer_without_http_is_told),
         cmocka_unit_test(an_answer_has_a_limit),
-        cmocka_unit_test(nobody_there_is_told),
+        cmocka_unit_test(a_missing_server_is_told),
         cmocka_unit_test(endpoints_are_looked_at),
         cmocka_unit_test(tables_are_described),
     };

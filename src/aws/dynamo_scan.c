@@ -17,7 +17,7 @@ struct segment {
     json_t *next;  /* and behind which the next one does; NULL: there is none */
     struct dynamo_page page;
     bytes last;      /* the item of the page that was given out last; empty: none */
-    bool has_answer; /* that nobody has looked at yet */
+    bool has_answer; /* that was not looked at yet */
     bool has_page;   /* that is being given out */
     bool is_done;
 };
@@ -77,7 +77,7 @@ static json_t *request_of(const struct dynamo_scan *scan, unsigned number)
                   scan->options.is_consistent, "ExclusiveStartKey", segment->start);
     if (scan->options.segments == 1 || body == NULL)
         return body;
-    /* What fails here fails when the body is written. */
+    /* A failure here fails when the body is written. */
     if (json_object_set_new(body, "Segment", json_integer(number)) != 0 ||
         json_object_set_new(body, "TotalSegments", json_integer(scan->options.segments)) != 0) {
         json_decref(body);

@@ -25,7 +25,7 @@ void dynamo_scan_destroy(struct dynamo_scan *scan); /* NULL is fine */
  * arrive. Fails as the calls do. */
 status dynamo_scan_next(struct dynamo_scan *scan, bytes *out, bool *is_end);
 
-/* Where it is: behind the item that came last. A new reference; NULL: no memory. */
+/* The scan's position: behind the item that came last. A new reference; NULL: no memory. */
 json_t *dynamo_scan_save(const struct dynamo_scan *scan);
 /* Before the first item. DATA_LOSS if that is no position of a scan of as many segments. */
 status dynamo_scan_restore(struct dynamo_scan *scan, const json_t *position);

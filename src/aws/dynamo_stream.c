@@ -33,7 +33,7 @@ struct shard {
     struct dynamo_call call;
     struct dynamo_page page;
     bool asks_iterator; /* that is what the call is */
-    bool has_answer;    /* that nobody has looked at yet */
+    bool has_answer;    /* that was not looked at yet */
     bool has_page;      /* that is being given out */
     bool is_last_page;
     bool is_done;
@@ -454,7 +454,7 @@ static status next_of_page(struct dynamo_stream *stream, struct arena *arena,
     return status_ok();
 }
 
-/* What there is to wait for: an answer, or the end of a rest. */
+/* Waits for what is pending: an answer, or the end of a rest. */
 static status wait_for_answer(struct dynamo_stream *stream)
 {
     struct loop *loop = dynamo_client_loop(stream->options.client);

@@ -55,8 +55,8 @@ enum dynamo_streamed {
 status dynamo_stream_next(struct dynamo_stream *stream, struct arena *arena,
                           struct dynamo_change *out, enum dynamo_streamed *what);
 
-/* What waits, and each later call of dynamo_stream_next, ends with STREAM_STOPPED. From the loop.
- */
+/* The call of dynamo_stream_next that waits, and each later one, ends with STREAM_STOPPED. From the
+ * loop. */
 void dynamo_stream_stop(struct dynamo_stream *stream);
 
 /* Behind the change that came last. A new reference; NULL: no memory. */

@@ -173,9 +173,9 @@ static void changes_come_parents_first(void **state)
     stop(&f);
 }
 
-static void it_goes_on_behind_each_change(void **state)
+static void a_stream_goes_on_behind_each_change(void **state)
 {
-    /* What cannot be read has no number, and comes again. */
+    /* A record that cannot be read has no number, and comes again. */
     static const char *const rests[] = {"bc!d", "c!d", "!d", "!d", ""};
     struct fixture f = {0};
     (void)state;
@@ -212,7 +212,7 @@ static void expired_iterators_are_asked_for_again(void **state)
     stop(&f);
 }
 
-static void what_is_no_longer_kept_is_told(void **state)
+static void a_trimmed_position_is_told(void **state)
 {
     struct fixture f = {.is_trimmed = true};
     struct dynamo_change change;
@@ -241,7 +241,7 @@ static void stop_it(struct timer *timer)
     dynamo_stream_stop(LIST_ENTRY(timer, struct stopper, timer)->stream);
 }
 
-static void it_can_be_stopped(void **state)
+static void a_stream_can_be_stopped(void **state)
 {
     struct fixture f = {0};
     char keys[16];
@@ -291,10 +291,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(changes_come_parents_first),
-        cmocka_unit_test(it_goes_on_behind_each_change),
+        cmocka_unit_test(a_stream_goes_on_behind_each_change),
         cmocka_unit_test(expired_iterators_are_asked_for_again),
-        cmocka_unit_test(what_is_no_longer_kept_is_told),
-        cmocka_unit_test(it_can_be_stopped),
+        cmocka_unit_test(a_trimmed_position_is_told),
+        cmocka_unit_test(a_stream_can_be_stopped),
         cmocka_unit_test(tables_without_new_images_are_refused),
         cmocka_unit_test(positions_are_looked_at),
     };

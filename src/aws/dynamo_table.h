@@ -1,4 +1,4 @@
-/* What DynamoDB says of a table (DescribeTable). */
+/* A table as DynamoDB describes it (DescribeTable). */
 #ifndef TRESTLE_AWS_DYNAMO_TABLE_H
 #define TRESTLE_AWS_DYNAMO_TABLE_H
 

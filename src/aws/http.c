@@ -27,7 +27,7 @@ struct http_client {
     struct timer timer;
 };
 
-/* A socket of libcurl's. What is watched is a duplicate, which is ours to close: libcurl may have
+/* A socket of libcurl's. A duplicate of it is watched, which is ours to close: libcurl may have
  * closed its own when it says that we need no longer watch. */
 struct http_socket {
     struct watch watch;

@@ -1,6 +1,7 @@
 /* HTTP requests to a server, on an event loop: libcurl's multi interface (libcurl, "multi_socket")
- * with its sockets watched and its timer kept by the loop. So whoever waits for an answer runs the
- * loop, and what else lives on it goes on meanwhile. No threads but the resolver's of libcurl.
+ * with its sockets watched and its timer kept by the loop. So a caller that waits for an answer
+ * runs the loop, and what else lives on it goes on meanwhile. No threads except libcurl's
+ * resolver's.
  *
  * http_proxy, https_proxy and no_proxy are obeyed, as libcurl does. One thread. */
 #ifndef TRESTLE_AWS_HTTP_H

@@ -1,8 +1,8 @@
-/* Signature Version 4: how a request says to AWS's services who sent it ("Create a signed AWS API
+/* Signature Version 4, by which AWS's services know a request's sender ("Create a signed AWS API
  * request", IAM User Guide).
  *
- * What is signed: the method, the path, the query, the headers that are given and the body's
- * digest, at a time, for one service in one region. Path and query are escaped as they are sent. */
+ * Signed are the method, the path, the query, the headers that are given and the body's digest, at
+ * a time, for one service in one region. Path and query are escaped as they are sent. */
 #ifndef TRESTLE_AWS_SIGNATURE_H
 #define TRESTLE_AWS_SIGNATURE_H
 
@@ -31,7 +31,7 @@ struct aws_signer {
 
 enum { AWS_TIME_SIZE = sizeof "20150830T123600Z" };
 
-/* As the header x-amz-date has it. Microseconds since 1970. */
+/* Formats a time as the header x-amz-date has it. Microseconds since 1970. */
 void aws_time_format(int64_t wall_us, char out[AWS_TIME_SIZE]);
 
 /* Appends the value of the header `authorization`. `time` is that of aws_time_format. Any thread.

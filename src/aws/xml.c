@@ -23,7 +23,7 @@ static void skip_space(bytes *text)
         *text = bytes_from(*text, 1);
 }
 
-/* What stands before the mark; `text` goes on behind it. False: it is not there. */
+/* Cuts off the text before the mark; `text` goes on behind it. False: the mark is not there. */
 static bool cut_at(bytes *text, const char *mark, bytes *before)
 {
     size_t size = strlen(mark);
@@ -217,7 +217,7 @@ static int digit_of(uint8_t c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 16;
 }
 
-/* Of what stands between &# and the semicolon. */
+/* Reads the code between &# and the semicolon. */
 static bool read_code(bytes digits, uint32_t *code)
 {
     int base = digits.size > 0 && digits.data[0] == 'x' ? 16 : 10;

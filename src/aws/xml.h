@@ -6,7 +6,7 @@
  * those with a number, comments, and one <?xml …?> before all. Not understood, so refused: DOCTYPE,
  * CDATA, and elements more than XML_MOST_DEPTH deep.
  *
- * Pure. What is taken out points into the text. */
+ * Pure. Parts that are taken out point into the text. */
 #ifndef TRESTLE_AWS_XML_H
 #define TRESTLE_AWS_XML_H
 
@@ -14,15 +14,16 @@
 
 enum { XML_MOST_DEPTH = 16 };
 
-/* What is in the root element, if the text is that from begin to end: each element in it ends, none
- * within another, and nothing but space and comments comes behind it. False: it is not. */
+/* The root element's content, if the text is that element from begin to end: each element in it
+ * ends, none within another, and nothing but space and comments comes behind it. False: it is not.
+ */
 bool xml_root(bytes text, const char *name, bytes *content);
 
 /* The content of the next element of that name, `content` going on behind it; elements within
  * others are none of these. False if there is none. */
 bool xml_child(bytes *content, const char *name, bytes *inner);
 
-/* Of the first child of that name. False if there is none. */
+/* The content of the first child of that name. False if there is none. */
 bool xml_first(bytes content, const char *name, bytes *inner);
 
 /* Appends an element's text. False if it has elements, or an entity that is not known; or without

@@ -1,6 +1,6 @@
-/* Fuzzer: any bytes as XML. What is taken for a whole element lies within the input and is none any
- * more when it is cut; its children lie within it, and follow each other; text that is read, and
- * written again, is the same.
+/* Fuzzer: any bytes as XML. A whole element lies within the input, and is none any more when it is
+ * cut; its children lie within it, and follow each other; text that is read, and written again, is
+ * the same.
  *
  * Input: an element <R>, or something else. */
 #include "aws/xml.h"

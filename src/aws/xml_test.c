@@ -28,7 +28,7 @@ static void a_whole_element_is_one(void **state)
             fail_msg("%s is not taken for a whole element", whole[i]);
 }
 
-static void nothing_else_is(void **state)
+static void other_texts_are_no_root(void **state)
 {
     static const char *const other[] = {
         "",
@@ -126,7 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_element_is_one),
-        cmocka_unit_test(nothing_else_is),
+        cmocka_unit_test(other_texts_are_no_root),
         cmocka_unit_test(a_cut_one_is_none),
         cmocka_unit_test(depth_has_a_bound),
         cmocka_unit_test(children_are_those_of_the_element_alone),

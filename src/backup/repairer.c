@@ -15,7 +15,7 @@ static const char SCRATCH_DIRECTORY[] = "repairing";
 struct whole_repairer {
     struct whole_repairer_options options;
     struct buffer scratch; /* where what is taken is read from, with a NUL */
-    pthread_mutex_t busy;  /* whoever repairs has it */
+    pthread_mutex_t busy;  /* the thread that repairs has it */
 };
 
 /* --- a table --- */

@@ -67,8 +67,8 @@ static status take_over_directory(const struct taking_over *one)
     return take_over_all(one);
 }
 
-/* Files in a directory of the data's are backups of tables, or what is kept: nobody writes to them
- * any more. */
+/* Files in a directory of the data's are backups of tables, or what is kept: they do not change any
+ * more. */
 static status take_over(const struct taking_over *one)
 {
     static const struct store_pacer unhindered = {.go_on = always_goes_on};
@@ -82,8 +82,8 @@ static status take_over(const struct taking_over *one)
     return files_copy(one->files, one->from, one->to, &unhindered, &sum);
 }
 
-/* Who has it, and who it is; and what the next start would remove: in `archive` files would be
- * written to that DIR has, too. */
+/* Left out: the lock, the identity, and what the next start would remove; in `archive` files would
+ * be written to that DIR has, too. */
 static bool is_left_out(const char *name)
 {
     static const char *const names[] = {"LOCK",       "IDENTITY",  "archive",
@@ -122,7 +122,7 @@ static status take_over_all(const struct taking_over *all)
 
 /* --- what is made of it --- */
 
-/* It is another server from now on. */
+/* Forgets the identity: the copy is another server from now on. */
 static status forget_identity(struct store *store)
 {
     struct keyspace *catalog = store_keyspace_find(store, CATALOG_KEYSPACE_ID);
@@ -152,7 +152,7 @@ static status put_back(const struct replaying *r, status why)
     return why;
 }
 
-/* It is whole, whatever becomes of what was there before. */
+/* Removes the former directory. The new one is whole, whatever becomes of it. */
 static void remove_former(const struct replaying *r)
 {
     status s = unfinished_remove(r->files, former_of(r));
@@ -202,7 +202,8 @@ static status call_back_former(const struct replaying *r)
     return unfinished_unmark(r->files, directory);
 }
 
-/* One that was killed at its end has left it: without DIR it is that, else it was being removed. */
+/* Finishes with a DIR.former that a replay killed at its end has left: without DIR it is that, else
+ * it was being removed. */
 static status finish_former(const struct replaying *r)
 {
     enum unfinished_state former, directory;

@@ -1,5 +1,5 @@
-/* A copy that is taken on in its place: whole or as it was, with a disk that fails, after kills,
- * and beside what is somebody else's. store_open goes to files that fail. */
+/* Tests of a copy that is taken on in its place: whole or as it was, with a disk that fails, after
+ * kills, and beside directories that are not ours. store_open goes to files that fail. */
 #include "backup/replay.h"
 
 #include "backup/unfinished.h"
@@ -183,7 +183,7 @@ static void a_copy_is_taken_on_in_its_place(void **state)
     assert_false(is_there(path));
 }
 
-static void what_fails_leaves_it_as_it_was(void **state)
+static void a_failed_replay_leaves_the_copy_as_it_was(void **state)
 {
     struct fixture *f = *state;
     f->outcome = status_make(STATUS_DATA_LOSS, "a piece is damaged");
@@ -194,7 +194,7 @@ static void what_fails_leaves_it_as_it_was(void **state)
 }
 
 /* Files of which it would write to the very same. */
-static void what_waits_for_the_archive_is_left_alone(void **state)
+static void changes_for_the_archive_are_left_out(void **state)
 {
     struct fixture *f = *state;
     char path[192];
@@ -208,7 +208,7 @@ static void what_waits_for_the_archive_is_left_alone(void **state)
 
 /* --- others --- */
 
-static void what_is_in_the_way_is_left_alone(void **state)
+static void a_directory_in_the_way_is_left_alone(void **state)
 {
     struct fixture *f = *state;
     char path[192];
@@ -226,7 +226,7 @@ static void what_is_in_the_way_is_left_alone(void **state)
     assert_int_equal(told, 0);
 }
 
-static void one_in_use_is_refused(void **state)
+static void a_directory_in_use_is_refused(void **state)
 {
     struct fixture *f = *state;
     struct store_options options = test_options(f->data);
@@ -237,7 +237,7 @@ static void one_in_use_is_refused(void **state)
     assert_copy(f, false);
 }
 
-static void one_that_is_made_is_not_removed(void **state)
+static void another_replay_under_way_is_not_removed(void **state)
 {
     struct fixture *f = *state;
     struct files_lock *lock;
@@ -265,7 +265,7 @@ static void a_missing_one_is_not_made(void **state)
 
 /* --- kills --- */
 
-static void what_a_killed_one_left_is_removed(void **state)
+static void a_killed_replay_is_removed(void **state)
 {
     struct fixture *f = *state;
     int outcome;
@@ -284,7 +284,7 @@ static void what_a_killed_one_left_is_removed(void **state)
     assert_copy(f, true);
 }
 
-static void one_that_was_killed_between_its_names_is_called_back(void **state)
+static void a_replay_killed_between_renames_is_undone(void **state)
 {
     struct fixture *f = *state;
     assert_ok(unfinished_mark(files_of_system(), f->data, "the former"));
@@ -294,7 +294,7 @@ static void one_that_was_killed_between_its_names_is_called_back(void **state)
     assert_copy(f, false);
 }
 
-static void what_was_being_removed_is_removed(void **state)
+static void a_removal_cut_short_is_finished(void **state)
 {
     struct fixture *f = *state;
     make_directories(f->former);
@@ -377,15 +377,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_ITS_PLACE(a_copy_is_taken_on_in_its_place),
-        IN_ITS_PLACE(what_fails_leaves_it_as_it_was),
-        IN_ITS_PLACE(what_waits_for_the_archive_is_left_alone),
-        IN_ITS_PLACE(what_is_in_the_way_is_left_alone),
-        IN_ITS_PLACE(one_in_use_is_refused),
-        IN_ITS_PLACE(one_that_is_made_is_not_removed),
+        IN_ITS_PLACE(a_failed_replay_leaves_the_copy_as_it_was),
+        IN_ITS_PLACE(changes_for_the_archive_are_left_out),
+        IN_ITS_PLACE(a_directory_in_the_way_is_left_alone),
+        IN_ITS_PLACE(a_directory_in_use_is_refused),
+        IN_ITS_PLACE(another_replay_under_way_is_not_removed),
         IN_ITS_PLACE(a_missing_one_is_not_made),
-        IN_ITS_PLACE(what_a_killed_one_left_is_removed),
-        IN_ITS_PLACE(one_that_was_killed_between_its_names_is_called_back),
-        IN_ITS_PLACE(what_was_being_removed_is_removed),
+        IN_ITS_PLACE(a_killed_replay_is_removed),
+        IN_ITS_PLACE(a_replay_killed_between_renames_is_undone),
+        IN_ITS_PLACE(a_removal_cut_short_is_finished),
         IN_ITS_PLACE(each_operation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* What the audit log says of whole backups and of tables that come out of them: as a call that
+/* Lines of the audit log about whole backups and tables that come out of them: as a call that
  * begins one ends, and as the run itself ends, which is later.
  *
  *     resource   the place, and once it is there the backup; or the tables that come of it
@@ -10,8 +10,8 @@
 #include "backup/runner.h"
 #include "base/arena.h"
 
-/* Has the line of a call that asks for it say so. What is not named stays as the caller has it. The
- * names are in the arena. RESOURCE_EXHAUSTED. */
+/* Has the line of a call that asks for it say so. Names that the wish lacks stay as the caller has
+ * them. The names are in the arena. RESOURCE_EXHAUSTED. */
 status run_audit_ask(const struct whole_wish *wish, struct arena *arena,
                      struct access_caller *caller);
 

@@ -1,4 +1,5 @@
-/* What the audit log says of whole backups: of which, as it is asked for and as it ends. */
+/* Tests of the audit log's lines about whole backups: of which, as it is asked for and as it ends.
+ */
 #include "backup/run_audit.h"
 
 #include "base/testing/testing.h"
@@ -78,7 +79,7 @@ static void tables_come_from_a_backup(void **state)
 }
 
 /* It is about what the rules of calls have found. */
-static void what_names_nothing_stays_as_it_is(void **state)
+static void a_wish_that_names_nothing_stays_as_it_is(void **state)
 {
     struct fixture *f = *state;
     const struct whole_wish wish = wish_of("", "");
@@ -122,8 +123,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(a_backup_is_of_its_scope),          TEST(tables_come_from_a_backup),
-        TEST(what_names_nothing_stays_as_it_is), TEST(without_memory_the_call_fails),
+        TEST(a_backup_is_of_its_scope),
+        TEST(tables_come_from_a_backup),
+        TEST(a_wish_that_names_nothing_stays_as_it_is),
+        TEST(without_memory_the_call_fails),
         TEST(an_end_says_what_came_of_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,8 +77,8 @@ static struct metric_series *find_cause(struct whole_runner *runner, const char 
     return added;
 }
 
-/* By what was being done: create, expire or restore. What cannot be shown for want of memory is
- * with the next one. */
+/* By what was being done: create, expire or restore. A failure that cannot be shown for want of
+ * memory is shown with the next one. */
 static void count_failure(struct whole_runner *runner, const char *work, enum status_code code)
 {
     struct metrics *metrics = runner->options.metrics;
@@ -214,7 +214,7 @@ static status create_in(struct whole_runner *runner, struct place *place, struct
     return s;
 }
 
-/* Those that the schedule of this run has made, and are more than are to be kept. */
+/* Removes backups that the schedule of this run has made, and that are more than are to be kept. */
 static status expire(struct whole_runner *runner, struct place *place, const char *made)
 {
     char identity[STORE_IDENTITY_SIZE];
@@ -401,7 +401,7 @@ static void note_scheduled(struct whole_runner *runner, status s, const struct w
                          clock_steady_us(runner->work.clock));
 }
 
-/* What has been done, with its end. */
+/* Notes the end of the run, with what has been done. */
 static struct whole_run finish(struct whole_runner *runner, status s, const struct whole_run *done)
 {
     int64_t end_us = cluster_wall_us(runner->options.cluster);

@@ -1,6 +1,6 @@
-/* Whole backups of a server that serves: one at a time, on a thread of their own; when somebody
- * asks, and by schedules, of all and of parts, which go to the first of the places. With schedules
- * the condition knows whether their backups are made (whole_backup_overdue). On the same thread, in
+/* Whole backups of a server that serves: one at a time, on a thread of their own; on request, and
+ * by schedules, of all and of parts, which go to the first of the places. With schedules the
+ * condition knows whether their backups are made (whole_backup_overdue). On the same thread, in
  * their turn, tables come back out of them.
  *
  *     whole_runner_begin ──► checkpoint in the data directory ──► into the place ──► removed again
@@ -72,8 +72,8 @@ struct whole_run {
     char scope[WHOLE_SOURCE_SIZE];
 };
 
-/* What somebody asks for: tables of the backup `name`, or of the newest if that is empty; if `from`
- * is empty, too, a backup. */
+/* A request: for tables of the backup `name`, or of the newest if that is empty; if `from` is
+ * empty, too, for a backup. */
 struct whole_wish {
     const char *place;
     const char *name;
@@ -82,8 +82,8 @@ struct whole_wish {
     bool with_policies;
     bool salvage;
     const char *scope;   /* of a backup; empty: all */
-    struct audit *audit; /* told how it ends; NULL: nobody is. It outlives the runner */
-    bytes principal;     /* who asks; empty: nobody known */
+    struct audit *audit; /* told how it ends; NULL: none. It outlives the runner */
+    bytes principal;     /* the caller; empty: unknown */
 };
 
 /* A backup. PERMISSION_DENIED unless the place is in, or below, one of the places;

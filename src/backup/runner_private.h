@@ -30,8 +30,8 @@ struct whole_runner {
     struct whole_schedule_view views[WHOLE_SCHEDULES_MOST];
     struct whole_run runs[WHOLE_RUNS]; /* by id, modulo their number */
     uint64_t count;                    /* that were begun: the id of the last one */
-    struct audit *audit;               /* is told how the last one ends; NULL: nobody is */
-    struct buffer principal;           /* who has asked for it */
+    struct audit *audit;               /* is told how the last one ends; NULL: none */
+    struct buffer principal;           /* the caller */
     bool is_busy;                      /* the last one has not ended */
     bool is_cancelled;                 /* it is to end */
     bool is_stopping;
@@ -50,7 +50,7 @@ void runner_add_run(struct whole_runner *runner, const char *place, bool is_sche
 /* Begins one that is due. How many microseconds until there is something to look at again. */
 int64_t runner_attend_schedules(struct whole_runner *runner);
 
-/* What is known of schedules, to who asks from another thread, and by metrics. */
+/* Publishes what is known of schedules, for other threads and in metrics. */
 void runner_tell_views(struct whole_runner *runner, int64_t wall_us, int64_t steady_us);
 
 #endif

@@ -1,4 +1,5 @@
-/* What the server backs up by itself: what is due, what is told of it. See schedules.h for when. */
+/* Backups that the server makes by itself: which are due, what is told of them. See schedules.h for
+ * when. */
 #include "backup/runner_private.h"
 
 #include "base/condition.h"
@@ -16,7 +17,7 @@ static status learn_from(struct whole_runner *runner, struct place *place)
     return status_ok();
 }
 
-/* What cannot be learnt is an attempt that has failed. */
+/* Schedules that cannot be learnt count as an attempt that has failed. */
 static void learn(struct whole_runner *runner)
 {
     struct place *place;
@@ -48,7 +49,8 @@ static void begin_scheduled(struct whole_runner *runner, size_t index)
     pthread_mutex_unlock(&runner->lock);
 }
 
-/* One of them or several: the condition has one reason for all, which names them. */
+/* Tells of one overdue schedule or several: the condition has one reason for all, which names them.
+ */
 static void tell_overdue(struct whole_runner *runner, int64_t now_us)
 {
     struct condition *condition = cluster_condition(runner->options.cluster);

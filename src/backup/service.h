@@ -9,7 +9,7 @@
 struct backup_service {
     struct bigtable *bigtable;
     struct whole_runner *runner;
-    struct audit *audit; /* NULL: nobody is told */
+    struct audit *audit; /* NULL: none */
 };
 
 struct grpc_service backup_grpc_service(struct backup_service *service);

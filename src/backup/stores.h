@@ -11,7 +11,7 @@ enum backup_store {
     BACKUP_STORE_ALONE,  /* by a command: what is replayed goes through it */
 };
 
-/* What is not of the one kind or the other alone the caller sets. Both are pointed to. */
+/* The caller sets what is not of the one kind or the other alone. Both are pointed to. */
 struct store_options backup_store_options(enum backup_store kind, const char *directory,
                                           const struct log *log);
 

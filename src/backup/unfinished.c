@@ -210,7 +210,7 @@ static status require_not_foreign(const struct unfinished *unfinished)
                        unfinished->path);
 }
 
-/* Somebody may have opened a store in it, who has no lock of ours. */
+/* A program may have opened a store in it without a lock of ours. */
 static status require_unused(const struct unfinished *unfinished)
 {
     struct files_lock *held;
@@ -219,7 +219,7 @@ static status require_unused(const struct unfinished *unfinished)
     return status_ok();
 }
 
-/* What a killed one has left. With the lock, which stays, as the mark does. */
+/* Removes what a killed process has left. With the lock, which stays, as the mark does. */
 static status clear(const struct unfinished *unfinished)
 {
     enum unfinished_state state;
@@ -232,7 +232,7 @@ static status clear(const struct unfinished *unfinished)
     return remove_names(unfinished->files, unfinished->path, true);
 }
 
-/* With the lock. What became somebody's in the moment before that stays so. */
+/* With the lock. A directory that another process took in the moment before that is left to it. */
 static status take(const struct unfinished *unfinished)
 {
     status s = require_not_foreign(unfinished);

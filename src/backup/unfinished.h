@@ -1,17 +1,17 @@
-/* A directory that is made beside its name, and gets that when it is whole.
+/* An unfinished directory is made beside its name, and gets that when it is whole.
  *
  *     DIR.restoring    on its way: the lock UNFINISHED.lock comes first, then the file UNFINISHED,
  *                      and then all else
  *     DIR              whole: by a rename. Then UNFINISHED goes, which means nothing there
  *
  * Invariants
- *  1. What is there under that name and has the mark was left by one that was killed, and is
- *     removed. An empty directory is as good as none; all else is somebody's, and is left alone.
- *  2. When something is removed its mark goes last, so that one that is killed meanwhile leaves
- *     nothing of ours without it.
+ *  1. A directory of that name that has the mark was left by a process that was killed, and is
+ *     removed. An empty directory is as good as none; all else is not ours, and is left alone.
+ *  2. When a directory is removed its mark goes last, so that a process that is killed meanwhile
+ *     leaves nothing of ours without it.
  *  3. From before the mark is there until DIR has its name, or nothing is left, its maker has the
- *     lock: nobody else removes what he makes, nor marks what he does not have. The store that is
- *     opened in there meanwhile has a lock of its own, which comes and goes.
+ *     lock: no other process removes what it makes, nor marks what it does not have. The store that
+ *     is opened in there meanwhile has a lock of its own, which comes and goes.
  *
  * All of it blocks. */
 #ifndef TRESTLE_BACKUP_UNFINISHED_H
@@ -46,7 +46,7 @@ status unfinished_abandon(struct unfinished *unfinished);
 status unfinished_mark(struct files *files, const char *path, const char *maker);
 status unfinished_unmark(struct files *files, const char *path); /* fine without one */
 
-/* What is there: nothing at all or in it, what has a mark, or what is somebody's. */
+/* The state of the path: nothing is there or in it, it has a mark, or it is not ours. */
 enum unfinished_state { UNFINISHED_ABSENT, UNFINISHED_OURS, UNFINISHED_FOREIGN };
 status unfinished_look(struct files *files, const char *path, enum unfinished_state *out);
 

@@ -1,4 +1,5 @@
-/* Who makes a directory beside its name is not disturbed by others who begin at the same moment. */
+/* A process that makes a directory beside its name is not disturbed by others that begin at the
+ * same moment. */
 #include "backup/unfinished.h"
 
 #include "os/thread.h"
@@ -62,7 +63,7 @@ static void leave(const struct fixture *f)
 
 /* --- one after the other --- */
 
-static void one_is_made_and_gets_its_name(void **state)
+static void a_finished_directory_gets_its_name(void **state)
 {
     struct fixture *f = *state;
     struct unfinished one = of(f);
@@ -75,7 +76,7 @@ static void one_is_made_and_gets_its_name(void **state)
     assert_int_not_equal(access(f->path, F_OK), 0);
 }
 
-static void what_was_left_is_removed(void **state)
+static void a_directory_of_a_killed_process_is_removed(void **state)
 {
     struct fixture *f = *state;
     struct unfinished one = of(f);
@@ -98,7 +99,7 @@ static void a_lock_alone_is_nothing(void **state)
     assert_ok(unfinished_abandon(&one));
 }
 
-static void what_is_somebodys_is_left_alone(void **state)
+static void a_foreign_directory_is_left_alone(void **state)
 {
     struct fixture *f = *state;
     struct unfinished one = of(f);
@@ -111,7 +112,7 @@ static void what_is_somebodys_is_left_alone(void **state)
 
 /* --- at the same moment --- */
 
-static void one_that_is_made_is_not_removed(void **state)
+static void a_directory_under_way_is_not_removed(void **state)
 {
     struct fixture *f = *state;
     struct unfinished one = of(f), other = of(f);
@@ -142,7 +143,7 @@ static void begin_another(const char *path)
     status_free(s);
 }
 
-static void who_removes_what_was_left_keeps_others_out(void **state)
+static void a_removal_keeps_others_out(void **state)
 {
     struct fixture *f = *state;
     struct unfinished one = of(f);
@@ -222,12 +223,12 @@ static void many_at_once_do_not_disturb_each_other(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_ITS_PLACE(one_is_made_and_gets_its_name),
-        IN_ITS_PLACE(what_was_left_is_removed),
+        IN_ITS_PLACE(a_finished_directory_gets_its_name),
+        IN_ITS_PLACE(a_directory_of_a_killed_process_is_removed),
         IN_ITS_PLACE(a_lock_alone_is_nothing),
-        IN_ITS_PLACE(what_is_somebodys_is_left_alone),
-        IN_ITS_PLACE(one_that_is_made_is_not_removed),
-        IN_ITS_PLACE(who_removes_what_was_left_keeps_others_out),
+        IN_ITS_PLACE(a_foreign_directory_is_left_alone),
+        IN_ITS_PLACE(a_directory_under_way_is_not_removed),
+        IN_ITS_PLACE(a_removal_keeps_others_out),
         IN_ITS_PLACE(many_at_once_do_not_disturb_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
  *
  *     backups/<name>       manifests, one a backup (whole_manifest.c)
  *     files/<content>      what they refer to, each by its content's name
- *     damaged/<content>    marks of those that were found damaged, until they are written anew
+ *     damaged/<content>    marks of those that were found damaged, until they are written again
  *
  * A part of a server, a table or an instance, may be backed up alone (whole_scope.h). Such a backup
  * is one of a server that has nothing else.
@@ -16,10 +16,10 @@
  *  1. A manifest is written when all that it refers to is in the place, durably. A backup that was
  *     killed has none.
  *  2. A content is removed when no manifest refers to it.
- *  3. Who refers to a content that is there already has read it, or did so within a period
- *     (whole_contents.h); one that is damaged is written anew.
- *  4. What is written is read from the source twice, and both times it was the same; what is
- *     restored is what the manifest says, or the restore fails.
+ *  3. A backup that refers to a content that is there already has read it, or one did so within a
+ *     period (whole_contents.h); one that is damaged is written again.
+ *  4. A content is read from the source twice before it is written, and both times it was the same;
+ *     a restored file is what the manifest says, or the restore fails.
  *
  * Any thread; all of it blocks. */
 #ifndef TRESTLE_BACKUP_WHOLE_H
@@ -39,7 +39,7 @@ struct whole_file {
     uint32_t tail_crc32c; /* of its last bytes: see whole_create.c */
 };
 
-/* What a manifest says. */
+/* A manifest's content. */
 struct whole_backup {
     const char *server; /* store_identity of the server */
     uint64_t version;   /* it is exact up to this commit: a sequence (tablet/version.h) */
@@ -77,8 +77,8 @@ struct whole_work {
     struct whole_hold *hold; /* of what is restored: whole_hold.h */
 };
 
-/* For who reads by himself: counts what was read, and holds the work back to its rate. CANCELLED.
- */
+/* For callers that read by themselves: counts what was read, and holds the work to its rate.
+ * CANCELLED. */
 void whole_begin(struct whole_work *work, uint64_t bytes_total);
 status whole_pace(struct whole_work *work, uint64_t bytes);
 
@@ -88,18 +88,18 @@ status whole_pace(struct whole_work *work, uint64_t bytes);
 status whole_prepare(struct place *place);
 
 /* Before anything is added or removed; place_unlock gives it back. Clears away what a killed writer
- * has left. FAILED_PRECONDITION if somebody else has it; NOT_FOUND without whole_prepare. */
+ * has left. FAILED_PRECONDITION if another process has it; NOT_FOUND without whole_prepare. */
 status whole_lock(struct place *place, struct place_lock **out);
 
 struct whole_source {
     struct files *files;   /* of `directory` */
-    const char *directory; /* a checkpoint, or a data directory that nobody has open */
+    const char *directory; /* a checkpoint, or a data directory that no process has open */
     /* With all but files, times of making and program. */
     const struct whole_backup *facts;
     /* How often a content that the place keeps for this server is read again; 0: never. */
     int64_t check_period_us;
-    /* Hears of a content of the place that is damaged, and with what; it is written anew. May be
-     * NULL. */
+    /* Hears of a content of the place that is damaged, and what is wrong; it is written again. May
+     * be NULL. */
     void (*tell_damaged)(void *context, const char *content, const char *wrong);
     void *context;
 };
@@ -115,7 +115,8 @@ status whole_create(struct place *place, const struct whole_source *source, stru
 status whole_read(struct place *place, const char *name, struct arena *arena,
                   struct whole_backup *out);
 
-/* The same for who names it, or is told of no other: a manifest that cannot be read is named. */
+/* The same where the user names the backup, or is told of no other: the error names a manifest that
+ * cannot be read. */
 status whole_read_named(struct place *place, const char *name, struct arena *arena,
                         struct whole_backup *out);
 
@@ -134,8 +135,8 @@ status whole_verify(struct place *place, const struct whole_backup *backup, stru
                     void (*report)(void *context, const char *file, const char *wrong),
                     void *context);
 
-/* Has the next backup that refers to the content of this name write it anew. Nobody need have the
- * place's lock. */
+/* Has the next backup that refers to the content of this name write it again. The place's lock is
+ * not needed. */
 status whole_mark_damaged(struct place *place, const char *content);
 
 /* Writes the backup's files into the directory, which is there and empty; FORMAT, without which no
@@ -145,8 +146,8 @@ status whole_fetch(struct place *place, const struct whole_backup *backup, struc
 
 /* --- expiry --- */
 
-/* Which backups go. Each server's are counted by themselves, and so are those of each part of it.
- */
+/* An expiry: which backups go. Each server's are counted by themselves, and so are those of each
+ * part of it. */
 struct whole_expiry {
     const char *server;  /* of this server alone, NOT_FOUND if there is none; NULL: of all */
     const char *scope;   /* of this part alone, empty: of whole servers; NULL: of any */
@@ -165,13 +166,14 @@ struct whole_expiry {
     void *context;
 };
 
-/* Removes those, but for one that is being restored (whole_hold.h), and then what nobody refers to
- * any more. The place is locked, but for a trial. The counts are right if it fails, too.
+/* Removes those, except one that is being restored (whole_hold.h), and then contents that no
+ * manifest refers to any more. The place is locked, except for a trial. The counts are right if it
+ * fails, too.
  *
- * What a place does not show is taken to be gone, so it is asked twice: UNAVAILABLE, and no content
- * is removed, if it does not show the same manifests, less those that went; FAILED_PRECONDITION if
- * it has contents and no manifest at all. A manifest that cannot be read stays, and with it
- * everything: DATA_LOSS. */
+ * Backups that a place does not show are taken to be gone, so it is asked twice: UNAVAILABLE, and
+ * no content is removed, if it does not show the same manifests, less those that went;
+ * FAILED_PRECONDITION if it has contents and no manifest at all. A manifest that cannot be read
+ * stays, and with it everything: DATA_LOSS. */
 status whole_expire(struct place *place, const struct whole_expiry *expiry, struct whole_work *work,
                     size_t *backups_removed, size_t *files_removed);
 

@@ -1,5 +1,5 @@
-/* Which contents a place has, for who makes a backup that refers to them: one that is there, but
- * not what was written, would be in every later backup.
+/* The contents of a place that a new backup may refer to: one that is there, but not what was
+ * written, would be in every later backup.
  *
  * A content that a backup refers to has been read, and was good,
  *
@@ -7,8 +7,8 @@
  *     after that once a period, at its turn, which follows from its name and the clock alone (as
  * the scrub's turns do, cluster/scrub.c): so nothing is remembered
  *
- * One that was found damaged, that has another size, or that somebody marked, is written anew. A
- * mark is an object in the folder `damaged`, called as the content is.
+ * One that was found damaged, that has another size, or that was marked, is written again. A mark
+ * is an object in the folder `damaged`, called as the content is.
  *
  * One thread; all of it blocks. */
 #ifndef TRESTLE_BACKUP_WHOLE_CONTENTS_H
@@ -43,7 +43,7 @@ struct whole_contents {
 status whole_contents_list(struct whole_contents *contents);
 
 /* Whether the content of that file is there and may be referred to. `is_trusted`: the server's last
- * backup refers to it, so that only its size and its turn count. What has to be read is. */
+ * backup refers to it, so that only its size and its turn count. Contents that are due are read. */
 status whole_contents_find(struct whole_contents *contents, const struct whole_file *file,
                            bool is_trusted, bool *out);
 

@@ -107,8 +107,8 @@ static status fetch(struct whole_copy *copy, const struct whole_choice *choice)
     return whole_fetch_chosen(&target, choice);
 }
 
-/* What says which tables there are, and which files they have, cannot be done without: `is_of_rows`
- * is for the others. The store is closed. */
+/* Files that say which tables there are, and which files they have, cannot be done without:
+ * `is_of_rows` is for the others. The store is closed. */
 static status resolve_harm(struct whole_copy *copy, bool is_of_rows)
 {
     const struct whole_copy_options *options = &copy->options;
@@ -132,7 +132,7 @@ static status list_known(struct whole_copy *copy, struct file_names *list)
     return status_ok();
 }
 
-/* Fetches the files of the catalog, or of the tables, and opens the store anew. */
+/* Fetches the files of the catalog, or of the tables, and opens the store again. */
 static status add_files(struct whole_copy *copy, bool of_catalog)
 {
     struct file_names list = {.arena = copy->arena};
@@ -250,8 +250,8 @@ static status publish(struct whole_copy *copy)
     return status_ok();
 }
 
-/* What was out of service then is so here: its rows may be in no file of the backup, and what they
- * had replaced may be. */
+/* Ranges that were out of service then are so here: their rows may be in no file of the backup, and
+ * what they had replaced may be. */
 static status close_damaged(void *context, const struct damage_record *record)
 {
     const struct whole_copy *copy = context;

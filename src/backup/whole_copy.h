@@ -1,7 +1,7 @@
 /* A table, or an instance's tables, out of a whole backup, to be read: the backup's catalog and the
- * files of those tables are fetched into a directory, and opened there as a store that nobody
- * writes to. What else the backup has is left where it is. Rows that were out of service when the
- * backup was made cannot be read: its files may not show that they are missing.
+ * files of those tables are fetched into a directory, and opened there as a store that is only
+ * read. The rest of the backup is left where it is. Rows that were out of service when the backup
+ * was made cannot be read: its files may not show that they are missing.
  *
  * One thread at a time; all of it blocks. */
 #ifndef TRESTLE_BACKUP_WHOLE_COPY_H
@@ -38,8 +38,8 @@ struct whole_copy_options {
 status whole_copy_open(const struct whole_copy_options *options, struct whole_copy **out);
 void whole_copy_close(struct whole_copy *copy); /* NULL is fine */
 
-/* The tables, by rising id; keyspaces and all else as long as the copy is open. What is read of a
- * keyspace (store_cursor_create, store_get) is as it was at the backup's instant. */
+/* The tables, by rising id; keyspaces and all else as long as the copy is open. A keyspace reads
+ * (store_cursor_create, store_get) as it was at the backup's instant. */
 const struct foreign_table *whole_copy_tables(const struct whole_copy *copy, size_t *count);
 
 /* The catalog, with the records of all that the backup has. */

@@ -100,7 +100,7 @@ static status list_source(struct making *m)
 
 /* --- what is known already --- */
 
-/* Of the same server, and of all that there is now. */
+/* Whether a backup is of the same server, and of all that there is now. */
 static bool is_of_it(const struct making *m)
 {
     return strcmp(m->previous.server, m->backup.server) == 0 &&
@@ -157,7 +157,7 @@ static status learn_what_is_there(struct making *m)
     return whole_contents_list(&m->contents);
 }
 
-/* What the last backup has of the name, if by all that can be told it is the same; else NULL. */
+/* The last backup's file of that name, if by all that can be told it is the same; else NULL. */
 static const struct whole_file *same_before(const struct making *m, const struct whole_file *file)
 {
     const struct whole_file *before =
@@ -256,7 +256,7 @@ static status add_content(struct making *m, struct whole_file *file)
     return is_there ? status_ok() : copy_file(m, file, name);
 }
 
-/* What is read of the place meanwhile is no progress. */
+/* Reads of the place meanwhile count as no progress. */
 static status add_one(struct making *m, struct whole_file *file)
 {
     uint64_t done = m->work->bytes_done;

@@ -38,7 +38,7 @@ static void a_missing_content_is_found(void **state)
     for_each_in(f, "files", remove_it);
     assert_true(verify(f, name) > 2);
     assert_status(restore(f, name), STATUS_DATA_LOSS);
-    /* What the last backup says is no proof: the next one brings all back. */
+    /* The last backup's word is no proof: the next one brings all back. */
     create(f, name);
     assert_int_equal(verify(f, name), 0);
 }
@@ -78,7 +78,7 @@ static void a_damaged_manifest_is_refused_and_nothing_expires(void **state)
     assert_int_equal(verify(f, next), 0);
 }
 
-/* --- written anew --- */
+/* --- written again --- */
 
 static void take_larger(struct fixture *f, const char *path)
 {
@@ -91,7 +91,7 @@ static void take_larger(struct fixture *f, const char *path)
 
 static char first_table[512];
 
-/* Of two tables' contents, the one that is not the first. */
+/* Takes the one of two tables' contents that is not the first. */
 static void take_another(struct fixture *f, const char *path)
 {
     enum { LEAST = 50000 };
@@ -126,7 +126,7 @@ static void create_and_damage(struct fixture *f, char name[WHOLE_NAME_SIZE])
 }
 
 /* Each has one within a period. */
-static void what_is_damaged_is_written_anew_at_its_turn(void **state)
+static void a_damaged_content_is_written_again_at_its_turn(void **state)
 {
     struct fixture *f = *state;
     char first[WHOLE_NAME_SIZE], second[WHOLE_NAME_SIZE];
@@ -140,7 +140,7 @@ static void what_is_damaged_is_written_anew_at_its_turn(void **state)
 }
 
 /* Without any turn, and without being read: a place says how large what it has is. */
-static void what_has_another_size_is_written_anew(void **state)
+static void a_content_of_another_size_is_written_again(void **state)
 {
     struct fixture *f = *state;
     char first[WHOLE_NAME_SIZE], second[WHOLE_NAME_SIZE];
@@ -171,8 +171,8 @@ static void no_turn_is_missed_and_none_comes_twice(void **state)
     assert_true(with < 10 * without + 3 * table);
 }
 
-/* Somebody's, or a killed backup's. */
-static void who_refers_to_it_for_the_first_time_reads_it(void **state)
+/* A content that another server, or a killed backup, has put. */
+static void the_first_reference_to_a_content_reads_it(void **state)
 {
     struct fixture *f = *state;
     char name[WHOLE_NAME_SIZE];
@@ -193,7 +193,7 @@ static void mark(struct fixture *f, const char *content)
     place_close(place);
 }
 
-static void what_is_marked_is_written_anew(void **state)
+static void a_marked_content_is_written_again(void **state)
 {
     struct fixture *f = *state;
     char first[WHOLE_NAME_SIZE], second[WHOLE_NAME_SIZE];
@@ -221,7 +221,7 @@ static void a_mark_of_what_is_gone_is_removed(void **state)
 }
 
 /* A disk that does not read now is no damage: nothing is written, and no backup made. */
-static void what_cannot_be_read_now_fails_the_backup(void **state)
+static void a_failing_disk_fails_the_backup(void **state)
 {
     struct fixture *f = *state;
     char name[WHOLE_NAME_SIZE];
@@ -278,7 +278,7 @@ static status restore_salvaging(struct fixture *f, const char *name, struct salv
     return s;
 }
 
-/* Some rows are out of service; of this one it is said what becomes of who reads it. */
+/* Asserts that some rows are out of service, and that a read of this one ends with `code`. */
 static void assert_has_damage(struct fixture *f, const char *key, enum status_code code)
 {
     struct store_options options = f->options;
@@ -298,7 +298,7 @@ static void assert_has_damage(struct fixture *f, const char *key, enum status_co
     store_close(store);
 }
 
-static void what_is_damaged_in_the_place_is_refused_by_name_or_salvaged(void **state)
+static void damage_in_the_place_is_refused_by_name_or_salvaged(void **state)
 {
     struct fixture *f = *state;
     char name[WHOLE_NAME_SIZE];
@@ -353,7 +353,7 @@ static void flip_manifest(struct fixture *f, const char *name)
     flip(path, (long)info.st_size / 2);
 }
 
-/* Which one it is; or what it fails with, and which two that names. */
+/* Asserts which backup is the newest; or what it fails with, and which two that names. */
 static void assert_newest(struct fixture *f, const char *name, enum status_code code,
                           const char *other)
 {
@@ -401,14 +401,14 @@ int main(void)
         DAMAGED(a_flipped_bit_of_any_content_is_found),
         DAMAGED(a_missing_content_is_found),
         DAMAGED(a_damaged_manifest_is_refused_and_nothing_expires),
-        DAMAGED(what_is_damaged_is_written_anew_at_its_turn),
-        DAMAGED(what_has_another_size_is_written_anew),
+        DAMAGED(a_damaged_content_is_written_again_at_its_turn),
+        DAMAGED(a_content_of_another_size_is_written_again),
         DAMAGED(no_turn_is_missed_and_none_comes_twice),
-        DAMAGED(who_refers_to_it_for_the_first_time_reads_it),
-        DAMAGED(what_is_marked_is_written_anew),
+        DAMAGED(the_first_reference_to_a_content_reads_it),
+        DAMAGED(a_marked_content_is_written_again),
         DAMAGED(a_mark_of_what_is_gone_is_removed),
-        DAMAGED(what_cannot_be_read_now_fails_the_backup),
-        DAMAGED(what_is_damaged_in_the_place_is_refused_by_name_or_salvaged),
+        DAMAGED(a_failing_disk_fails_the_backup),
+        DAMAGED(damage_in_the_place_is_refused_by_name_or_salvaged),
         DAMAGED(a_content_that_is_another_table_is_not_taken),
         DAMAGED(a_newest_that_cannot_be_read_is_not_passed_over),
     };

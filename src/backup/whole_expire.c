@@ -1,7 +1,7 @@
-/* Removing whole backups that are not to be kept: see whole.h.
+/* Expiry of whole backups that are not to be kept: see whole.h.
  *
  * First the manifests go, then what only they referred to: a kill in between leaves contents that
- * nobody refers to, and the next expiry finds them. */
+ * no manifest refers to, and the next expiry finds them. */
 #include "archive/restore.h"
 #include "backup/whole_hold.h"
 #include "backup/whole_order.h"
@@ -183,7 +183,7 @@ static status note_wanted(struct expiring *e, const char *name)
 
 /* --- what goes --- */
 
-/* What is no content's name is not ours. */
+/* An object that has no content's name is not ours. */
 static status remove_unwanted(void *context, const struct place_entry *entry)
 {
     struct expiring *e = context;

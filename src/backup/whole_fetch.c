@@ -224,7 +224,7 @@ static status look_for(const struct whole_target *target, struct arena *arena, b
     return status_ok();
 }
 
-/* False also if nobody can say. */
+/* False also if it cannot be found out. */
 static bool was_removed(const struct whole_target *target)
 {
     bool is_there = true;

@@ -86,7 +86,7 @@ static status none_counts(const struct whole_former *former)
                        before[0] == '\0' ? "" : " from before ", before);
 }
 
-/* What is wrong with the newest that counts is told. */
+/* The error is that of the newest backup that counts. */
 static status try_from_newest(struct whole_former *former, const char *const *names, size_t count)
 {
     status first = status_ok();

@@ -12,7 +12,7 @@
 struct whole_former;
 
 struct whole_former_options {
-    /* That no process has open; nothing else counts then but `table` and what follows it. NULL:
+    /* A directory that no process has open; only `table` and what follows it count then. NULL:
      * `place` has backups. */
     const char *directory;
     struct place *place;
@@ -35,7 +35,7 @@ status whole_former_open(const struct whole_former_options *options, struct whol
 void whole_former_close(struct whole_former *former); /* NULL is fine */
 
 const struct foreign_table *whole_former_table(const struct whole_former *former);
-/* What the backup is called, and its instant; the directory, and 0. */
+/* The backup's name and instant; the directory, and 0. */
 const char *whole_former_name(const struct whole_former *former, int64_t *instant_us);
 /* "the whole backup NAME, of DATE", "the data directory DIR". */
 void whole_former_describe(const struct whole_former *former, struct buffer *out);

@@ -103,7 +103,7 @@ static status note_tablet(void *context, const struct tablet_record *record)
     return status_ok();
 }
 
-/* What cannot be read of the catalog names nobody. */
+/* Records of the catalog that cannot be read name no table. */
 static void read_owners(struct store *store, struct owners *owners)
 {
     const struct catalog_visitor visitor = {
@@ -142,7 +142,7 @@ static status compare_name(void *context, const char *name)
     return status_ok();
 }
 
-/* NULL: nobody's. */
+/* NULL: no table's. */
 static const char *owner_of_file(struct store *store, const struct owners *owners, const char *file)
 {
     struct keyspace *keyspace;
@@ -226,7 +226,7 @@ static bool goes_on(void *context, uint64_t bytes)
     return true;
 }
 
-/* One that does not open shows nothing. */
+/* A directory that does not open shows nothing. */
 static status look(const char *directory, struct buffer *damages)
 {
     static const struct store_pacer unpaced = {.go_on = goes_on};

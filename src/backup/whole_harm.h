@@ -1,6 +1,6 @@
-/* What a restore finds damaged in the place that it reads: contents that are not what was written,
- * or are missing. It goes on with the others, so that all of them are known at once, and who reads
- * what was fetched decides:
+/* Damage that a restore finds in the place that it reads: contents that are not what was written,
+ * or are missing. It goes on with the others, so that all of them are known at once, and the caller
+ * that reads what was fetched decides:
  *
  *     refused     by default: what is damaged is named, with the tables whose rows are in it
  *     salvaged    what is damaged is taken as it is, as if it were damaged in a data directory

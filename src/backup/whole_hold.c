@@ -60,7 +60,7 @@ void whole_hold_begin(struct whole_work *work, struct place *place,
     status_free(s);
 }
 
-/* One that cannot be put again holds as long as it holds. */
+/* A hold that cannot be put again lasts until its time is over. */
 void whole_hold_renew(struct whole_hold *hold)
 {
     if (hold != NULL && clock_steady_us(hold->clock) - hold->put_us >= RENEW_US)
@@ -76,7 +76,7 @@ void whole_hold_end(struct whole_work *work)
     work->hold = NULL;
 }
 
-/* --- who is held --- */
+/* --- backups that are held --- */
 
 struct listing {
     struct place *place;
@@ -130,7 +130,7 @@ static status take_line(struct listing *listing, const char *name, bytes content
     return listing->tidies ? place_remove(listing->place, name) : status_ok();
 }
 
-/* One that was removed meanwhile, or is damaged, is none. */
+/* A hold that was removed meanwhile, or is damaged, is none. */
 static status look(void *context, const struct place_entry *entry)
 {
     struct listing *listing = context;
@@ -156,7 +156,7 @@ status whole_held_list(struct place *place, int64_t now_us, bool tidies, struct 
 {
     struct listing listing = {.place = place, .now_us = now_us, .tidies = tidies, .arena = arena};
     status s = place_list(place, HOLDS, look, &listing);
-    if (s.code == STATUS_NOT_FOUND) { /* nobody has ever held anything here */
+    if (s.code == STATUS_NOT_FOUND) { /* nothing was ever held here */
         status_free(s);
         s = status_ok();
     }

@@ -1,6 +1,6 @@
 /* The manifest of a whole backup: the line "trestle whole backup 1", a message
  * (proto/trestle/backup.proto), and the SHA-256 of all before it. One of a part of a server begins
- * with a 2: who does not know of parts would restore it as if it were all. */
+ * with a 2: a release that knows no parts would restore it as if it were all. */
 #include "backup/whole_private.h"
 #include "backup/whole_scope.h"
 
@@ -82,7 +82,7 @@ static status damaged(const char *what)
     return status_make(STATUS_DATA_LOSS, "the manifest is damaged: %s", what);
 }
 
-/* A name that leads out of the directory would be somebody's trap. */
+/* A name that leads out of the directory would be an attack. */
 static bool is_sound(const Backup__WholeFile *file)
 {
     return file->name[0] != 0 && file->name[0] != '.' && strchr(file->name, '/') == NULL &&

@@ -42,7 +42,7 @@ static status add_read(struct ordering *o, const char *name, const struct whole_
     return status_ok();
 }
 
-/* One that was removed after it was listed is missed by nobody. */
+/* A backup that was removed after it was listed is passed over. */
 static status look_at(struct ordering *o, const char *name)
 {
     struct whole_backup backup;
@@ -79,7 +79,7 @@ static bool are_names_true(const struct ordering *o)
     return true;
 }
 
-/* Those that could not be read get the version of the one before them, or the greatest. */
+/* Backups that could not be read get the version of the one before them, or the greatest. */
 static void place_unread(struct ordering *o)
 {
     bool by_name = are_names_true(o);

@@ -1,16 +1,16 @@
-/* Which whole backup is newer. Names and instants are the wall clock's, which may have been wrong
+/* The order of whole backups. Names and instants are the wall clock's, which may have been wrong
  * for a while, so order is by what the backups have: the commit version, by which the commits of a
  * server follow each other whatever its clocks do (docs/internals/clocks.md). A server that was
  * restored goes on above what its backup had, so this holds for the two as well; backups of servers
  * that have nothing to do with each other are ordered by what each took the time for.
  *
- * Any thread; all of it blocks, but for whole_compare. */
+ * Any thread; all of it blocks, except whole_compare. */
 #ifndef TRESTLE_BACKUP_WHOLE_ORDER_H
 #define TRESTLE_BACKUP_WHOLE_ORDER_H
 
 #include "backup/whole.h"
 
-/* What orders a backup. */
+/* The key by which a backup is ordered. */
 struct whole_age {
     uint64_t version;
     const char *name; /* decides if nothing was committed between the two */

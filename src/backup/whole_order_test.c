@@ -1,7 +1,6 @@
-/* Which whole backup is newer, where a clock was wrong for a while: a second breaker's clock was
- * three days ahead, and each backup that was made after it was right again was removed in the
- * second in which it was made. And what an expiry does with a place that does not show all that it
- * has. */
+/* Tests of which whole backup is newer, where a clock was wrong for a while: a clock was three days
+ * ahead once, and each backup that was made after it was right again was removed in the second in
+ * which it was made. And of an expiry of a place that does not show all that it has. */
 #include "backup/testing/whole_testing.h"
 #include "backup/whole_order.h"
 #include "backup/whole_scope.h"
@@ -9,7 +8,7 @@
 
 static const int64_t SECOND = 1000000, DAY = INT64_C(86400) * 1000000;
 
-/* One for each digit: the commit version that it has; it is made a second after the one before. */
+/* Makes a backup for each digit: its commit version; a second after the one before. */
 static void create_versions(struct fixture *f, const char *versions, char names[][WHOLE_NAME_SIZE])
 {
     take_checkpoint(f);
@@ -96,7 +95,7 @@ static void names_come_by_age(void **state)
 
 /* Where names are true one that cannot be read is as old as its name says; where they are not, it
  * may be the newest. */
-static void one_that_cannot_be_read_is_not_passed_over(void **state)
+static void an_unreadable_backup_is_not_passed_over(void **state)
 {
     struct fixture *f = *state;
     char names[6][WHOLE_NAME_SIZE], found[WHOLE_NAME_SIZE];
@@ -130,7 +129,7 @@ static void expiry_removes_the_oldest_whatever_the_clock_was(void **state)
 }
 
 /* Of a server to which nothing was written since: all have the same version. */
-static void what_was_just_made_stays(void **state)
+static void a_backup_just_made_stays(void **state)
 {
     struct fixture *f = *state;
     char names[6][WHOLE_NAME_SIZE];
@@ -147,7 +146,7 @@ static void what_was_just_made_stays(void **state)
 }
 
 /* By a clock that is fifty years behind, the newest would be from before all that is to stay. */
-static void what_reaches_back_stays_whatever_the_clock_was(void **state)
+static void a_backup_that_reaches_back_stays_whatever_the_clock(void **state)
 {
     struct fixture *f = *state;
     char first[WHOLE_NAME_SIZE], second[WHOLE_NAME_SIZE];
@@ -237,12 +236,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_newest_is_the_one_that_has_most, setup, teardown),
         cmocka_unit_test_setup_teardown(names_come_by_age, setup, teardown),
-        cmocka_unit_test_setup_teardown(one_that_cannot_be_read_is_not_passed_over, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(an_unreadable_backup_is_not_passed_over, setup, teardown),
         cmocka_unit_test_setup_teardown(expiry_removes_the_oldest_whatever_the_clock_was, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(what_was_just_made_stays, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_reaches_back_stays_whatever_the_clock_was, setup,
+        cmocka_unit_test_setup_teardown(a_backup_just_made_stays, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_backup_that_reaches_back_stays_whatever_the_clock, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_backup_that_is_not_shown_is_not_gone, setup, teardown),
         cmocka_unit_test_setup_teardown(without_manifests_no_file_goes, setup, teardown),

@@ -1,4 +1,4 @@
-/* What the files of whole.h share. */
+/* Declarations that the files of whole.h share. */
 #ifndef TRESTLE_BACKUP_WHOLE_PRIVATE_H
 #define TRESTLE_BACKUP_WHOLE_PRIVATE_H
 
@@ -22,15 +22,16 @@ status content_name(struct place *place, const uint8_t sha256[WHOLE_DIGEST_SIZE]
 
 bool is_content_name(const char *name);
 
-/* What the place calls it. */
+/* The content's name in the place. */
 void content_object(const char *content, char out[OBJECT_NAME_SIZE]);
 /* INVALID_ARGUMENT if it can be no backup's name. */
 status manifest_object(const char *name, char out[OBJECT_NAME_SIZE]);
 
-/* What the first backup of that instant, a second of the wall clock, is called; false: nothing. */
+/* The name of the first backup of that instant, a second of the wall clock; false: it has none. */
 bool whole_name_of(int64_t instant_us, char out[WHOLE_NAME_SIZE]);
 
-/* What a backup has of a data directory: not who has it (LOCK), nor who it is (IDENTITY). */
+/* Whether a backup has that file of a data directory: not its lock (LOCK), nor its identity
+ * (IDENTITY). */
 bool whole_is_wanted(const char *file);
 bool whole_is_table_file(const char *file); /* it never changes */
 
@@ -57,7 +58,7 @@ void content_set_free(struct content_set *set);
 /* The message and its frame; see whole_manifest.c. */
 status whole_encode(const struct whole_backup *backup, struct arena *arena, struct buffer *out);
 
-/* Which files of a backup are fetched. */
+/* A choice of a backup's files to be fetched. */
 struct whole_choice {
     bool (*wants)(const void *context, const struct whole_file *file);
     const void *context;
@@ -65,7 +66,7 @@ struct whole_choice {
 
 struct whole_harm;
 
-/* What whole_fetch gets. */
+/* The target of whole_fetch. */
 struct whole_target {
     struct place *place;
     const struct whole_backup *backup;

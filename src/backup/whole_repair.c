@@ -59,7 +59,7 @@ static status look_at_record(void *context, const struct foreign_table *table)
 
 struct span {
     uint64_t ranges;
-    int64_t first_us; /* when the first was found; 0: nobody knows */
+    int64_t first_us; /* when the first was found; 0: unknown */
 };
 
 static status note_range(void *context, const struct lost_rows *lost)

@@ -1,5 +1,5 @@
 /* A repair that takes the rows that it gives up from a whole backup: which backup will do for a
- * table, and what is told of each range before it is given up. What fills it is cluster/refill.h.
+ * table, and what is told of each range before it is given up. cluster/refill.h fills it.
  *
  * One thread at a time; all of it blocks. */
 #ifndef TRESTLE_BACKUP_WHOLE_REPAIR_H
@@ -47,7 +47,7 @@ status whole_repair_begin(struct whole_repair *repair, const struct whole_repair
 /* The same of a table of a cluster that is open; `names`: those alone are wanted, too. */
 status whole_repair_begin_table(struct whole_repair *repair, struct table *table, bool names,
                                 const struct foreign_table **source);
-/* Which backup has been found: whole_former_name. */
+/* The name of the backup that has been found: whole_former_name. */
 const char *whole_repair_name(const struct whole_repair *repair, int64_t *instant_us);
 
 /* Whether a failure of whole_repair_begin says that no backup will do, for this table. */

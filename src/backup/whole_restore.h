@@ -13,7 +13,8 @@
 
 #include "backup/whole.h"
 
-/* What of the settings of the server that was backed up could be told, in the directory. */
+/* A file in the directory: the settings of the server that was backed up, as far as they could be
+ * told. */
 #define WHOLE_SETTINGS_FILE "settings-of-the-backup.txt"
 
 struct whole_restore {
@@ -24,7 +25,7 @@ struct whole_restore {
     const struct log *log;
     struct whole_work *work;
     /* Changes what was backed up before it becomes another server: the store is open, in the
-     * directory, and nobody else's. May be NULL. */
+     * directory, and has no other user. May be NULL. */
     status (*take_on)(void *context, struct store *store, const char *directory);
     void *context;
     /* Of what is damaged in the place, which was taken as it is (whole_harm.h): makes the directory

@@ -14,7 +14,7 @@ static int64_t until(int64_t due_us, int64_t now_us)
     return due_us > now_us ? due_us - now_us : 0;
 }
 
-/* One of a later time than now is of a clock that was set back: nobody knows how old it is. */
+/* A backup of a later time than now is of a clock that was set back: its age is unknown. */
 int64_t whole_schedule_wait_us(const struct whole_schedule *schedule, int64_t wall_us,
                                int64_t steady_us)
 {

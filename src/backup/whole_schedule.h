@@ -16,7 +16,7 @@
 struct whole_schedule {
     int64_t period_us; /* 0: nothing is made */
     uint64_t keep;     /* how many of the scheduled ones stay; 0: all */
-    /* What is known of it. All zeroes at first. */
+    /* Its state. All zeroes at first. */
     bool is_known;             /* `newest_us` was learnt */
     int64_t newest_us;         /* instant of the newest that is there; 0: none is */
     int64_t tried_us;          /* when the last attempt ended, by the steady clock */

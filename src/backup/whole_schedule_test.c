@@ -33,7 +33,7 @@ static void the_next_is_due_a_period_after_the_newest(void **state)
     assert_true(whole_schedule_is_overdue(&schedule, 125 * HOUR));
 }
 
-static void what_fails_is_tried_again_after_an_hour(void **state)
+static void a_failed_backup_is_tried_again_after_an_hour(void **state)
 {
     (void)state;
     struct whole_schedule schedule = daily();
@@ -43,7 +43,7 @@ static void what_fails_is_tried_again_after_an_hour(void **state)
     assert_int_equal(whole_schedule_wait_us(&schedule, 124 * HOUR, 7 * HOUR), HOUR);
     assert_int_equal(whole_schedule_wait_us(&schedule, 0, 8 * HOUR), 0);
     assert_true(whole_schedule_is_overdue(&schedule, 100 * HOUR));
-    whole_schedule_note(&schedule, STATUS_CANCELLED, 0, 8 * HOUR); /* somebody's wish */
+    whole_schedule_note(&schedule, STATUS_CANCELLED, 0, 8 * HOUR); /* a user's wish */
     assert_int_equal(whole_schedule_wait_us(&schedule, 0, 8 * HOUR), HOUR);
     assert_false(whole_schedule_is_overdue(&schedule, 100 * HOUR));
     whole_schedule_note(&schedule, STATUS_OK, 125 * HOUR, 9 * HOUR);
@@ -75,7 +75,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_is_due_at_once),
         cmocka_unit_test(the_next_is_due_a_period_after_the_newest),
-        cmocka_unit_test(what_fails_is_tried_again_after_an_hour),
+        cmocka_unit_test(a_failed_backup_is_tried_again_after_an_hour),
         cmocka_unit_test(a_short_period_has_less_patience),
         cmocka_unit_test(a_clock_that_was_set_back_stops_nothing),
     };

@@ -5,7 +5,7 @@
  * A list of parts is text: NAME=PERIOD[/KEEP] with commas between, the name in full. One whose name
  * has a comma in it cannot be said.
  *
- * Pure, but for whole_schedules_learn; one thread at a time. */
+ * Pure, except whole_schedules_learn; one thread at a time. */
 #ifndef TRESTLE_BACKUP_WHOLE_SCHEDULES_H
 #define TRESTLE_BACKUP_WHOLE_SCHEDULES_H
 
@@ -25,7 +25,7 @@ struct whole_scheduled {
 struct whole_schedules {
     struct whole_scheduled *all; /* that of all that the server has first, if there is one */
     size_t count;
-    size_t turn; /* who comes first of those that are due */
+    size_t turn; /* the one that comes first of those that are due */
     char *names; /* that the scopes point into */
 };
 
@@ -54,12 +54,13 @@ void whole_schedules_note(struct whole_schedules *schedules, size_t index, statu
 status whole_schedules_learn(struct whole_schedules *schedules, struct place *place,
                              const char *server);
 
-/* What is not known could not be learnt: to all of these that is an attempt that failed. Takes
- * nothing of the status. */
+/* Schedules that are not known could not be learnt: to all of these that is an attempt that failed.
+ * Takes nothing of the status. */
 void whole_schedules_give_up(struct whole_schedules *schedules, status s, int64_t steady_us);
 
-/* What is overdue, in words: "…: none; there is no table …; of projects/…: 2026-…". As many as go
- * into `most` bytes, the number of the others, and at least one. False: nothing is. */
+/* Appends which schedules are overdue, in words: "…: none; there is no table …; of projects/…:
+ * 2026-…". As many as go into `most` bytes, the number of the others, and at least one. False:
+ * nothing is. */
 bool whole_schedules_tell_overdue(const struct whole_schedules *schedules, const char *place,
                                   int64_t wall_us, size_t most, struct buffer *out);
 

@@ -53,7 +53,7 @@ static void a_list_has_a_period_and_a_number_for_each(void **state)
     whole_schedules_free(&schedules);
 }
 
-static void what_is_no_list_is_refused(void **state)
+static void a_malformed_list_is_refused(void **state)
 {
     static const struct {
         const char *parts;
@@ -97,7 +97,7 @@ static void a_name_is_one_of_a_part(void **state)
     }
 }
 
-static void there_is_an_end_to_a_list(void **state)
+static void a_list_has_a_longest_length(void **state)
 {
     struct buffer text = {0};
     struct whole_schedules schedules;
@@ -195,7 +195,7 @@ static void a_short_period_keeps_no_other_from_its_turn(void **state)
     whole_schedules_free(&schedules);
 }
 
-static void one_that_fails_holds_nobody_up(void **state)
+static void a_failed_schedule_delays_no_other(void **state)
 {
     struct whole_schedules schedules;
     size_t index;
@@ -267,7 +267,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* A manifest alone: nobody looks at what it refers to. One an hour. */
+/* A manifest alone: what it refers to is not looked at. One an hour. */
 static void put_manifest(struct fixture *f, const char *server, const char *scope,
                          bool is_scheduled)
 {
@@ -341,7 +341,7 @@ static void a_place_that_has_had_none_has_none(void **state)
     whole_schedules_free(&schedules);
 }
 
-static void what_cannot_be_learnt_is_an_attempt_that_failed(void **state)
+static void schedules_not_learnt_are_a_failed_attempt(void **state)
 {
     struct whole_schedules schedules;
     size_t index;
@@ -371,7 +371,7 @@ static void assert_told(const struct whole_schedules *schedules, size_t most, co
     buffer_free(&words);
 }
 
-static void those_that_are_overdue_are_named(void **state)
+static void overdue_schedules_are_named(void **state)
 {
     struct whole_schedules schedules;
     (void)state;
@@ -398,19 +398,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_list_has_a_period_and_a_number_for_each),
-        cmocka_unit_test(what_is_no_list_is_refused),
+        cmocka_unit_test(a_malformed_list_is_refused),
         cmocka_unit_test(a_name_is_one_of_a_part),
-        cmocka_unit_test(there_is_an_end_to_a_list),
+        cmocka_unit_test(a_list_has_a_longest_length),
         cmocka_unit_test(memory_may_run_out),
         cmocka_unit_test(each_is_due_by_its_own_period),
         cmocka_unit_test(a_short_period_keeps_no_other_from_its_turn),
-        cmocka_unit_test(one_that_fails_holds_nobody_up),
+        cmocka_unit_test(a_failed_schedule_delays_no_other),
         cmocka_unit_test(without_a_schedule_nothing_is_due),
         cmocka_unit_test_setup_teardown(the_newest_of_each_is_learnt, setup, teardown),
         cmocka_unit_test_setup_teardown(the_newest_is_learnt_by_what_it_has, setup, teardown),
         cmocka_unit_test_setup_teardown(a_place_that_has_had_none_has_none, setup, teardown),
-        cmocka_unit_test(what_cannot_be_learnt_is_an_attempt_that_failed),
-        cmocka_unit_test(those_that_are_overdue_are_named),
+        cmocka_unit_test(schedules_not_learnt_are_a_failed_attempt),
+        cmocka_unit_test(overdue_schedules_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
  *         ──► flush, compact the catalog ──► open once more
  *
  * What was deleted is in no file then: records go out of the catalog's tables as these are written
- * anew, rows of others with their keyspaces, both out of the log by the flush, after which it is
+ * again, rows of others with their keyspaces, both out of the log by the flush, after which it is
  * empty; and the second opening begins a manifest, and a file SYNCED, that know of no other
  * keyspace, nor of its table's name. */
 #include "backup/whole_scope.h"
@@ -45,7 +45,7 @@ enum whole_kind whole_kind_of(const char *name)
     return strstr(name, "/tables/") != NULL ? WHOLE_TABLE : WHOLE_INSTANCE;
 }
 
-/* As datastore/model/key.c has it: nobody could ask for a database of another name. */
+/* As datastore/model/key.c has it: no request could name a database otherwise. */
 static status check_database(const char *name)
 {
     enum { MOST = 128 };
@@ -148,7 +148,7 @@ status whole_refuse_older(const char *unread, status why, const char *chosen)
     return s;
 }
 
-/* One that was removed after it was listed is missed by nobody. */
+/* A backup that was removed after it was listed is passed over. */
 static void note_unread(struct unread *unread, const char *name, status why)
 {
     if (status_is_ok(why) || why.code == STATUS_NOT_FOUND || unread->name != NULL) {
@@ -299,7 +299,7 @@ static bool has_part(const char *name, const char *part)
     return strstr(name, part) != NULL;
 }
 
-/* What a restore of tables may ask for: see whole_tables.c. */
+/* Whether a restore of tables may ask for the resource: see whole_tables.c. */
 static bool keeps_resource(const struct narrowing *n, enum resource_kind kind, const char *name)
 {
     const char *end = strstr(n->scope, "/tables/");
@@ -420,7 +420,7 @@ static status flush_all(struct narrowing *n)
 
 /* --- all of it --- */
 
-/* Damage that the checkpoint has stays as it is: nobody remembers it here. */
+/* Damage that the checkpoint has stays as it is, and is not recorded here. */
 static bool leave_damage(void *context, const struct store_damage *damage)
 {
     (void)context, (void)damage;
@@ -467,7 +467,7 @@ status whole_scope_narrow(const char *directory, const char *scope, const struct
     return s;
 }
 
-/* --- of a directory that nobody serves --- */
+/* --- a copy of a directory that no server has open --- */
 
 struct copying {
     struct files *files;

@@ -44,19 +44,19 @@ status whole_check_is_all(const struct whole_backup *backup);
 
 /* The newest backup that may have `from`, or that is of all if that is NULL; `*name` is what it is
  * called. Both in the arena. NOT_FOUND. FAILED_PRECONDITION if a newer one, which may be the one
- * that is meant, cannot be read: it names both, and whoever wants the older one is to name that. If
- * none is left that can be read, why that is. */
+ * that is meant, cannot be read: it names both, and a user who wants the older one is to name that.
+ * If none is left that can be read, why that is. */
 status whole_find_newest(struct place *place, const char *from, struct arena *arena,
                          const char **name, struct whole_backup *out);
 
 /* Takes all that is not of the scope out of the directory: a checkpoint, or what whole_scope_copy
- * made, that nobody has open. Tables of the scope stay the files that they are. NOT_FOUND if there
- * is nothing of the scope. On failure the directory is good for nothing. Blocking. */
+ * made, that no process has open. Tables of the scope stay the files that they are. NOT_FOUND if
+ * there is nothing of the scope. On failure the directory is good for nothing. Blocking. */
 status whole_scope_narrow(const char *directory, const char *scope, const struct log *log);
 
-/* Makes `to` a copy of the data directory `from`, which nobody writes to, without its identity: of
- * tables links. Both are on one file system; `to` is not there, or what a killed one has left.
- * Blocking. */
+/* Makes `to` a copy of the data directory `from`, which must not change meanwhile, without its
+ * identity: of tables links. Both are on one file system; `to` is not there, or what a killed copy
+ * has left. Blocking. */
 status whole_scope_copy(struct files *files, const char *from, const char *to);
 
 #endif

@@ -36,7 +36,7 @@ status whole_tables_check(const char *from, const char *to)
     return status_ok();
 }
 
-/* What something that is called so in the backup, the source or in it, is to be called. */
+/* The new name of a thing that has this name in the backup: the source, or a thing in it. */
 static const char *new_name(const struct making *m, const char *name)
 {
     struct buffer text = {0};
@@ -215,7 +215,7 @@ static status count_closed(void *context, const struct lost_rows *lost)
     return status_ok();
 }
 
-/* Without memory they are counted by nobody, and out of service all the same. */
+/* Without memory closed ranges are not counted, and out of service all the same. */
 static void let_go(struct table *made, size_t *closed)
 {
     status_ignore(table_list_damage(made, count_closed, closed));

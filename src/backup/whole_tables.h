@@ -31,7 +31,7 @@ struct whole_tables {
     struct files *files;
     const char *scratch; /* see whole_copy_options.directory */
     struct whole_work *work;
-    /* Where they are made. */
+    /* The server in which they are made. */
     struct control *control;
     struct backups *backups;
 };

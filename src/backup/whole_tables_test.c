@@ -230,8 +230,8 @@ static void a_table_comes_back_under_another_name(void **state)
     assert_int_equal(access(f->scratch, F_OK), -1);
 }
 
-/* What was written after the restore counts for more than what came from the backup. */
-static void what_is_written_later_counts(void **state)
+/* A write after the restore counts for more than what came from the backup. */
+static void a_write_after_the_restore_counts(void **state)
 {
     struct fixture *f = *state;
     struct cluster_fixture view = f->base;
@@ -300,7 +300,7 @@ static void make_file_in(const char *directory, const char *name)
     assert_ok(files_replace(files_of_system(), path, bytes_of("x")));
 }
 
-static void what_is_not_ours_is_not_removed(void **state)
+static void a_foreign_directory_is_not_removed(void **state)
 {
     struct fixture *f = *state;
     char mine[160];
@@ -401,7 +401,7 @@ static void put_out_of_service(struct fixture *f)
 
 /* A range may be out of service long after the file that was damaged is gone: then no file of the
  * backup shows that anything is missing. The catalog does. */
-static void what_was_out_of_service_is_not_left_out(void **state)
+static void ranges_out_of_service_stay_so(void **state)
 {
     struct fixture *f = *state;
     struct buffer lost = {0};
@@ -457,7 +457,7 @@ static void key_of(unsigned i, char key[8])
     snprintf(key, 8, "m%04u", i);
 }
 
-/* Nothing that is compressed away. */
+/* A value that cannot be compressed away. */
 static void value_of(unsigned i, char value[LONG + 1])
 {
     uint64_t random = i * 7919 + 1;
@@ -613,7 +613,7 @@ static bool remove_first(void *context)
     return true;
 }
 
-static void what_expires_meanwhile_is_told_as_that(void **state)
+static void an_expiry_meanwhile_is_told(void **state)
 {
     struct fixture *f = *state;
     const struct whole_backup first = f->backup;
@@ -634,7 +634,7 @@ static bool goes_on(void *context)
     return (*left)-- > 0;
 }
 
-static void what_is_cancelled_anywhere_makes_no_table(void **state)
+static void a_cancelled_restore_makes_no_table(void **state)
 {
     struct fixture *f = *state;
     unsigned most = 0, left;
@@ -816,8 +816,8 @@ static void assert_nowhere(const char *directory, const char *what)
     assert_ok(files_list(files_of_system(), directory, look_for_word, &word));
 }
 
-/* Also of what is in tables already, and names nobody. */
-static void of_a_part_nothing_else_is_left(void **state)
+/* Nothing is left of other tables, also of what was flushed already. */
+static void a_part_has_nothing_of_other_tables(void **state)
 {
     struct fixture *f = *state;
     assert_ok(
@@ -843,7 +843,7 @@ static void of_a_part_nothing_else_is_left(void **state)
     assert_int_equal(instance.resources, 3);
 }
 
-static void what_is_no_part_is_refused(void **state)
+static void a_name_of_no_part_is_refused(void **state)
 {
     static const struct {
         const char *scope;
@@ -908,14 +908,13 @@ static void an_instance_without_tables_is_one(void **state)
     assert_true(has_resource(f, RESOURCE_INSTANCE, "projects/q/instances/again"));
 }
 
-/* There is one. */
 static status note_file(void *context, const char *name)
 {
     buffer_append_format(context, "%s%c", name, 0);
     return status_ok();
 }
 
-/* A file that is missing keeps nobody from the rest: its keys are closed, there as here. */
+/* A missing file does not keep the rest from being read: its keys are closed, there as here. */
 static void damage_goes_with_the_part(void **state)
 {
     struct fixture *f = *state;
@@ -975,21 +974,21 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_table_comes_back_under_another_name, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_written_later_counts, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_write_after_the_restore_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(an_instance_comes_with_its_tables_and_policies, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_is_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_not_ours_is_not_removed, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_was_out_of_service_is_not_left_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_foreign_directory_is_not_removed, setup, teardown),
+        cmocka_unit_test_setup_teardown(ranges_out_of_service_stay_so, setup, teardown),
         cmocka_unit_test_setup_teardown(without_memory_it_is_out_of_service_too, setup, teardown),
         cmocka_unit_test_setup_teardown(a_damaged_block_takes_its_rows_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(other_tables_files_are_left_alone, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_expires_meanwhile_is_told_as_that, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_cancelled_anywhere_makes_no_table, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_expiry_meanwhile_is_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_cancelled_restore_makes_no_table, setup, teardown),
         cmocka_unit_test_setup_teardown(every_failure_of_the_disk_makes_no_table, setup, teardown),
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, setup, teardown),
-        cmocka_unit_test_setup_teardown(of_a_part_nothing_else_is_left, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_no_part_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_part_has_nothing_of_other_tables, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_name_of_no_part_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_part_comes_back_as_out_of_all, setup, teardown),
         cmocka_unit_test_setup_teardown(an_instance_without_tables_is_one, setup, teardown),
         cmocka_unit_test_setup_teardown(damage_goes_with_the_part, setup, teardown),

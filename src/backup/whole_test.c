@@ -116,7 +116,7 @@ static void an_empty_directory_keeps_its_mode(void **state)
     assert_int_equal(about.st_mode & 07777, 0750);
 }
 
-static void what_a_killed_restore_left_does_no_harm(void **state)
+static void a_killed_restore_does_no_harm(void **state)
 {
     struct fixture *f = *state;
     char name[WHOLE_NAME_SIZE], unfinished[160], scratch[192];
@@ -125,7 +125,7 @@ static void what_a_killed_restore_left_does_no_harm(void **state)
     snprintf(scratch, sizeof scratch, "%s/archive", unfinished);
     make_file_in(unfinished, "000007.sst");
     make_file_in(scratch, "9-0");
-    assert_status(restore(f, name), STATUS_FAILED_PRECONDITION); /* it may be somebody's */
+    assert_status(restore(f, name), STATUS_FAILED_PRECONDITION); /* it may not be ours */
     assert_int_equal(access(scratch, F_OK), 0);
     assert_ok(unfinished_mark(files_of_system(), unfinished, "a restore"));
     assert_ok(restore(f, name));
@@ -142,7 +142,7 @@ static void one_at_a_time_writes_to_a_place(void **state)
     open_place(f, &place);
     assert_ok(whole_lock(place, &lock));
     assert_status(try_create(f, name), STATUS_FAILED_PRECONDITION);
-    assert_int_equal(verify(f, "20231114T221320Z"), 0); /* who reads does not mind */
+    assert_int_equal(verify(f, "20231114T221320Z"), 0); /* readers need no lock */
     place_unlock(place, lock);
     place_close(place);
     assert_ok(try_create(f, name));
@@ -150,7 +150,7 @@ static void one_at_a_time_writes_to_a_place(void **state)
 
 /* --- expiry --- */
 
-static void expiry_removes_what_nobody_refers_to(void **state)
+static void expiry_removes_unreferenced_contents(void **state)
 {
     struct fixture *f = *state;
     char first[WHOLE_NAME_SIZE], second[WHOLE_NAME_SIZE], third[WHOLE_NAME_SIZE];
@@ -258,7 +258,7 @@ static void expiry_counts_each_server_by_itself(void **state)
 
 #define TABLE "projects/p/instances/i/tables/t"
 
-/* One for each letter: of (a)ll, of the (t)able, of the (i)nstance. */
+/* Makes a backup for each letter: of (a)ll, of the (t)able, of the (i)nstance. */
 static void create_parts(struct fixture *f, const char *order, char names[][WHOLE_NAME_SIZE])
 {
     take_checkpoint(f);
@@ -418,7 +418,7 @@ static bool expire_first(void *context)
     return true;
 }
 
-/* As a former release does, which looks at no marks. */
+/* An expiry as of a former release, which looks at no marks. */
 static bool expire_whatever_is_held(void *context)
 {
     for_each_in(context, "holds", remove_it);
@@ -435,7 +435,7 @@ static void create_two(struct fixture *f, char first[WHOLE_NAME_SIZE], char seco
     f->work.context = f;
 }
 
-static void what_expires_while_it_is_restored_is_no_damage(void **state)
+static void an_expiry_during_a_restore_is_no_damage(void **state)
 {
     struct fixture *f = *state;
     char first[WHOLE_NAME_SIZE], second[WHOLE_NAME_SIZE];
@@ -445,7 +445,7 @@ static void what_expires_while_it_is_restored_is_no_damage(void **state)
     assert_ok(restore(f, second));
 }
 
-static void what_is_restored_does_not_expire(void **state)
+static void a_backup_being_restored_does_not_expire(void **state)
 {
     struct fixture *f = *state;
     char first[WHOLE_NAME_SIZE], second[WHOLE_NAME_SIZE];
@@ -468,7 +468,7 @@ static void write_mark(struct fixture *f, const char *line)
     place_close(place);
 }
 
-/* Left by one that was killed, or by nobody. */
+/* A mark that a killed restore has left, or that is none. */
 static void a_mark_lapses(void **state)
 {
     struct fixture *f = *state;
@@ -500,7 +500,7 @@ static bool goes_on_for(void *context)
     return (*left)-- > 0;
 }
 
-static void what_is_cancelled_anywhere_leaves_no_backup(void **state)
+static void a_cancelled_backup_leaves_none(void **state)
 {
     struct fixture *f = *state;
     char name[WHOLE_NAME_SIZE];
@@ -630,9 +630,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_directory_with_something_in_it_is_refused, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(an_empty_directory_keeps_its_mode, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_a_killed_restore_left_does_no_harm, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_killed_restore_does_no_harm, setup, teardown),
         cmocka_unit_test_setup_teardown(one_at_a_time_writes_to_a_place, setup, teardown),
-        cmocka_unit_test_setup_teardown(expiry_removes_what_nobody_refers_to, setup, teardown),
+        cmocka_unit_test_setup_teardown(expiry_removes_unreferenced_contents, setup, teardown),
         cmocka_unit_test_setup_teardown(expiry_keeps_to_its_server_and_its_schedule, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(expiry_counts_each_server_by_itself, setup, teardown),
@@ -643,12 +643,10 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_trial_of_an_expiry_counts_files, setup, teardown),
         cmocka_unit_test_setup_teardown(expiry_keeps_what_reaches_back, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_expires_while_it_is_restored_is_no_damage, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(what_is_restored_does_not_expire, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_expiry_during_a_restore_is_no_damage, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_backup_being_restored_does_not_expire, setup, teardown),
         cmocka_unit_test_setup_teardown(a_mark_lapses, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_cancelled_anywhere_leaves_no_backup, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(a_cancelled_backup_leaves_none, setup, teardown),
         cmocka_unit_test_setup_teardown(every_failure_of_the_place_leaves_no_backup, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_power_cut_leaves_whole_backups_alone, setup, teardown),

@@ -1,4 +1,5 @@
-/* What making, verifying, restoring and expiring whole backups share: folders, the rate, names. */
+/* Functions that making, verifying, restoring and expiring whole backups share: folders, the rate,
+ * names. */
 #include "backup/whole_hold.h"
 #include "backup/whole_private.h"
 #include "os/thread.h"

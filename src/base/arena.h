@@ -30,8 +30,8 @@ char *arena_string(struct arena *arena, bytes b);
 /* Frees all but the first block, for the next request. */
 void arena_reset(struct arena *arena);
 
-/* Changes the limit, as for a request whose size is known later than its arena. What has been
- * handed out stays; at least that much counts as the limit. */
+/* Changes the limit, as for a request whose size is known later than its arena. Memory that has
+ * been handed out stays; at least that much counts as the limit. */
 void arena_set_limit(struct arena *arena, size_t limit);
 
 /* Bytes taken from the system at present, all blocks. */

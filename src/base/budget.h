@@ -1,6 +1,6 @@
-/* Who bounds memory that grows in several places at once: arenas and buffers that were given a
- * budget ask it before they take more from the system, and tell it what they have freed. A NULL
- * budget bounds nothing. */
+/* A budget bounds memory that grows in several places at once: arenas and buffers that were given
+ * one ask it before they take more from the system, and tell it what they have freed. A NULL budget
+ * bounds nothing. */
 #ifndef TRESTLE_BASE_BUDGET_H
 #define TRESTLE_BASE_BUDGET_H
 

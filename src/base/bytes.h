@@ -88,7 +88,7 @@ uint8_t *buffer_reserve(struct buffer *buffer, size_t extra);
 void buffer_append(struct buffer *buffer, const void *data, size_t size);
 void buffer_append_bytes(struct buffer *buffer, bytes b);
 void buffer_append_byte(struct buffer *buffer, uint8_t byte);
-/* As printf; without a NUL at the end. */
+/* Appends as printf does; without a NUL at the end. */
 __attribute__((format(printf, 2, 3))) void buffer_append_format(struct buffer *buffer,
                                                                 const char *format, ...);
 

@@ -12,7 +12,7 @@ void check_failed(const char *file, int line, const char *what)
     abort();
 }
 
-/* A mutex of glibc's knows who holds it, 0 if nobody does. */
+/* A mutex of glibc's knows the thread that holds it; 0: none does. */
 bool check_is_held(const pthread_mutex_t *mutex)
 {
     return __atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED) == gettid();

@@ -15,9 +15,9 @@ __attribute__((noreturn, cold)) void check_failed(const char *file, int line, co
             check_failed(__FILE__, __LINE__, #condition);                                          \
     } while (0)
 
-/* What is too dear, or too plain, to be asked each time by a server: only builds with a sanitizer
- * ask, which are those of tests and fuzzers, and such with -Dself_checks=true. Elsewhere the
- * condition is compiled, and not evaluated: it must have no effects. */
+/* A DCHECK is too dear, or too plain, to be asked each time by a server: only builds with a
+ * sanitizer ask, which are those of tests and fuzzers, and such with -Dself_checks=true. Elsewhere
+ * the condition is compiled, and not evaluated: it must have no effects. */
 #if defined(TRESTLE_SELF_CHECKS)
 #define CHECKS_ITSELF 1
 #elif defined(__has_feature)

@@ -1,4 +1,4 @@
-/* Where time comes from. Passed as an argument, so that a test can turn the hands. */
+/* A clock: the source of time. Passed as an argument, so that a test can turn the hands. */
 #ifndef TRESTLE_BASE_CLOCK_H
 #define TRESTLE_BASE_CLOCK_H
 

@@ -111,7 +111,7 @@ status condition_create_part(struct condition *whole, struct condition **out)
     return status_ok();
 }
 
-/* Of the parts the first that has it; NULL: none has. With the lock held. */
+/* The trouble of the first part that has the reason; NULL: none has. With the lock held. */
 static const struct trouble *trouble_of_parts(const struct condition *whole, enum reason reason)
 {
     for (const struct condition *at = whole->parts; at != NULL; at = at->next)
@@ -151,7 +151,7 @@ void condition_destroy(struct condition *condition)
 
 /* --- the log --- */
 
-/* What a line says, gathered under the lock. */
+/* A log line's content, gathered under the lock. */
 struct line {
     bool is_due;
     enum health_level level; /* of all, afterwards */
@@ -214,7 +214,7 @@ static void enter(const struct condition *condition, struct trouble *trouble, in
     trouble->untold++;
 }
 
-/* Of a part; with the lock held. */
+/* Notes the reason in a part. With the lock held. */
 static void note_in_part(struct condition *part, enum reason reason, bytes text)
 {
     take_text(&part->reasons[reason], text);
@@ -227,7 +227,8 @@ static struct condition *whole_of(struct condition *condition)
     return condition->whole != NULL ? condition->whole : condition;
 }
 
-/* What the parts say, the first of them; else the words that were just said. With the lock held. */
+/* Takes the words of the first part that has the reason; else those that were just said. With the
+ * lock held. */
 static void take_words(struct condition *whole, enum reason reason, bytes said)
 {
     const struct trouble *first = trouble_of_parts(whole, reason);
@@ -264,7 +265,7 @@ void condition_enter(struct condition *condition, enum reason reason, const char
     enter_with(condition, reason, text);
 }
 
-/* With the lock held: nobody has it any more. */
+/* Ends a reason that no part has any more. With the lock held. */
 static struct line leave(struct condition *whole, enum reason reason)
 {
     struct trouble *trouble = &whole->reasons[reason];

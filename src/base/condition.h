@@ -1,17 +1,17 @@
-/* What is the matter with a server: one state, and the reasons for it. Whoever says how the server
- * is (readyz, metrics, `trestle status`, the console, the log) has it from here, so that no two can
- * say different things.
+/* A server's condition: one state, and the reasons for it. All that show it (readyz, metrics,
+ * `trestle status`, the console, the log) have it from here, so that no two can say different
+ * things.
  *
- * A reason is entered and left by whoever knows of it; reasons.def is the table. The worst one that
- * is there gives the level. Each has a line in the log when it is entered, and one when it is left.
- * One that comes and goes, as space on a disk may, has them every ten seconds at most; what is told
- * last is how it is.
+ * A reason is entered and left by the code that knows of it; reasons.def is the table. The worst
+ * one that is there gives the level. Each has a line in the log when it is entered, and one when it
+ * is left. One that comes and goes, as space on a disk may, has them every ten seconds at most;
+ * what is told last is how it is.
  *
  * A condition may have *parts*, each of a part of the server that has troubles of its own: a store.
- * What is so in any of them is so of the whole, until none has it, in the words of the first that
- * has it. Who looks looks at the whole; a reason is its own or its parts', never both.
+ * A reason that any of them has is the whole's, until none has it, in the words of the first that
+ * has it. Readers read the whole; a reason is its own or its parts', never both.
  *
- * Any thread. A NULL `struct condition` is that of nobody: nothing is noted. */
+ * Any thread. With a NULL `struct condition` nothing is noted. */
 #ifndef TRESTLE_BASE_CONDITION_H
 #define TRESTLE_BASE_CONDITION_H
 
@@ -20,7 +20,7 @@
 
 enum health_level {
     HEALTH_OK,
-    HEALTH_DEGRADED,  /* all is served; somebody has to do something before that ends */
+    HEALTH_DEGRADED,  /* all is served; the operator has to do something before that ends */
     HEALTH_NO_WRITES, /* writes are refused, reads are served */
 };
 
@@ -37,16 +37,16 @@ status condition_create(const struct log *log, struct clock *clock, struct metri
                         struct condition **out);
 void condition_destroy(struct condition *condition); /* NULL is fine; after its parts */
 
-/* A part of it, which has nothing yet. It is destroyed as the whole is, when nobody says anything
- * of the part any more; what it has is then, without a word in the log, no longer so of the whole.
- */
+/* A part of it, which has nothing yet. It is destroyed as the whole is, when no thread enters or
+ * leaves a reason of the part any more; the reasons that it has then are no longer the whole's,
+ * without a word in the log. */
 status condition_create_part(struct condition *whole, struct condition **out);
 
-/* It is so, with these figures; said again, the text is replaced. */
+/* Enters a reason, with these figures; entered again, its text is replaced. */
 __attribute__((format(printf, 3, 4))) void
 condition_enter(struct condition *condition, enum reason reason, const char *format, ...);
 
-/* It is not, or is no longer so. */
+/* Leaves a reason, if it was entered. */
 void condition_leave(struct condition *condition, enum reason reason);
 
 /* --- looking --- */
@@ -68,7 +68,7 @@ struct condition_view {
     struct condition_reason reasons[REASON_COUNT]; /* the worst first */
 };
 
-/* As it stands. */
+/* The condition as it stands. */
 void condition_look(struct condition *condition, struct condition_view *out);
 
 /* "ok", "degraded", "no_writes": for programs. */

@@ -36,7 +36,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* What has been logged since the last call. */
+/* The text logged since the last call. */
 static const char *logged(struct fixture *f)
 {
     return testing_log_take(&f->log, f->text, sizeof f->text);
@@ -99,7 +99,7 @@ static void entering_and_leaving_are_logged(void **state)
 }
 
 /* Each change is so at once, but the log is not filled with them. */
-static void what_comes_and_goes_is_told_now_and_then(void **state)
+static void a_reason_that_comes_and_goes_is_told_now_and_then(void **state)
 {
     struct fixture *f = *state;
     condition_enter(f->condition, REASON_disk_reserve, "first");
@@ -200,7 +200,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_worst_reason_is_the_level, set_up, tear_down),
         cmocka_unit_test_setup_teardown(entering_and_leaving_are_logged, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_comes_and_goes_is_told_now_and_then, set_up,
+        cmocka_unit_test_setup_teardown(a_reason_that_comes_and_goes_is_told_now_and_then, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(texts_are_cut_between_characters, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_worst_part_is_the_level, set_up, tear_down),

@@ -17,8 +17,8 @@ enum {
     LIMIT_QUALIFIER_BYTES = 16 * LIMIT_KB,
     LIMIT_CELL_BYTES = 100 * LIMIT_MB,
     LIMIT_ROW_BYTES = 256 * LIMIT_MB, /* on reading: FAILED_PRECONDITION with its ErrorInfo */
-    /* What Google's clients in Go and Java receive. A row whose message would be larger comes in
-     * several. */
+    /* The most that Google's clients in Go and Java receive. A row whose message would be larger
+     * comes in several. */
     LIMIT_ROW_MESSAGE_BYTES = 256 * LIMIT_MB,
     LIMIT_MUTATIONS_A_REQUEST = 100000,
     LIMIT_IDEMPOTENCY_TOKEN_LEAST_BYTES = 8,
@@ -98,9 +98,10 @@ enum {
     /* Streams that a connection remembers after they have closed, a byte each, to tell a client
      * what it may not send on them any more: those of the last few round trips. */
     LIMIT_STREAMS_REMEMBERED = 1024,
-    /* What a stream may send before its message has been admitted: most messages in one flight,
-     * while 1,000 streams of it stay bounded; with less than 1 GB a quarter of it. An admitted long
-     * message may fill the connection's window: enough for a 16 ms round trip at 1 GB/s. */
+    /* The most that a stream may send before its message has been admitted: most messages in one
+     * flight, while 1,000 streams of it stay bounded; with less than 1 GB a quarter of it. An
+     * admitted long message may fill the connection's window: enough for a 16 ms round trip at 1
+     * GB/s. */
     LIMIT_STREAM_WINDOW_BYTES = 256 * LIMIT_KB,
     LIMIT_CONNECTION_WINDOW_BYTES = 16 * LIMIT_MB,
     /* Request messages that one connection holds, arrived or promised. A message that would pass
@@ -134,10 +135,10 @@ enum {
     /* Connections that may end before a loop frees all of that: each leaves a piece or two in a
      * page of its own, and 10,000 of them held 40 MB. */
     LIMIT_SPARES_CONNECTIONS = 64,
-    /* What no working client does often: resetting streams before their request is whole, frames
-     * that say nothing, SETTINGS, streams refused. So many at once, and so many more a second.
-     * Beyond: ENHANCE_YOUR_CALM. (Resetting a call that runs is common, at the end of each scan
-     * that stops early, and is not counted: LIMIT_CALLS_A_STREAM bounds it.) */
+    /* Nuisances, which no working client makes often: resetting streams before their request is
+     * whole, frames that say nothing, SETTINGS, streams refused. So many at once, and so many more
+     * a second. Beyond: ENHANCE_YOUR_CALM. (Resetting a call that runs is common, at the end of
+     * each scan that stops early, and is not counted: LIMIT_CALLS_A_STREAM bounds it.) */
     LIMIT_NUISANCES_AT_ONCE = 2000,
     LIMIT_NUISANCES_A_SECOND = 100,
     /* A client that neither reads what waits for it nor sends the rest of its request for so long
@@ -157,7 +158,7 @@ enum {
     LIMIT_HANDSHAKE_SECONDS = 10,
     /* Connections beyond max-connections, and beyond the places of HTTP/1.1, for peers on loopback:
      * health checks, metrics and administration of a server that is full. Calls for data have no
-     * place there. And how long one stays that nobody uses. */
+     * place there. And how long one stays that is not used. */
     LIMIT_RESERVED_CONNECTIONS = 16,
     LIMIT_RESERVED_IDLE_SECONDS = 10,
     LIMIT_HTTP1_CONNECTIONS = 256, /* health checks, metrics and REST need few */
@@ -167,7 +168,7 @@ enum {
     LIMIT_HTTP_BODY_BYTES = 64 * LIMIT_MB,
     LIMIT_HTTP1_BODIES_BYTES = 256 * LIMIT_MB,
     /* Of people at the console, beyond which the one that was used least lately ends; how long one
-     * lasts that nobody uses, and how long at most. Beyond: the login page. */
+     * lasts that is not used, and how long at most. Beyond: the login page. */
     LIMIT_CONSOLE_SESSIONS = 256,
     LIMIT_CONSOLE_IDLE_SECONDS = 60 * 60,
     LIMIT_CONSOLE_SESSION_SECONDS = 12 * 60 * 60,
@@ -196,14 +197,14 @@ enum {
     /* Administrative calls that are remembered to be looked at, some 200 bytes each, 3 KB at most.
      * Beyond: the audit log alone has them. */
     LIMIT_AUDIT_ENTRIES = 1000,
-    /* Of a period of audit-data: who did what with which table, 200 bytes each. Beyond: they are
-     * one line. */
+    /* Of a period of audit-data: what each principal did with which table, 200 bytes each. Beyond:
+     * they are one line. */
     LIMIT_DATA_SUMS = 4096,
     /* Requests whose spans wait for the collector: 792 bytes each, with what is within them.
      * Beyond: dropped, and counted. */
     LIMIT_SPANS_QUEUED = 8192,
     /* Slow requests that are described in a second: each takes time of its loop.
-     * Beyond: counted. And of what size, and with how much memory. Beyond: by their size. What is
+     * Beyond: counted. And of what size, and with how much memory. Beyond: by their size. The texts
      * kept of one: its resource's name and its plan. Beyond: cut. */
     LIMIT_SLOW_REQUESTS_A_SECOND = 20,
     LIMIT_SLOW_DESCRIBED_BYTES = 256 * LIMIT_KB,

@@ -157,7 +157,8 @@ const char *log_level_name(enum log_level level)
     return names[level];
 }
 
-/* One thread sets what others read: C++ knows no _Atomic, and includes the struct. */
+/* The level is set by one thread and read by others: C++ knows no _Atomic, and includes the struct.
+ */
 enum log_level log_set_level(struct log *log, enum log_level level)
 {
     return __atomic_exchange_n(&log->level, level, __ATOMIC_RELAXED);

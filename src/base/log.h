@@ -28,8 +28,8 @@ struct log_field {
     int64_t number;
 };
 
-/* Words and names, for people: UTF-8 stays as it is, but for control characters. What is not valid
- * UTF-8 is told as bytes. */
+/* Words and names, for people: UTF-8 stays as it is, except control characters. Text that is not
+ * valid UTF-8 is told as bytes. */
 #define LOG_STR(name_, string_) LOG_TEXT(name_, bytes_of(string_))
 #define LOG_TEXT(name_, text_)                                                                     \
     ((struct log_field){.name = name_, .kind = LOG_FIELD_TEXT, .text = text_})
@@ -42,7 +42,7 @@ struct log_field {
 /* "warn". */
 const char *log_level_name(enum log_level level);
 
-/* What is less is not written from now on. Returns the level that it was. Any thread. */
+/* Lines of a lower level are not written from now on. Returns the level that it was. Any thread. */
 enum log_level log_set_level(struct log *log, enum log_level level);
 
 /* The level as it is now. Any thread. */

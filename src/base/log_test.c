@@ -38,7 +38,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* What has been logged since the last call. */
+/* The text logged since the last call. */
 static const char *logged(struct fixture *f)
 {
     static const char end = '\n'; /* so that reading never waits */
@@ -97,7 +97,7 @@ static void control_characters_are_escaped(void **state)
                                    "name=\"a\\u000ab\\u0085\\u009b\\u007f\xc2\xa0\"\n");
 }
 
-static void what_is_no_utf8_is_told_as_bytes(void **state)
+static void invalid_utf8_is_told_as_bytes(void **state)
 {
     struct fixture *f = *state;
     log_error(&f->log, "m", LOG_STR("name", "\xc3\xbc\xff"),
@@ -162,7 +162,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(bytes_are_escaped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_stay_readable, set_up, tear_down),
         cmocka_unit_test_setup_teardown(control_characters_are_escaped, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_no_utf8_is_told_as_bytes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(invalid_utf8_is_told_as_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lesser_levels_are_silent, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_long_line_is_cut_and_ended, set_up, tear_down),
         cmocka_unit_test_setup_teardown(no_character_is_cut, set_up, tear_down),

@@ -5,7 +5,7 @@
  *     processor and fall on another. metrics_set uses the first shard's slot alone.
  *  2. The list of RPCs only grows, at its head, under `mutex`; its entries never move. So do the
  *     places of profiles, which are read without it: a place is filled once.
- *  3. Whoever looks gets all from metrics_visit, so that no two can differ.
+ *  3. All that show metrics get them from metrics_visit, so that no two can differ.
  *  4. The series of a family are replaced as a whole, and read, under `families_lock`. */
 #include "base/metrics.h"
 
@@ -244,8 +244,7 @@ status metrics_replace(struct metrics *metrics, enum metric_family family,
 
 /* --- profiles --- */
 
-/* Where the profile is, or the free place where it would be. There are more places than profiles.
- */
+/* The profile's place, or the free one where it would be. There are more places than profiles. */
 static _Atomic(struct profile *) *profile_place(struct metrics *metrics, bytes id)
 {
     uint64_t at = bytes_hash(id);
@@ -358,7 +357,7 @@ struct rpc_metrics *metrics_rpc(struct metrics *metrics, const char *method)
     return rpc;
 }
 
-/* Made by whoever comes first. NULL without memory. */
+/* Made by the first thread that needs it. NULL without memory. */
 static struct rpc_counts *make_counts(_Atomic(struct rpc_counts *) *place)
 {
     struct rpc_counts *counts = aligned_alloc(CACHE_LINE, sizeof *counts), *others = NULL;
@@ -429,7 +428,7 @@ static const char RPCS_GROUP[] = "RPCs";
 static const char RPCS_TOTAL[] = "RPCs that have ended, by method, app profile and status.";
 static const char RPC_SECONDS[] = "Time from an RPC's request to its status.";
 
-/* Those of the process have the names that Prometheus's own libraries use. */
+/* Metrics of the process have the names that Prometheus's own libraries use. */
 static const char *full_name(const struct row *row)
 {
     const char *name = row->name + sizeof "trestle_" - 1;
@@ -575,7 +574,7 @@ static void visit_rpcs(const struct look *look, struct rpc_metrics *first, rpc_v
         for (unsigned profile = 0; profile < PROFILES; profile++) {
             struct rpc_counts *counts =
                 atomic_load_explicit(&rpc->profiles[profile], memory_order_acquire);
-            /* One that was added a moment ago has no name here yet. */
+            /* A profile that was added a moment ago has no name here yet. */
             if (counts != NULL && (profile == 0 || look->profiles[profile] != NULL))
                 visit(look, rpc, profile, counts);
         }
@@ -710,7 +709,7 @@ static void write_label_names(struct buffer *out, const struct row *row)
     buffer_append_byte(out, '}');
 }
 
-/* One line for all of a name. */
+/* Writes one line for all series of a name. */
 static void write_line(struct buffer *out, const struct row *row)
 {
     if (row->label.name != NULL && strcmp(row[-1].name == NULL ? "" : row[-1].name, row->name) == 0)

@@ -2,7 +2,7 @@
  *
  * Counting is a relaxed atomic add to a line of memory that, as a rule, no other processor uses.
  * Any thread may count, and may look meanwhile. A NULL `struct metrics` counts nothing: code that
- * counts need not ask whether somebody looks. */
+ * counts need not ask whether metrics are wanted. */
 #ifndef TRESTLE_BASE_METRICS_H
 #define TRESTLE_BASE_METRICS_H
 
@@ -17,7 +17,7 @@ enum metric {
     METRIC_COUNT
 };
 
-/* Those of which there are as many series as somebody knows of. */
+/* Families have as many series as metrics_replace gives. */
 enum metric_family {
 #define METRIC_BY(kind, audience, name, sentence, ...) METRIC_BY_##name,
 #include "base/metrics.def"
@@ -57,7 +57,7 @@ struct metric_series {
     int64_t value;
 };
 
-/* From now on the family has these series, and no others; they are copied. Whoever calls sees to it
+/* From now on the family has these series, and no others; they are copied. The caller sees to it
  * that there are not too many, and no two of them alike. RESOURCE_EXHAUSTED without memory: then
  * nothing has changed. */
 status metrics_replace(struct metrics *metrics, enum metric_family family,
@@ -65,10 +65,10 @@ status metrics_replace(struct metrics *metrics, enum metric_family family,
 
 /* --- RPCs --- */
 
-/* What a call is counted under besides its method. Clients make none: what they name and nobody has
- * added is METRICS_PROFILE_OTHER. */
+/* The app profile that a call is counted under besides its method. Clients make none: a name that
+ * was not added is METRICS_PROFILE_OTHER. */
 enum {
-    METRICS_PROFILE_NONE,    /* the method knows no app profiles, or nobody has read its request */
+    METRICS_PROFILE_NONE,    /* the method knows no app profiles, or its request was not read */
     METRICS_PROFILE_DEFAULT, /* "default", or it names none */
     METRICS_PROFILE_OTHER,
     METRICS_PROFILE_FIRST, /* of those that were added */

@@ -134,7 +134,7 @@ static void rpcs_by_profile(void **state)
     free(text);
 }
 
-/* Whatever clients name, and however many profiles are made. */
+/* Profiles are bounded, whatever clients name, and however many are made. */
 static void profiles_are_bounded(void **state)
 {
     char id[32];

@@ -46,10 +46,10 @@ enum option_source {
     OPTION_FILE,
     OPTION_ENVIRONMENT,
     OPTION_FLAG,
-    OPTION_DERIVED, /* from other settings, by whoever has read them */
+    OPTION_DERIVED, /* from other settings, by the code that has read them */
 };
 
-/* Where a setting's value came from. */
+/* The origin of a setting's value. */
 struct option_origin {
     enum option_source source; /* the one that counts */
     unsigned given;            /* bit 1 << source for each that gave it */
@@ -73,12 +73,12 @@ struct option_table {
     size_t alias_count;
 };
 
-/* What was read, and what keeps the strings alive. */
+/* The values that were read, with the memory of their strings. */
 struct option_values {
     void *object;                  /* the caller's structure */
     struct option_origin *origins; /* one a row, zeroed by the caller */
     const char *file_name;         /* NULL: there was none */
-    struct buffer file;            /* the file's text; zeroed by the caller, who frees it */
+    struct buffer file;            /* the file's text; zeroed and freed by the caller */
     struct buffer *refusals;       /* NULL: the first refusal ends it; see options_read */
 };
 
@@ -106,8 +106,8 @@ void options_origin(const struct option_table *table, const struct option_values
 /* The name as flags and files have it: data-dir. */
 void option_name(const struct option *option, char name[OPTION_NAME_SIZE]);
 
-/* What a row's setting is. Text that is neither a path, an address nor a word of an enumeration
- * might be a secret: of that is only said that it is given. */
+/* Appends the value of a row's setting. Text that is neither a path, an address nor a word of an
+ * enumeration might be a secret: of that is only said that it is given. */
 void options_append_value(const struct option_table *table, const struct option_values *values,
                           size_t row, struct buffer *out);
 

@@ -41,7 +41,7 @@ static const struct option_table table = {.rows = rows,
                                           .environment_prefix = "FUZZ_",
                                           .config_member = "config"};
 
-/* What was read, and whether it was refused. */
+/* The object that was read, and whether it was refused. */
 struct reading {
     struct object object;
     struct option_origin origins[ROWS];
@@ -82,7 +82,7 @@ static void read_file(bytes text, struct reading *out)
     close(file);
 }
 
-/* Whether the object is what it is without any setting, but for `config`. */
+/* Whether the object is what it is without any setting except `config`. */
 static bool is_preset(const struct object *object)
 {
     return strcmp(object->word, "w") == 0 && object->size == 1024 && object->number == 2 &&

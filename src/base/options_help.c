@@ -54,7 +54,7 @@ void option_append_expectation(const struct option *option, struct buffer *out)
     }
 }
 
-/* What stands for the value: "DIR", "sync|async", "SIZE". */
+/* The word that stands for the value: "DIR", "sync|async", "SIZE". */
 static const char *placeholder(const struct option *option)
 {
     static const char *const words[] = {

@@ -16,7 +16,7 @@ extern const struct option_suffix option_duration_suffixes[];
 /* TRESTLE_DATA_DIR; `out` gets it without a NUL. */
 void option_environment_name(const char *prefix, const struct option *option, struct buffer *out);
 
-/* What would be possible, after "is not": "a size from 1MB to 1TB". */
+/* Appends what is expected, for use after "is not": "a size from 1MB to 1TB". */
 void option_append_expectation(const struct option *option, struct buffer *out);
 
 #endif

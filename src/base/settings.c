@@ -69,7 +69,7 @@ status settings_blame(const struct settings *settings, const char *member, statu
     return blamed;
 }
 
-/* Who names such a file expects it to be looked at. */
+/* Files for access control are refused where it is off: they would not be looked at. */
 static status check_auth(const struct settings *settings)
 {
     static const char *const members[] = {"auth_tokens", "auth_jwks", "auth_policy"};
@@ -102,7 +102,7 @@ static status check_together(struct settings *settings)
     return check_auth(settings);
 }
 
-/* What the settings are to be together, whoever asks: settings_read and settings_read_sound. */
+/* Rules over all settings together, for settings_read and settings_read_sound alike. */
 static status (*const rules[])(struct settings *settings) = {check_together, sizing_derive};
 
 enum { RULES = sizeof rules / sizeof *rules };

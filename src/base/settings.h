@@ -61,7 +61,7 @@ const char *settings_unknown_variable(const char *const **environment);
 /* Which settings were given by a former name: see options_next_alias. */
 const struct option_alias *settings_next_alias(const struct settings *settings, size_t *at);
 
-/* One of them, from 0 to SETTING_COUNT - 1: its row of the table, what it is (see
+/* Describes a setting, from 0 to SETTING_COUNT - 1: its row of the table, its value (see
  * options_append_value), and where that came from (see options_origin). */
 const struct option *settings_describe(const struct settings *settings, size_t index,
                                        struct buffer *value, struct buffer *origin);

@@ -1,7 +1,7 @@
 /* SipHash-2-4 with 128 bits, by Aumasson and Bernstein: a fingerprint of bytes that come in parts.
  *
  * Two inputs of this world do not have the same one. The key is fixed, since fingerprints are
- * stored: whoever knows it could look for inputs that meet, so it is not for keeping people
+ * stored: an attacker who knows it could look for inputs that meet, so it is not for keeping people
  * apart that do not trust each other. */
 #ifndef TRESTLE_BASE_SIPHASH_H
 #define TRESTLE_BASE_SIPHASH_H

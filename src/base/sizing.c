@@ -120,7 +120,7 @@ uint64_t sizing_blocks(const struct settings *settings)
     return settings->memory == 0 ? settings->cache : settings->cache - sizing_values(settings);
 }
 
-/* A fifth: who has that much has it free, or in a cache that gives way. */
+/* A fifth: a server with that much memory has it free, or in a cache that gives way. */
 bool sizing_lacks_large_work(const struct settings *settings)
 {
     return settings->memory > 0 &&
@@ -161,7 +161,7 @@ uint64_t sizing_http1_bodies(const struct settings *settings)
 
 /* --- what follows from the memory --- */
 
-/* Of what was not given; never more than its preset. */
+/* Lowers a setting that was not given; never more than its preset. */
 static void lower(struct settings *settings, size_t row, uint64_t *member, uint64_t share)
 {
     if (settings->origins[row].source != OPTION_PRESET)
@@ -198,7 +198,7 @@ static status refuse_parts(const struct settings *settings, const struct sizing 
         (unsigned long long)(parts->cache / MB));
 }
 
-/* Sums stay far from 2^64: each setting has 16 TB at most, but for queries. */
+/* Sums stay far from 2^64: each setting except those of queries has 16 TB at most. */
 static status divide(struct settings *settings)
 {
     if (settings->memory < LEAST_MEMORY)
@@ -220,8 +220,8 @@ static status divide(struct settings *settings)
     return status_ok();
 }
 
-/* What waits in the write buffers when writes are refused has still to be written. One that was
- * given stays, and the server tells of it. */
+/* The reserve must hold what waits in the write buffers when writes are refused. One that was given
+ * stays, and the server tells of it. */
 static void raise_reserve(struct settings *settings)
 {
     if (!sizing_reserve_is_short(settings) ||

@@ -6,7 +6,7 @@
 
 #include "base/settings.h"
 
-/* What each part may take, bytes. */
+/* The memory that each part may take, bytes. */
 struct sizing {
     uint64_t base;          /* the program, its threads, what is known of tables */
     uint64_t allocator;     /* free, and not given back yet */
@@ -36,8 +36,8 @@ bool sizing_reserve_is_short(const struct settings *settings);
 uint64_t sizing_commit_queue(const struct settings *settings);
 uint64_t sizing_requests(const struct settings *settings);
 
-/* What a call may send before its message has room there, bytes: so many may wait as have a quarter
- * of that room together. */
+/* The most that a call may send before its message has room there, bytes: so many may wait as have
+ * a quarter of that room together. */
 uint64_t sizing_unasked(const struct settings *settings);
 
 /* Both from the share of the cache: large values that ReadRows sends (bigtable/value_turn.h), and

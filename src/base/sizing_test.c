@@ -21,7 +21,7 @@ static void assert_refused(const char *const *arguments, const char *words)
     assert_status(s, STATUS_INVALID_ARGUMENT);
     settings_free(&settings);
 
-    struct buffer refusals = {0}; /* of who asks for all that is wrong */
+    struct buffer refusals = {0}; /* asks for all that is wrong */
     assert_ok(settings_read_sound(arguments, LIST(), &settings, &refusals));
     assert_int_equal(refusals.size, strlen(words) + 1);
     assert_memory_equal(refusals.data, words, strlen(words));
@@ -121,7 +121,7 @@ static void tables_of_the_largest_cells_are_merged(void **state)
     }
 }
 
-static void what_is_given_stays(void **state)
+static void given_settings_stay(void **state)
 {
     struct settings settings;
     (void)state;
@@ -134,7 +134,7 @@ static void what_is_given_stays(void **state)
     settings_free(&settings);
 }
 
-static void what_cannot_hold_is_refused(void **state)
+static void impossible_sizes_are_refused(void **state)
 {
     (void)state;
     assert_refused(LIST("--memory", "256MB"), "--memory: is less than 512 MB");
@@ -190,8 +190,8 @@ int main(void)
         cmocka_unit_test(shares_of_half_and_one_gigabyte),
         cmocka_unit_test(large_work_has_room_from_four_gigabytes_on),
         cmocka_unit_test(tables_of_the_largest_cells_are_merged),
-        cmocka_unit_test(what_is_given_stays),
-        cmocka_unit_test(what_cannot_hold_is_refused),
+        cmocka_unit_test(given_settings_stay),
+        cmocka_unit_test(impossible_sizes_are_refused),
         cmocka_unit_test(a_reserve_holds_the_write_buffer),
         cmocka_unit_test(its_origin_is_told),
     };

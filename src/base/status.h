@@ -3,9 +3,9 @@
  * A `status` is a code, one of gRPC's, and a cause in words that a client may read. It must be
  * looked at: the compiler warns of one that is dropped.
  *
- * Ownership: a status that is not OK owns its detail. Whoever receives one either returns it
- * further or ends it with status_free. An OK status owns nothing.
- * A status never fails to be made: without memory for the words, the code goes on alone. */
+ * Ownership: a status that is not OK owns its detail. A function that receives one either returns
+ * it further or ends it with status_free. An OK status owns nothing. A status never fails to be
+ * made: without memory for the words, the code goes on alone. */
 #ifndef TRESTLE_BASE_STATUS_H
 #define TRESTLE_BASE_STATUS_H
 

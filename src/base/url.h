@@ -4,9 +4,9 @@
 
 #include "base/bytes.h"
 
-/* Appends the scheme, the host and the path of a URL that somebody gave, which may be none: without
- * a user and a password, and what is behind "?" or "#", where keys are given. Rather leaves out too
- * much: all before the last "@". */
+/* Appends the scheme, the host and the path of a user's URL, which may be none: without a user and
+ * a password, and what is behind "?" or "#", where keys are given. Rather leaves out too much: all
+ * before the last "@". */
 void buffer_append_url(struct buffer *out, const char *url);
 
 #endif

@@ -11,7 +11,7 @@ static void told(const char *url, const char *expected)
     buffer_free(&out);
 }
 
-static void what_is_no_secret_is_told(void **state)
+static void url_parts_without_secrets_are_told(void **state)
 {
     (void)state;
     told("http://collector:4318", "http://collector:4318");
@@ -49,7 +49,7 @@ static void keys_in_queries_are_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_no_secret_is_told),
+        cmocka_unit_test(url_parts_without_secrets_are_told),
         cmocka_unit_test(users_and_passwords_are_not),
         cmocka_unit_test(passwords_may_hold_anything),
         cmocka_unit_test(keys_in_queries_are_not),

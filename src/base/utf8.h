@@ -16,7 +16,7 @@ static inline size_t utf8_size(uint8_t lead)
     return lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 }
 
-/* What of the text fits into so many bytes without cutting a code point. */
+/* The beginning of the text that fits into so many bytes without cutting a code point. */
 static inline bytes utf8_cut(bytes text, size_t most)
 {
     if (text.size <= most)

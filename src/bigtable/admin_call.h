@@ -1,6 +1,6 @@
 /* How administrative methods run: each is a function from request message to response message,
- * called on a pool thread, since it waits for commits. What is common to all of them is done here:
- * decoding, the way to the pool and back, encoding, ending the call. */
+ * called on a pool thread, since it waits for commits. The steps that all of them share are done
+ * here: decoding, the way to the pool and back, encoding, ending the call. */
 #ifndef TRESTLE_BIGTABLE_ADMIN_CALL_H
 #define TRESTLE_BIGTABLE_ADMIN_CALL_H
 
@@ -12,7 +12,7 @@ struct admin_request {
     struct arena *arena; /* of the call: what the response is made in */
     int64_t deadline_us; /* clock_steady_us; INT64_MAX without one */
     const ProtobufCMessage *message;
-    const struct grpc_call *call; /* for grpc_call_is_cancelled; NULL: nobody waits for it */
+    const struct grpc_call *call; /* for grpc_call_is_cancelled; NULL: no client waits for it */
     struct access_caller *caller; /* NULL: with access control off, and nothing audited */
     void *more;                   /* of a service of another folder: its own context; else NULL */
 };

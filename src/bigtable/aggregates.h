@@ -1,5 +1,5 @@
-/* What is added to and merged into the cells of aggregate families: values of the API as states, of
- * which row/ makes entries. */
+/* Inputs of aggregate families, which are added to and merged into their cells: values of the API
+ * as states, of which row/ makes entries. */
 #ifndef TRESTLE_BIGTABLE_AGGREGATES_H
 #define TRESTLE_BIGTABLE_AGGREGATES_H
 

@@ -1,5 +1,5 @@
-/* What is added to and merged into unique counts: the bytes of the states, and what is refused.
- * Sums and the like are in mutations_test.c. */
+/* Tests of inputs of unique counts: the bytes of the states, and what is refused. Sums and the like
+ * are in mutations_test.c. */
 #include "bigtable/aggregates.h"
 
 #include "base/testing/testing.h"

@@ -1,5 +1,5 @@
-/* Authorized views of a table: which rows and columns somebody has. How calls go through one is
- * view.h's business. */
+/* Authorized views of a table, each a set of rows and columns. How calls go through one is view.h's
+ * business. */
 #include "base/limits.h"
 #include "bigtable/children.h"
 #include "bigtable/names.h"
@@ -17,7 +17,7 @@ static status check_sizes(const char *what, const ProtobufCBinaryData *strings, 
     return status_ok();
 }
 
-/* What is to be all of a family is said by an empty prefix; an empty qualifier is a qualifier. */
+/* An empty prefix stands for all of a family; an empty qualifier is a qualifier. */
 static status check_family(const BtAdmin__AuthorizedView__SubsetView__FamilySubsetsEntry *entry,
                            size_t *parameters)
 {
@@ -95,8 +95,8 @@ or_default(BtAdmin__AuthorizedView__ResponseView wanted,
     return is_unspecified ? by_default : wanted;
 }
 
-/* What GetAuthorizedView shows unasked is all, as in production, though the API's comment says
- * BASIC: the clients for Go and Java ask for no view, and cannot do without the subset. */
+/* GetAuthorizedView shows all if no view is asked for, as in production, though the API's comment
+ * says BASIC: the clients for Go and Java ask for no view, and cannot do without the subset. */
 status get_authorized_view(const struct admin_request *request, const ProtobufCMessage **response)
 {
     const BtAdmin__GetAuthorizedViewRequest *message = (const void *)request->message;

@@ -106,7 +106,7 @@ static int compare(const void *a, const void *b)
     return one->begun_us < other->begun_us ? -1 : one->begun_us > other->begun_us;
 }
 
-/* Begun while a clock was ahead: nobody knows how old it is, and until that time comes the table
+/* A backup begun while a clock was ahead: its age is unknown, and until that time comes the table
  * would get none. A clock that is corrected by a little is no such. */
 static bool is_of_the_future(const struct look *look, int64_t begun_us)
 {
@@ -298,7 +298,7 @@ static status begin(struct look *look, struct scheduled *scheduled)
     return status_ok();
 }
 
-/* Whether the policy is not kept to, as far as that is anybody's trouble: an attempt has come to
+/* Whether the policy is not kept to, as far as an operator should know: an attempt has come to
  * nothing, or it is late. */
 static bool is_overdue(const struct look *look, const struct scheduled *scheduled)
 {

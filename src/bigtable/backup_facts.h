@@ -8,16 +8,16 @@
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 #include "wire/timestamps.h"
 
-/* What the services know of a backup. */
+/* The services' record of a backup. */
 struct backup_facts {
     BtAdmin__Backup *backup;
     const char *operation; /* that made it */
     bool is_automated;     /* made by its table's policy */
 };
 
-/* As a backup keeps them: without what its manifest and its name say. */
+/* Encodes facts as a backup keeps them: without what its manifest and its name say. */
 status backup_facts_encode(const struct backup_facts *facts, struct buffer *out);
-/* As an operation keeps them that is to make it. */
+/* Encodes facts as the operation keeps them that is to make the backup. */
 status backup_facts_encode_whole(const struct backup_facts *facts, struct buffer *out);
 status backup_facts_decode(bytes facts, struct arena *arena, struct backup_facts *out);
 

@@ -8,7 +8,7 @@
 
 static const char OTHERS[] = "other";
 
-/* One more than are named: that of the others. */
+/* Series: those of tables that are named, and one of the others. */
 enum { MOST = LIMIT_TABLE_METRICS + 1 };
 
 struct backup_failures {
@@ -74,7 +74,7 @@ static struct metric_series *find_or_add(struct backup_failures *failures, const
     return at != NULL ? at : add(failures, OTHERS, OTHERS, MOST);
 }
 
-/* What cannot be shown for want of memory is with the next one. */
+/* A failure that cannot be shown for want of memory is shown with the next one. */
 void backup_failures_note(struct backup_failures *failures, const char *table, bool by_policy)
 {
     metrics_add(failures->metrics, METRIC_backup_failures_total, 1);

@@ -1,4 +1,4 @@
-/* What ListBackups may be asked for: which backups, and in which order.
+/* Filters and orders of ListBackups: which backups, and in which order.
  *
  * The filter language is the API's (google.aip.dev/160, as far as ListBackups has it):
  *
@@ -47,7 +47,7 @@ struct backup_ordering {
 
 /* "start_time desc, name". Empty: the newest first. INVALID_ARGUMENT. */
 status backup_ordering_parse(const char *text, struct backup_ordering *out);
-/* What is equal otherwise is in the order of names. */
+/* Backups that are equal otherwise are in the order of their names. */
 int backup_ordering_compare(const struct backup_ordering *ordering, const BtAdmin__Backup *a,
                             const BtAdmin__Backup *b);
 

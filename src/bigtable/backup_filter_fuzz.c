@@ -1,5 +1,5 @@
-/* Fuzzer: any filter and order of ListBackups. What is accepted means the same in parentheses, and
- * the opposite behind NOT; an order has a before and an after.
+/* Fuzzer: any filter and order of ListBackups. An accepted filter means the same in parentheses,
+ * and the opposite behind NOT; an order has a before and an after.
  *
  * Input: a line with an order, then a filter. */
 #include "base/testing/fuzzing.h"

@@ -55,7 +55,7 @@ static void assert_all(struct fixture *f, const char *const *texts, bool expecte
     }
 }
 
-static void test_what_fits(void **state)
+static void test_filters_that_fit(void **state)
 {
     static const char *const texts[] = {
         "",
@@ -85,7 +85,7 @@ static void test_what_fits(void **state)
     assert_all(*state, texts, true);
 }
 
-static void test_what_does_not(void **state)
+static void test_filters_that_do_not_fit(void **state)
 {
     static const char *const texts[] = {
         "name:weekly",
@@ -208,8 +208,8 @@ static void test_what_is_no_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_what_fits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_does_not, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_filters_that_fit, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_filters_that_do_not_fit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_is_no_filter, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nesting_is_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_orders, set_up, tear_down),

@@ -1,11 +1,12 @@
 /* The long work on backups: making one, copying one, restoring a table from one. Each is a kind of
  * operation (control/operations.h), ordered in an edit and carried out on an operation's thread.
  *
- * What a crash or a stop cuts short is done anew, from its beginning, at the next start: the
+ * A job that a crash or a stop cuts short is done again, from its beginning, at the next start: the
  * operation's record has all that it needs to know. A backup that was finished, while its operation
  * was not, is known by the operation's name, which it keeps.
  *
- * What is copied or restored is held from the order to the end, so that it cannot be deleted. */
+ * A backup that is copied or restored is held from the order to the end, so that it cannot be
+ * deleted. */
 #ifndef TRESTLE_BIGTABLE_BACKUP_JOBS_H
 #define TRESTLE_BIGTABLE_BACKUP_JOBS_H
 
@@ -67,7 +68,7 @@ backup_job_recover_making(const struct bigtable *bigtable, const char *operation
 /* From here on clients see how far it is. `*slot` is the metadata's progress. */
 status backup_job_show(struct backup_job *job, const ProtobufCMessage *metadata,
                        BtAdmin__OperationProgress **slot);
-/* It is at its end. */
+/* Shows that the job is at its end. */
 status backup_job_complete(struct backup_job *job);
 
 /* Ends the operation with a backup that is made. Without this end there is no backup. */

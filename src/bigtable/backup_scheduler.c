@@ -9,7 +9,7 @@
 
 /* --- one look --- */
 
-/* So many are deleted in one, so that it is over soon. */
+/* The most backups that one look deletes, so that it is over soon. */
 enum { MOST_REMOVED = 100, LOOK_MEMORY = 1 << 30 };
 
 struct look {
@@ -62,7 +62,7 @@ static bool is_to_cool(const struct look *look, const BtAdmin__Backup *backup)
            timestamp_us(backup->hot_to_standard_time) <= look->now_us;
 }
 
-/* Looked at again, where nobody else changes it. */
+/* Reads the backup's facts again: within an edit no other thread changes them. */
 static status cool(void *context, struct edit *edit)
 {
     const struct cooling *cooling = context;

@@ -1,5 +1,6 @@
-/* What time does to backups: those past their expire_time are deleted, hot ones become standard at
- * their hot_to_standard_time, and tables with an automated_backup_policy get theirs.
+/* The scheduler does what time asks of backups: those past their expire_time are deleted, hot ones
+ * become standard at their hot_to_standard_time, and tables with an automated_backup_policy get
+ * theirs.
  *
  * A thread looks at all of them when the server starts, and then once a minute.
  *
@@ -17,8 +18,8 @@ status backup_scheduler_start(struct bigtable *bigtable, struct backup_scheduler
 void backup_scheduler_stop(
     struct backup_scheduler *scheduler); /* waits for its thread; NULL is fine */
 
-/* One look, by the cluster's clock; what cannot be done is logged. `*has_more` if there was more to
- * do than is done in one. For the thread, and for tests, which have none. */
+/* Takes one look, by the cluster's clock; what cannot be done is logged. `*has_more` if there was
+ * more to do than one look does. For the thread, and for tests, which have none. */
 void backup_scheduler_run_once(struct bigtable *bigtable, struct backup_attempts *attempts,
                                bool *has_more);
 

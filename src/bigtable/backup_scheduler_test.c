@@ -1,4 +1,5 @@
-/* What time does to backups, over a cluster of the test's own, by a clock that the test turns. */
+/* Tests of the scheduler of backups, over a cluster of the test's own, by a clock that the test
+ * turns. */
 #include "bigtable/backup_scheduler.h"
 
 #include "base/testing/testing_clock.h"
@@ -192,7 +193,7 @@ static BtAdmin__ListBackupsResponse *list(struct fixture *f)
 
 /* --- expiry --- */
 
-static void test_what_has_expired_goes(void **state)
+static void test_an_expired_backup_goes(void **state)
 {
     struct fixture *f = *state;
     create_table_with(f, NULL);
@@ -211,7 +212,7 @@ static void test_what_has_expired_goes(void **state)
     assert_string_equal(left->backups[0]->name, CLUSTER "/backups/late");
 }
 
-static void test_what_is_held_goes_later(void **state)
+static void test_a_held_backup_goes_later(void **state)
 {
     struct fixture *f = *state;
     create_table_with(f, NULL);
@@ -228,7 +229,7 @@ static void test_what_is_held_goes_later(void **state)
     assert_int_equal(list(f)->n_backups, 0);
 }
 
-static void test_what_has_expired_cannot_be_restored(void **state)
+static void test_an_expired_backup_cannot_be_restored(void **state)
 {
     struct fixture *f = *state;
     create_table_with(f, NULL);
@@ -346,7 +347,7 @@ static void test_one_after_the_other(void **state)
     assert_int_equal(list(f)->n_backups, 3);
 }
 
-/* One that cannot be made is tried again an hour later, not every minute. */
+/* A backup that cannot be made is tried again an hour later, not every minute. */
 static void test_failures_are_not_repeated_at_once(void **state)
 {
     struct fixture *f = *state;
@@ -407,8 +408,8 @@ static void test_failures_make_it_overdue(void **state)
     assert_false(is_overdue(f));
 }
 
-/* Time passes by both clocks, and nobody looks: as on a machine that was off. */
-static void test_what_is_late_is_overdue(void **state)
+/* Time passes by both clocks while the scheduler does not run, as on a machine that was off. */
+static void test_a_late_backup_is_overdue(void **state)
 {
     struct fixture *f = *state;
     BtAdmin__Table__AutomatedBackupPolicy policy = BT_ADMIN__TABLE__AUTOMATED_BACKUP_POLICY__INIT;
@@ -427,8 +428,8 @@ static void test_what_is_late_is_overdue(void **state)
     assert_false(is_overdue(f));
 }
 
-/* A clock that was thirty days ahead: a second breaker's table got no backup for thirty days after
- * that, and nobody was told. */
+/* A clock that was thirty days ahead: a table got no backup for thirty days after that, and no word
+ * told of it. */
 static void test_a_clock_that_was_ahead_stops_nothing(void **state)
 {
     struct fixture *f = *state;
@@ -456,16 +457,16 @@ static void test_a_clock_that_was_ahead_stops_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_what_has_expired_goes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_is_held_goes_later, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_has_expired_cannot_be_restored, set_up,
+        cmocka_unit_test_setup_teardown(test_an_expired_backup_goes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_held_backup_goes_later, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_an_expired_backup_cannot_be_restored, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_hot_backups_cool, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_policies_make_backups, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_one_after_the_other, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failures_are_not_repeated_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failures_make_it_overdue, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_is_late_is_overdue, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_late_backup_is_overdue, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_clock_that_was_ahead_stops_nothing, set_up,
                                         tear_down),
     };

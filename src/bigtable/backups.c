@@ -74,7 +74,8 @@ static status delete_policy(void *context, struct edit *edit)
 }
 
 /* The backup goes first: between the two a crash may come, and no backup may stand without its
- * policy. A policy that is left over is nobody's, and goes when a backup of its name is made. */
+ * policy. A policy that is left over belongs to no backup, and goes when one of its name is made.
+ */
 status remove_backup(struct bigtable *bigtable, const char *name, struct arena *arena)
 {
     char *copy = arena_string(arena, bytes_of(name));
@@ -85,7 +86,7 @@ status remove_backup(struct bigtable *bigtable, const char *name, struct arena *
     return status_ok();
 }
 
-/* Its thread may be busy with others, so that this may take longer than anybody waits. */
+/* Its thread may be busy with others, so that this may take longer than a client waits. */
 static status cancel_making(const struct admin_request *request, const struct backup_facts *facts)
 {
     enum { MOST_US = 20 * 1000000, LEFT_US = 1000000 };
@@ -117,7 +118,7 @@ static status delete_it(const struct admin_request *request, const struct backup
     return status_ok();
 }
 
-/* One that is being made is cancelled. */
+/* A backup that is being made is cancelled. */
 status delete_backup(const struct admin_request *request, const ProtobufCMessage **response)
 {
     const BtAdmin__DeleteBackupRequest *message = (const void *)request->message;

@@ -10,7 +10,7 @@
 #include "bigtable/update_room.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 
-/* What production calls them where something in them is wrong. */
+/* Production's names of the two lists, for errors in them. */
 static const char true_list[] = "true mutation list";
 static const char false_list[] = "false mutation list";
 
@@ -106,7 +106,8 @@ static status check_inputs(const struct check_and_mutate *self)
                                   request->n_false_mutations);
 }
 
-/* What the predicate needs of the row. Without one a single cell is enough, whatever its value. */
+/* Sets the part of the row that the predicate needs. Without one a single cell is enough, whatever
+ * its value. */
 static status set_scope(struct check_and_mutate *self)
 {
     struct arena *arena = self->data.arena;

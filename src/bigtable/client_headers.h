@@ -1,12 +1,12 @@
-/* What a client says beside its request, in headers. On the loop's thread. */
+/* Headers of a client's request. On the loop's thread. */
 #ifndef TRESTLE_BIGTABLE_CLIENT_HEADERS_H
 #define TRESTLE_BIGTABLE_CLIENT_HEADERS_H
 
 #include "google/bigtable/v2/feature_flags.pb-c.h"
 #include "wire/grpc.h"
 
-/* What the client understands: `bigtable-features`, URL-safe base64 or the other one, padded or
- * not. Never NULL: without the header, or with one that cannot be read, nothing is flagged. */
+/* The client's feature flags: `bigtable-features`, URL-safe base64 or the other one, padded or not.
+ * Never NULL: without the header, or with one that cannot be read, nothing is flagged. */
 const Bt__FeatureFlags *client_features(struct grpc_call *call);
 
 /* The resource for which the request is routed, `x-goog-request-params`, must be the one that the

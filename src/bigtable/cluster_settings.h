@@ -1,4 +1,4 @@
-/* What a Cluster may say: checked, and completed with what production fills in. */
+/* Checks a Cluster's settings, and completes them with what production fills in. */
 #ifndef TRESTLE_BIGTABLE_CLUSTER_SETTINGS_H
 #define TRESTLE_BIGTABLE_CLUSTER_SETTINGS_H
 
@@ -12,7 +12,7 @@ status complete_cluster(BtAdmin__Cluster *cluster);
 /* Whether the number of nodes follows the load; of a cluster that was completed. */
 bool cluster_autoscales(const BtAdmin__Cluster *cluster);
 
-/* What may change later: nodes, and how their number follows the load. */
+/* Completes the settings that may change later: nodes, and how their number follows the load. */
 status complete_cluster_size(BtAdmin__Cluster *cluster);
 
 #endif

@@ -19,7 +19,7 @@ struct creation {
 };
 
 /* Under autoscaling the answer has the number of nodes that was given, mostly none, as production's
- * has; who then asks is told how many there are. */
+ * has; GetCluster then tells how many there are. */
 static status stage_creation(void *context, struct edit *edit)
 {
     struct creation *creation = context;

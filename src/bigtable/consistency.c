@@ -2,7 +2,7 @@
  *
  * With one cluster every acknowledged write is visible to every read, so a token that was made here
  * is always consistent. It names its table and the moment, so that a token of another table, or one
- * that nobody made, is told apart:
+ * that was made up, is told apart:
  *
  *     <hash of the table's name, 16 hex digits>-<microseconds since 1970, 16 hex digits> */
 #include "bigtable/names.h"

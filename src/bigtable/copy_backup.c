@@ -145,7 +145,7 @@ const struct operation_kind copy_backup_kind = {
 
 /* --- the call --- */
 
-/* What stood in a hot backup is standard in its copy. */
+/* The copy of a hot backup is a standard one. */
 status copy_backup(const struct admin_request *request, const ProtobufCMessage **response)
 {
     const BtAdmin__CopyBackupRequest *message = (const void *)request->message;

@@ -62,7 +62,7 @@ static status make(struct backup_job *job, const BtAdmin__Backup *backup)
     return s;
 }
 
-/* What is seen of it should it fail: when the work on it began, and then its end. */
+/* Sets the metadata that is seen should it fail: when the work on it began, and then its end. */
 static status show(struct backup_job *job, const BtAdmin__Backup *backup)
 {
     BtAdmin__CreateBackupMetadata *metadata;

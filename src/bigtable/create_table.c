@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* What the table's description may say but nothing here would honour is refused, not forgotten. */
+/* Refuses fields of the table's description that nothing here would honour. */
 static status refuse_unbuilt(const BtAdmin__Table *table)
 {
     if (table->change_stream_config == NULL)
@@ -57,8 +57,8 @@ static status schema_from_table(const BtAdmin__Table *table, struct arena *arena
                          table->n_column_families, (uint32_t)table->n_column_families + 1, out);
 }
 
-/* What is said of its backups, keys and tiers; where it was restored from is not the client's to
- * say. */
+/* Takes the policy of backups, the schema of keys and the tiers; where it was restored from is not
+ * the client's to say. */
 static status extra_from_table(const BtAdmin__Table *table, struct arena *arena, bytes *out)
 {
     BtAdmin__Table kept = *table;
@@ -105,7 +105,7 @@ struct creation {
     struct table *table;
 };
 
-/* The instance, if nobody has created it, comes with the table or not at all. */
+/* The instance, if it is not there yet, comes with the table or not at all. */
 static status create(void *context, struct edit *edit)
 {
     struct creation *creation = context;

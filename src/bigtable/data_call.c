@@ -100,7 +100,7 @@ static void add_timing(struct data_call *data)
         grpc_call_add_header(data->call, "server-timing", data_call_timing(taken_us, text));
 }
 
-/* Of `projects/P/instances/I`, or a name under it: such names have been checked. */
+/* The instance of a name: `projects/P/instances/I`, or under it. Such names have been checked. */
 static bytes instance_of(const char *name)
 {
     const char *project = name + strlen("projects/");

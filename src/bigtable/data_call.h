@@ -1,5 +1,5 @@
-/* What the methods of the data service have in common: the table that they are for, the view
- * through which they see it, and the metadata that they answer with.
+/* A data call is what the methods of the data service have in common: the table that they are for,
+ * the view through which they see it, and the metadata that they answer with.
  *
  * Each method keeps its state in a struct that begins with a data_call and lives in the call's
  * arena: it is gone when the call has ended. */
@@ -27,7 +27,7 @@ struct data_call {
 /* Zeroed state of `size` bytes. On failure ends the call and returns NULL. */
 void *data_call_create(struct bigtable *bigtable, struct grpc_call *call, size_t size);
 
-/* What a request names: exactly one is to be set. */
+/* The target that a request names: exactly one is to be set. */
 struct data_target {
     const char *table_name;
     const char *authorized_view_name;

@@ -1,4 +1,4 @@
-/* google.bigtable.v2.Bigtable. What is not in the table answers UNIMPLEMENTED. */
+/* google.bigtable.v2.Bigtable. Methods that are not in the table answer UNIMPLEMENTED. */
 #include "bigtable/data_methods.h"
 #include "bigtable/services.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"

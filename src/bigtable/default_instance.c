@@ -3,7 +3,7 @@
 
 #include "bigtable/names.h"
 
-/* One cluster: whatever else it does, production then routes every request there, and allows
+/* With one cluster production routes every request there, whatever else it does, and allows
  * transactions. */
 static status route(struct arena *arena, const char *const *cluster_ids, size_t count,
                     BtAdmin__AppProfile *profile)

@@ -1,9 +1,9 @@
-/* Instances that nobody created: made on first use, with --auto-create, and for what is there
+/* Instances that no client created: made on first use, with --auto-create, and for what is there
  * without one: tables of a data directory that is older than instances, and what was in one whose
  * record the catalog has lost (cluster/lost_records.h).
  *
- * What is first use? Whatever makes something in the instance: a table, an app profile, a view.
- * Asking is not: GetInstance of an instance that nobody used answers NOT_FOUND, so that
+ * The first use is the first call that makes something in the instance: a table, an app profile, a
+ * view. Asking is none: GetInstance of an instance that was not used answers NOT_FOUND, so that
  * `instance.exists()` and what Terraform does (get, and create what is not found) work as they do
  * in production, and a name mistyped in a question leaves nothing behind. Lists of what is in such
  * an instance are empty with --auto-create, NOT_FOUND without. */

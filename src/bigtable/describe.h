@@ -1,4 +1,4 @@
-/* What a request of the data API asks for, in words: for whoever wonders why it was slow.
+/* A description of what a request of the data API asks for, for people who wonder why it was slow.
  *
  * Keys, columns and patterns are shown, cut off and as readable bytes; values that are written or
  * compared are not. However large the request, the words are few. */

@@ -12,7 +12,7 @@
 enum { TYPE_GROUP = 10, TYPE_MESSAGE = 11, TYPE_ENUM = 14 };
 enum { LABEL_REQUIRED = 2, LABEL_REPEATED = 3 };
 
-/* Of fields; those in between are protobuf's own. */
+/* Numbers of fields; those in between are protobuf's own. */
 enum { LARGEST_NUMBER = 536870911, FIRST_RESERVED = 19000, LAST_RESERVED = 19999 };
 
 struct named_type {
@@ -146,7 +146,7 @@ static bool is_among(const void **sorted, size_t count, const void *wanted,
     return count > 0 && bsearch(&wanted, sorted, count, sizeof(*sorted), compare) != NULL;
 }
 
-/* One that stands there twice; NULL: none does. */
+/* An element that stands there twice; NULL: none does. */
 static const void *find_twin(const void **sorted, size_t count,
                              int (*compare)(const void *, const void *))
 {
@@ -332,7 +332,7 @@ static const Descriptors__Field *find_numbered(const void **fields, size_t count
     return found == NULL ? NULL : *found;
 }
 
-/* What was written without a field cannot be read by who requires it. */
+/* A reader that requires a field cannot read what was written without it. */
 static status check_required(const struct named_type *before, const struct named_type *after,
                              struct arena *arena)
 {

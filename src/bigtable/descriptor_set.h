@@ -11,10 +11,9 @@
  * INVALID_ARGUMENT, saying what is wrong. */
 status descriptor_set_check(bytes set, struct arena *arena);
 
-/* Whether whoever reads what was written with `before` understands it with `after` too, by number
- * and by name: types, fields and values stay, fields keep their types, none becomes required, and
- * what could stand together still can. INVALID_ARGUMENT, saying what does not. Both have been
- * checked. */
+/* Whether a reader with `after` understands what was written with `before`, by number and by name:
+ * types, fields and values stay, fields keep their types, none becomes required, and what could
+ * stand together still can. INVALID_ARGUMENT, saying what does not. Both have been checked. */
 status descriptor_set_check_successor(bytes before, bytes after, struct arena *arena);
 
 #endif

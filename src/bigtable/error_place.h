@@ -1,4 +1,4 @@
-/* Where in a request a mistake is, in production's words, which are put before what is wrong:
+/* The place of a mistake in a request, in production's words, which are put before what is wrong:
  *
  *     Error in field 'Mutation list' : Error in element #0 : Error in field 'input' : must use …
  *

@@ -1,7 +1,7 @@
 /* ExecuteQuery: rows of a result as batches of values.
  *
  *     on the pool: rows are computed into a batch, which goes out when it is full
- *     on the loop: while the client does not keep up, and to be asked anew who may ask
+ *     on the loop: while the client does not keep up, and to check again whether it may ask
  *
  *  1. A batch ends with the first row that brings it to BATCH_BYTES. It carries its checksum, and
  *     the first of all says `reset`.
@@ -10,8 +10,8 @@
  *     result from one of the table (sql_execution_place). A client holds the rows back until it
  *     has one.
  *  3. A turn on the pool ends with its batch, or after QUERY_TURN_US if the query can pause: then
- * those who wait have theirs first. One that cannot (it sorts, or is within one row) is ended after
- *     QUERY_MOST_TURN_CPU_US, so that no query keeps others waiting for ever.
+ *     others that wait have theirs first. One that cannot (it sorts, or is within one row) is ended
+ *     after QUERY_MOST_TURN_CPU_US, so that no query keeps others waiting for ever.
  *  4. The execution is used by one thread at a time, and holds nothing of the store while it waits
  *     for the client: what is read next is read as it is then, as by ReadRows. */
 #include "base/budget.h"
@@ -84,7 +84,7 @@ static void let_go_of_sent(struct execute_query *self)
     self->sent_bytes = 0;
 }
 
-/* Of a large row it gives its memory back. */
+/* Forgets the batch; that of a large row gives its memory back. */
 static void forget_batch(struct execute_query *self)
 {
     struct budget *budget = self->batch.budget;
@@ -132,7 +132,7 @@ static status send_batch(struct execute_query *self)
     return s;
 }
 
-/* What is left, and the token that says that this was all. */
+/* Sends the rest, and the token that says that this was all. */
 static status send_end(struct execute_query *self)
 {
     Bt__PartialResultSet results = BT__PARTIAL_RESULT_SET__INIT;
@@ -211,7 +211,7 @@ static status bind_values(struct execute_query *self)
     return status_ok();
 }
 
-/* What views are asked with. All are STRINGs. */
+/* Binds the parameters that views are asked with. All are STRINGs. */
 static status bind_view_parameters(struct execute_query *self)
 {
     const Bt__ExecuteQueryRequest *request = self->request;
@@ -232,7 +232,7 @@ static status bind_view_parameters(struct execute_query *self)
     return status_ok();
 }
 
-/* Of a query that was not prepared. */
+/* Declares the values of a query that was not prepared. */
 static status declare_values(struct execute_query *self)
 {
     const Bt__ExecuteQueryRequest *request = self->request;
@@ -336,7 +336,7 @@ static void release_memory(struct execute_query *self)
     self->paused_bytes = 0;
 }
 
-/* Those whose turn was over may hold as much together as those may that run. */
+/* Queries whose turn is over may hold as much together as those may that run. */
 static status hold_memory(struct execute_query *self)
 {
     enum { THREADS_WORTH = 4 };
@@ -366,7 +366,7 @@ static void end(struct task *task)
     data_call_finish(&self->data, self->result);
 }
 
-/* What the query read, and how, while the execution still knows it. */
+/* Tells what the query read, and how, while the execution still knows it. */
 static void tell_of_slowness(struct execute_query *self)
 {
     struct clock *clock = cluster_clock(self->data.bigtable->cluster);
@@ -416,7 +416,7 @@ static status take_row(struct execute_query *self, const struct sql_value *row)
     return self->batch.failed ? status_out_of_memory() : status_ok();
 }
 
-/* What is asked for is not the rows. */
+/* Sends the plan, which was asked for instead of the rows. */
 static status send_plan(struct execute_query *self)
 {
     struct clock *clock = cluster_clock(self->data.bigtable->cluster);
@@ -431,8 +431,8 @@ static status end_rows(struct execute_query *self)
     return self->query.explain == QUERY_RUN ? send_end(self) : send_plan(self);
 }
 
-/* One batch, or what there is of it at the end of the turn; `*is_end` says that there is no more.
- */
+/* Fills one batch, or what there is of it at the end of the turn; `*is_end` says that there is no
+ * more. */
 static status fill_batch(struct execute_query *self, bool *is_end)
 {
     *is_end = self->query.explain == QUERY_PLAN;
@@ -496,7 +496,7 @@ static void go_on(void *context)
     go_on_or_end(self);
 }
 
-/* For who looks at what runs. */
+/* Publishes the call's counts so far, for the list of running requests. */
 static void count_so_far(struct execute_query *self)
 {
     if (self->execution == NULL)

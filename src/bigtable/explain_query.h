@@ -12,7 +12,8 @@
 /* Kept in prepared queries: numbers stay. */
 enum query_explain { QUERY_RUN = 0, QUERY_PLAN = 1, QUERY_ANALYZE = 2 };
 
-/* What the call's header asks for. INVALID_ARGUMENT for another word. Loop's thread. */
+/* The explanation that the call's header asks for. INVALID_ARGUMENT for another word. Loop's
+ * thread. */
 status explain_asked(struct grpc_call *call, enum query_explain *out);
 
 /* The columns of what is answered. */

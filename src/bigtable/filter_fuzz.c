@@ -1,6 +1,6 @@
 /* Fuzzer: any filter on any small row, by laws that hold for all of them.
  *
- *  1. What comes out are cells of the row, in order, with their value or without.
+ *  1. Results are cells of the row, in order, with their value or without.
  *  2. Passing everything before a filter or after it changes nothing; nor does blocking beside it.
  *  3. A filter beside itself gives each cell twice; a limit and an offset are the parts of a whole;
  *     a condition tells whether something came out.
@@ -52,7 +52,7 @@ static void put_some_bytes(struct choices *choices, struct buffer *out, unsigned
     put_bytes(out, field, choose_bytes(choices, MOST_BYTES));
 }
 
-/* What matches now and then. */
+/* Puts a text that matches now and then. */
 static void put_text(struct choices *choices, struct buffer *out, unsigned field)
 {
     static const char *const texts[] = {"", "f", "g", "a", "b", "f|g", "[^a]", ".*", "row"};
@@ -221,7 +221,7 @@ static bool read_row(struct trial *trial, const struct read_scope *scope, struct
     return ok;
 }
 
-/* NULL if the filter is refused, with words. What it makes of a row points into `wire`, too. */
+/* NULL if the filter is refused, with words. Its results point into `wire`, too. */
 static struct filter *compile(struct trial *trial, bytes wire)
 {
     ProtobufCMessage *message;
@@ -278,7 +278,8 @@ static status get_left(struct value_source *source, const struct cell *cell, byt
     return status_ok();
 }
 
-/* Of values of at least so many bytes only the size stays. False without memory. */
+/* Leaves values of at least so many bytes in the store: only their size stays. False without
+ * memory. */
 static bool leave_values(struct trial *trial, size_t least, struct cell_list *out)
 {
     *out = (struct cell_list){.arena = trial->arena};
@@ -299,7 +300,7 @@ static void give_values(const struct trial *trial, struct cell_list *cells)
             cells->items[i].value = find_place(&trial->row, &cells->items[i])->value;
 }
 
-/* What the filter makes of the row. False if it is refused, or asks for more than there is. */
+/* Applies the filter to the row. False if it is refused, or asks for more than there is. */
 static bool try_filter(struct trial *trial, bytes wire, struct cell_list *out)
 {
     struct filter *filter = compile(trial, wire);

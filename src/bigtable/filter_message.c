@@ -9,7 +9,7 @@ static status describe(const Bt__RowFilter *message, struct arena *arena, int de
 
 /* --- filters of filters --- */
 
-/* One that is not there (NULL) stays so. */
+/* A child that is not there (NULL) stays so. */
 static status describe_children(Bt__RowFilter *const *messages, size_t count, struct arena *arena,
                                 int depth, struct filter_spec *out)
 {
@@ -29,7 +29,7 @@ static status describe_children(Bt__RowFilter *const *messages, size_t count, st
     return status_ok();
 }
 
-/* Of fewer than two nothing more is said than how many they are. */
+/* Describes a list; of fewer than two only their number. */
 static status describe_list(enum filter_kind kind, Bt__RowFilter *const *messages, size_t count,
                             struct arena *arena, int depth, struct filter_spec *out)
 {

@@ -46,7 +46,7 @@ static bool visit(void *context, const struct hot_tablet *hot)
     return !listing->found.failed;
 }
 
-/* Where a hot tablet stands among the others: by falling share, then by rising id. */
+/* The place of a hot tablet among the others: by falling share, then by rising id. */
 struct place {
     uint64_t millionths; /* of a percent */
     uint64_t id;
@@ -217,7 +217,7 @@ static bool read_number(const char **at, uint64_t *number)
     return errno == 0;
 }
 
-/* What stands behind that place is on the page; without a token that is everything. */
+/* The token is the place behind which the page begins; without one that is before everything. */
 static status read_token(const char *text, struct place *after)
 {
     *after = (struct place){.millionths = UINT64_MAX};

@@ -1,5 +1,5 @@
-/* google.bigtable.v2.Idempotency: the token by which a write is known when it comes again. What it
- * does is in tablet/tokens.h. */
+/* google.bigtable.v2.Idempotency: the token by which a write is known when it comes again.
+ * tablet/tokens.h says what it does. */
 #ifndef TRESTLE_BIGTABLE_IDEMPOTENCY_H
 #define TRESTLE_BIGTABLE_IDEMPOTENCY_H
 

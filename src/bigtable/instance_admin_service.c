@@ -1,5 +1,5 @@
-/* google.bigtable.admin.v2.BigtableInstanceAdmin. What is not in the table answers UNIMPLEMENTED.
- */
+/* google.bigtable.admin.v2.BigtableInstanceAdmin. Methods that are not in the table answer
+ * UNIMPLEMENTED. */
 #include "bigtable/instance_methods.h"
 #include "bigtable/policy_methods.h"
 

@@ -29,7 +29,7 @@ enum {
 #define RATE_LIMIT_LOAD   0.5
 #define RATE_LEAST_FACTOR 0.7
 
-/* What production calls the entries where something in them is wrong. */
+/* Production's name of the entries, for errors in them. */
 static const char entry_list[] = "Entry list";
 
 /* A place in the window. */
@@ -251,8 +251,8 @@ static status check_entries(const Bt__MutateRowsRequest *request)
     return status_ok();
 }
 
-/* What is outside the view is refused as such, whatever else is wrong with it: of families that he
- * does not see the client learns nothing. */
+/* A mutation outside the view is refused as such, whatever else is wrong with it: the client learns
+ * nothing of families that it does not see. */
 static status find_outside(struct mutate_rows *self)
 {
     const Bt__MutateRowsRequest *request = self->request;
@@ -287,8 +287,8 @@ static status check_inputs(const struct mutate_rows *self)
     return status_ok();
 }
 
-/* As production was recorded to do: one entry that does not fit the types of its families fails
- * them all. */
+/* Whether all entries fit the types of their families: one that does not fails them all, as
+ * production was recorded to do. */
 static bool all_fit(const struct mutate_rows *self)
 {
     const Bt__MutateRowsRequest *request = self->request;

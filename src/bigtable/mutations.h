@@ -10,11 +10,11 @@
 #include "row/fragment.h"
 #include "row/schema.h"
 
-/* What production calls the mutations of a request, or of an entry of one, in its errors. */
+/* Production's name, in its errors, of the mutations of a request, or of an entry of one. */
 #define MUTATION_LIST "Mutation list"
 
 /* INVALID_ARGUMENT for more than a request may have, for a mutation of no kind, for names that no
- * family can have, and for values of the wrong kind in aggregate mutations, but for what is added;
+ * family can have, and for values of the wrong kind in aggregate mutations, except what is added;
  * `list` and the mutation's place in it are said (error_place.h). */
 status mutations_check(const char *list, Bt__Mutation *const *mutations, size_t count);
 

@@ -27,7 +27,7 @@ char *name_join(struct arena *arena, const char *parent, const char *collection,
 /* <parent>/<name> in the arena; NULL without memory. */
 char *name_under(struct arena *arena, const char *parent, const char *name);
 
-/* What is before the last two segments of a checked name; NULL without memory. */
+/* The parent: a checked name without its last two segments; NULL without memory. */
 char *name_parent(struct arena *arena, const char *name);
 
 /* <instance>/tables/<id> in the arena; NULL without memory. */

@@ -67,7 +67,7 @@ static bool is_of_datastore(const char *name)
            strchr(rest, '/') == NULL;
 }
 
-/* What operations may be listed under. */
+/* Whether operations may be listed under the name. */
 static status check_parent(const char *name)
 {
     if (strncmp(name, "operations/projects/", strlen("operations/projects/")) == 0 ||

@@ -81,7 +81,7 @@ static status set_etag(Iam__Policy *policy, uint64_t version, struct arena *aren
     return status_ok();
 }
 
-/* What production answers for a policy that nobody has set. */
+/* The etag that production answers with for a policy that was never set. */
 static bytes no_policy_etag(void)
 {
     static const uint8_t etag[] = {0x00, 0x20, 0x01};
@@ -222,7 +222,7 @@ static status note_changes(const struct setting *setting, const Iam__Policy *sta
     return status_ok();
 }
 
-/* What was read and is set again with its etag replaces only what was read. */
+/* A policy that was read and is set again with its etag replaces only the one that was read. */
 static status check_etag(const Iam__Policy *standing, const Iam__Policy *wanted)
 {
     bytes etag = proto_bytes(wanted->etag);
@@ -299,7 +299,8 @@ static status select_granted(const struct admin_request *request,
     return status_ok();
 }
 
-/* Of what is not there nobody has any: production does not say NOT_FOUND here. */
+/* No caller has permissions on a resource that is not there: production does not say NOT_FOUND
+ * here. */
 status test_iam_permissions(const struct admin_request *request, const ProtobufCMessage **response)
 {
     const Iam__TestIamPermissionsRequest *message = (const void *)request->message;

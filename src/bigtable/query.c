@@ -26,8 +26,8 @@ void query_begin_turn(struct query *query)
     query->progress_cpu_us = query->turn_cpu_us;
 }
 
-/* One row must not take long, since nobody else has a turn meanwhile. Steps that are counted see to
- * that, but for searches. */
+/* One row must not take long, since no other query has a turn on the thread meanwhile. Steps that
+ * are counted see to that, except in searches. */
 static status check_progress(struct query *query, int64_t cpu_us)
 {
     if (query->session.progress != query->progress)
@@ -58,7 +58,7 @@ static status look(void *context, bool *is_turn_over)
 
 /* --- the query --- */
 
-/* What needs no call. */
+/* The part of the beginning that needs no call. */
 static status begin(struct query *query)
 {
     struct bigtable *bigtable = query->catalog.bigtable;

@@ -6,11 +6,11 @@
 #include "bigtable/query_catalog.h"
 #include "sql/plan/plan.h"
 
-/* A prepared query may be executed this long; clients are told less, so that they prepare anew in
- * time. */
+/* A prepared query may be executed this long; clients are told less, so that they prepare it again
+ * in time. */
 enum { QUERY_VALID_MS = 10 * 1000, QUERY_EXPIRES_MS = 40 * 1000 };
 
-/* How long a query runs, by the steady clock, before those who wait have their turn; and how much
+/* How long a query runs, by the steady clock, before others that wait have their turn; and how much
  * processor time it may take if it cannot be paused, because it sorts, or is within one row, or
  * plans. Not how long: what others take of the processor is not the query's. */
 enum { QUERY_TURN_US = 50 * 1000, QUERY_MOST_TURN_CPU_US = 30 * 1000 * 1000 };
@@ -28,7 +28,7 @@ struct query {
     struct sql_watch watch;  /* the session's */
     int64_t turn_started_us; /* steady */
     int64_t turn_cpu_us;     /* the thread's processor time then */
-    uint64_t progress;       /* the session's, when somebody last looked */
+    uint64_t progress;       /* the session's, at the last look */
     int64_t progress_cpu_us; /* the thread's processor time when it became that */
     struct sql_parameter *parameters;
     size_t parameter_count;
@@ -78,7 +78,7 @@ status query_token_write(const struct query *query, const char *text, int64_t ex
  * `explain`, and the catalog's `prepared`. */
 status query_token_read(struct query *query, bytes token, struct arena *arena);
 
-/* The query in a token that may be anybody's, in the arena; "" if it is none, or without memory. */
+/* The query in a token that may be made up, in the arena; "" if it is none, or without memory. */
 const char *query_token_text(bytes token, struct arena *arena);
 
 #endif

@@ -33,7 +33,7 @@ status query_access_demand(struct query_catalog *catalog, const char *id, bool i
     const char *view = name_join(catalog->arena, catalog->instance, "logicalViews", id);
     if (table == NULL || view == NULL)
         return status_out_of_memory();
-    /* Who may read neither hears of the table, whether it is one or not. */
+    /* A caller that may read neither is told of a table, whether there is one or not. */
     bool is_view = !is_table && (may(catalog, of_view, view) || may(catalog, of_table, table));
     struct query_demand asked = {is_view ? of_view : of_table, bytes_of(is_view ? view : table)};
     TRY(demand(catalog, &asked));

@@ -1,7 +1,7 @@
-/* Who may read what a query names.
+/* Access control for what a query names.
  *
- * Access control lets a caller in who may query the instance, or anything in it; here it is asked
- * whether he may read the table or view that his query names. What a view reads is not his: whoever
+ * access/ admits a caller that may query the instance, or anything in it; here it is asked whether
+ * it may read the table or view that its query names. What a view reads is not asked: a caller that
  * may read a logical view sees what its query shows, without a right to its tables, as with
  * authorized views. */
 #ifndef TRESTLE_BIGTABLE_QUERY_ACCESS_H
@@ -15,8 +15,8 @@ struct query_demand {
     bytes resource;
 };
 
-/* Whether the caller may read the table of that id, or, if there is none, the logical view. What is
- * refused tells him nothing of which there is. UNAUTHENTICATED, PERMISSION_DENIED. */
+/* Whether the caller may read the table of that id, or, if there is none, the logical view. A
+ * refusal does not tell which of them there is. UNAUTHENTICATED, PERMISSION_DENIED. */
 status query_access_demand(struct query_catalog *catalog, const char *id, bool is_table);
 
 /* The same again of all that was asked for: while the query runs, rights may go. Any thread. */

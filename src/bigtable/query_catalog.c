@@ -196,8 +196,8 @@ static status restore_columns(struct query_catalog *catalog, const Query__Relati
     return status_ok();
 }
 
-/* A token is what its bearer makes it: a view in it vouches for what it reads if it is one that
- * somebody with the right to do so has made. */
+/* A token is what its bearer makes it: a view in it vouches for what it reads only if it is a view
+ * of the instance, which took the right to make it. */
 static status trust_view(struct query_catalog *catalog, const char *id, const char *query)
 {
     const char *now;
@@ -207,7 +207,7 @@ static status trust_view(struct query_catalog *catalog, const char *id, const ch
     return status_ok();
 }
 
-/* The view may just have another query now: the client is to prepare anew. */
+/* The view may just have another query now: the client is to prepare its query again. */
 static status demand_or_expire(struct query_catalog *catalog, const char *name, bool is_table)
 {
     status s = query_access_demand(catalog, name, is_table);

@@ -18,7 +18,7 @@ struct query_catalog {
     struct table *table;                  /* held: the one that is read; NULL: none yet */
     const struct grpc_call *call;         /* whose end ends a scan; NULL: nothing is scanned */
     const char *defined;                  /* id of the view whose query this is; NULL: none's */
-    struct budget *budget;                /* of values that are read; NULL: nobody counts */
+    struct budget *budget;                /* of values that are read; NULL: not counted */
     bool only_tables;                     /* views are not there */
     bool distrusts_views;  /* a prepared one is not what it says: what it reads is the caller's */
     struct vector demands; /* of struct query_demand: what the caller has been asked for */
@@ -43,7 +43,7 @@ status query_scan_open(void *context, const struct sql_relation *relation,
                        const struct sql_scan_spec *spec, struct arena *arena,
                        struct sql_scan **out);
 
-/* FAILED_PRECONDITION, with the detail that clients prepare anew on. */
+/* FAILED_PRECONDITION, with the detail on which clients prepare the query again. */
 status query_expired(void);
 
 #endif

@@ -46,7 +46,8 @@ static bool wait_a_little(const struct query_memory *memory, struct timespec end
 
 /* --- becoming the large one --- */
 
-/* One thread is left for it: it may have given its own away for its turn. */
+/* Waits only while a thread is left for the large query, which may have given its own away for its
+ * turn. */
 static bool wait_for_the_large_one(struct query_memory *memory, struct timespec end)
 {
     struct query_room *room = memory->room;
@@ -61,7 +62,7 @@ static bool wait_for_the_large_one(struct query_memory *memory, struct timespec 
     return true;
 }
 
-/* On the thread of whoever gave room back. */
+/* On the thread that gave room back. */
 static void granted(struct request_waiter *waiter)
 {
     struct query_memory *memory = LIST_ENTRY(waiter, struct query_memory, waiter);
@@ -72,8 +73,8 @@ static void granted(struct request_waiter *waiter)
     pthread_mutex_unlock(&room->lock);
 }
 
-/* Without the lock. What is being granted when the patience ends is waited for: nothing keeps it
- * up. */
+/* Without the lock. Room that is being granted when the patience ends is waited for: nothing keeps
+ * it up. */
 static bool ask_values(struct query_memory *memory, struct timespec end)
 {
     struct query_room *room = memory->room;
@@ -150,7 +151,7 @@ static bool take(struct budget *budget, size_t size)
     return become_large(memory) && take_at_once(memory, size);
 }
 
-/* As soon as it fits among the others again. */
+/* Gives room back; the large room as soon as the query fits among the others again. */
 static void give_back(struct budget *budget, size_t size)
 {
     struct query_memory *memory = of_budget(budget);

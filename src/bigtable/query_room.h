@@ -7,16 +7,16 @@
  *                            compactions of large cells, as they do for it
  *
  * The large one is so until what it holds fits among the others': mostly when the row has been
- * computed, and waits for its client alone, who has LIMIT_STALL_SECONDS.
+ * computed, and waits for its client alone, which has LIMIT_STALL_SECONDS.
  *
  * A query that finds no room waits on its thread, if another is left: the one that has it may need
  * a thread to end. In vain, it is RESOURCE_EXHAUSTED.
  *
  * Invariants
  *  1. The large one waits for no other query. So those that wait for it do not wait for ever.
- *  2. What a query holds counts among `most`, or it is the large one: never both.
+ *  2. A query's room counts among `most`, or it is the large one: never both.
  *
- * What a query holds is its own thread's; the room is for any. */
+ * A query's memory is its own thread's; the room is for any. */
 #ifndef TRESTLE_BIGTABLE_QUERY_ROOM_H
 #define TRESTLE_BIGTABLE_QUERY_ROOM_H
 
@@ -46,15 +46,15 @@ struct query_room_options {
 };
 
 void query_room_init(struct query_room *room, const struct query_room_options *options);
-void query_room_destroy(struct query_room *room); /* nobody holds any */
+void query_room_destroy(struct query_room *room); /* no query holds any */
 
 enum query_refusal { QUERY_NOT_REFUSED, QUERY_TOO_LARGE, QUERY_NO_ROOM };
 
-/* Of one query. It stays where it is as long as it holds any. */
+/* The memory of one query. It stays where it is as long as it holds any. */
 struct query_memory {
     struct budget budget;
     struct query_room *room;
-    /* Whether nobody waits for the query any more. */
+    /* Whether the query's client does not wait any more. */
     bool (*is_given_up)(const void *context);
     const void *context;
     /* private */

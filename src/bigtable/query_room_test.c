@@ -1,4 +1,4 @@
-/* Who of the queries has room, who waits, and who is refused. */
+/* Tests of the room of queries: which has it, which waits, and which is refused. */
 #include "bigtable/query_room.h"
 
 #include "base/arena.h"
@@ -67,7 +67,7 @@ static void small_ones_have_room_together(void **state)
     budget_give_back(f->budgets[1], MB);
 }
 
-static void one_is_large_at_a_time(void **state)
+static void one_query_is_large_at_a_time(void **state)
 {
     struct fixture *f = *state;
     assert_true(budget_take(f->budgets[0], 5 * MB));
@@ -184,7 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(small_ones_have_room_together, setup, teardown),
-        cmocka_unit_test_setup_teardown(one_is_large_at_a_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_query_is_large_at_a_time, setup, teardown),
         cmocka_unit_test_setup_teardown(a_large_one_is_small_again_when_it_fits, setup, teardown),
         cmocka_unit_test_setup_teardown(arenas_and_buffers_are_counted, setup, teardown),
         cmocka_unit_test_setup_teardown(the_next_waits_for_the_large_one, setup, teardown),

@@ -19,7 +19,7 @@ struct query_scan {
     struct filter *filter;
     struct arena *arena; /* of the row's cells */
     struct cell_list cells;
-    struct budget *budget; /* of values; NULL: nobody counts */
+    struct budget *budget; /* of values; NULL: not counted */
     size_t may_read;       /* bytes of a value for which, and its copy, the budget has given room */
     bool keeps_row;        /* what is given out is a copy */
 };
@@ -93,7 +93,7 @@ static status add_times(struct vector *chain, struct arena *arena, const struct 
                                            .end_us = spec->to_us == INT64_MAX ? 0 : spec->to_us});
 }
 
-/* Of a single filter itself. */
+/* Joins filters; a single one is itself. */
 static struct filter_spec join(enum filter_kind kind, const struct vector *filters)
 {
     const struct filter_spec *const *children = filters->items;
@@ -153,7 +153,7 @@ static status make_filter(const struct sql_scan_spec *spec, struct arena *arena,
 
 /* --- room for what is read --- */
 
-/* What the store reads at once without being asked for: blocks of small values. */
+/* The size of what the store reads at once without being asked for: blocks of small values. */
 enum { SMALL_READ = 4 << 20 };
 
 /* A block, and what the store makes of that (see value_turn.h). */
@@ -212,7 +212,7 @@ static status load_into(struct query_scan *scan, const struct cell *cell, uint8_
     return s;
 }
 
-/* One that was left in the store until there is room for it. */
+/* Loads a value that was left in the store, when there is room for it. */
 static status load_value(struct query_scan *scan, struct cell *cell)
 {
     size_t size = cell->value.size;

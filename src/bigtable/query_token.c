@@ -2,7 +2,7 @@
  *
  * The token has the query, the types of its parameters, and the tables' columns as they were: so
  * that a query executed later gives what its metadata said, whatever was added meanwhile, and
- * every server of the data can execute it, also after a restart. Whoever makes a token of his own
+ * every server of the data can execute it, also after a restart. A client that makes up a token
  * gets no more from it than from a query: rights are looked at when it is executed, and a view in
  * it counts as one only if there is one with that query (query_catalog.c).
  *

@@ -1,5 +1,5 @@
-/* Logical views, whose queries are planned when they are made and run when somebody asks; and
- * materialized ones, kept with queries that nobody runs. */
+/* Logical views, whose queries are planned when they are made and run when a query names them; and
+ * materialized ones, kept with queries that are not run. */
 #include "bigtable/children.h"
 #include "bigtable/instance_methods.h"
 #include "bigtable/names.h"
@@ -48,7 +48,7 @@ CHILD_METHOD(delete, logical_view, logical_views)
 
 /* --- materialized views --- */
 
-/* What the view holds was made by its query. */
+/* A materialized view's query stays: its content was made by it. */
 static status check_materialized(const struct admin_request *request,
                                  const ProtobufCMessage *before, const ProtobufCMessage *after)
 {

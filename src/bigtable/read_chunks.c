@@ -125,7 +125,8 @@ static size_t size_or_none(const bytes *b)
     return b == NULL ? 0 : b->size;
 }
 
-/* Of the fields, and never too low: a chunk is not measured before it is written. */
+/* An upper bound of the fields' bytes, never too low: a chunk is not measured before it is written.
+ */
 static inline size_t most_of_fields(const struct chunk *chunk, size_t contents)
 {
     return chunk->labels == NULL ? contents + REST_MOST : chunk_size(*chunk);
@@ -153,8 +154,8 @@ static inline void append_chunk(struct buffer *message, const struct chunk *chun
     message->size += (size_t)(place - start) + size;
 }
 
-/* What the first chunk of a cell says of it: its column, as far as it differs from that of the cell
- * before it in the row. */
+/* The cell's column in its first chunk, as far as it differs from that of the cell before it in the
+ * row. */
 static void place_cell(struct chunk *chunk, const struct row_writer *writer)
 {
     const struct cell *cell = &writer->cells[writer->next];
@@ -166,7 +167,7 @@ static void place_cell(struct chunk *chunk, const struct row_writer *writer)
     chunk->labels = cell->labels;
 }
 
-/* The size of a value's pieces: as few as can be, all alike but for the last. */
+/* The size of a value's pieces: as few as can be, all alike except the last. */
 static size_t piece_size(size_t value_size)
 {
     if (value_size <= CHUNK_VALUE_BYTES)
@@ -175,7 +176,7 @@ static size_t piece_size(size_t value_size)
     return (value_size + pieces - 1) / pieces;
 }
 
-/* What is left of the cell's value: without data while sizes are all that is asked for. */
+/* The rest of the cell's value: without data while sizes are all that is asked for. */
 static bytes rest_of_value(const struct row_writer *writer, const struct cell *cell)
 {
     if (!cell_is_deferred(cell))

@@ -1,7 +1,7 @@
 /* Rows as the chunks of google.bigtable.v2.ReadRowsResponse, written by hand: this is where a scan
  * spends its time outside of the store.
  *
- * What a reader relies on
+ * A reader relies on the following.
  *  1. A chunk repeats neither family nor qualifier of the chunk before it in its row; the first
  *     chunk of a row has both, one with a family has a qualifier.
  *  2. The row key comes with the first chunk of a row, and again with the first of a message that
@@ -20,7 +20,7 @@
 
 #include "row/cell.h"
 
-/* What of a value is in memory a second time. */
+/* The size of the part of a value that is in memory a second time. */
 enum { CHUNK_VALUE_BYTES = 2 << 20 };
 
 /* How far the writing of a row has come. The key and the cells must stay until it is done. */
@@ -68,7 +68,7 @@ static inline void row_writer_give(struct row_writer *writer, bytes value)
     writer->given = value;
 }
 
-/* It is to be given once more. */
+/* Takes the value back: it is to be given once more. */
 static inline void row_writer_take_back(struct row_writer *writer)
 {
     writer->given = bytes_make(NULL, 0);
@@ -83,7 +83,7 @@ static inline bool row_writer_holds_value(const struct row_writer *writer)
  * bytes: it may pass that by one chunk. Memory that is short shows in message->failed. */
 void row_writer_write(struct row_writer *writer, struct buffer *message, size_t enough);
 
-/* What comes next of the row is for another message. */
+/* The next chunk of the row is for another message. */
 static inline void row_writer_next_message(struct row_writer *writer)
 {
     writer->wants_key = true;

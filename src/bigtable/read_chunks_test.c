@@ -272,7 +272,7 @@ static void chunks_of_any_size_are_canonical(void **state)
         assert_canonical(f, size);
 }
 
-/* What is written with values that are given one by one is what is written with all at hand. */
+/* Values that are given one by one make the same bytes as those that are all at hand. */
 static void values_may_be_given_when_it_is_their_turn(void **state)
 {
     static const size_t sizes[] = {100, CHUNK_VALUE_BYTES + 5, 0, 7, 3};

@@ -127,7 +127,7 @@ static status apply_rules(const struct rule *rules, size_t count, const struct c
     return value->failed ? status_out_of_memory() : status_ok();
 }
 
-/* What no request could write, with so little memory. */
+/* Refuses a value that no request could write, with so little memory. */
 static status check_memory(const struct bigtable *bigtable, size_t size)
 {
     if (bigtable->values == NULL || size <= bigtable->largest_cell)
@@ -293,7 +293,7 @@ static void answer_is_taken(void *context)
     end(context, status_ok());
 }
 
-/* What the values take is the call's until its client has taken the answer, or has gone. */
+/* The values' room is the call's until its client has taken the answer, or has gone. */
 static void respond(struct read_modify_write *self, const ProtobufCMessage *response)
 {
     struct grpc_call *call = self->data.call;

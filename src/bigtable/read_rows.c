@@ -17,8 +17,8 @@
  *     MESSAGE_BYTES, so that the row is not in memory a second time. Between them the scan stands
  *     within the row. So is a row sent of which values were left in the store, however large it is:
  *     each is got when it is its turn, and a slice may end there for want of a cached block.
- *  4. Only a row whose message nobody could take, or that our own REST is to take to pieces anyway,
- *     comes in several messages. None ends within a chunk.
+ *  4. Only a row whose message no client could take, or that our own REST is to take to pieces
+ *     anyway, comes in several messages. None ends within a chunk.
  *  5. A large value that was left in the store has its turn first (value_turn.h), so that there is
  *     a bound on what clients make us hold that stop within one. The call waits between slices.
  *  6. Each slice on the loop but the first begins with the question whether the caller still may:
@@ -52,7 +52,7 @@ enum row_form {
     ROW_IN_MESSAGES,  /* it takes several */
 };
 
-/* What ends the waiting, on the loop: no task is posted meanwhile. */
+/* The event that the call awaits, on the loop: no task is posted meanwhile. */
 enum awaited {
     AWAITS_NOTHING,
     AWAITS_CLIENT, /* on_writable, or on_cancel */
@@ -72,7 +72,7 @@ struct read_rows {
     enum awaited awaits; /* loop's thread only */
     struct value_turn turn;
     size_t wants; /* bytes of the value, or block, that it is to ask room for; 0: of none */
-    /* What the current slice works on. */
+    /* Of the current slice. */
     struct row_writer writer; /* done: no row in hand */
     enum row_form form;       /* of the row in hand */
     bool has_deferred;        /* the row in hand: values that were left in the store */
@@ -303,7 +303,7 @@ static bool write_piece(struct read_rows *self, enum store_read_tier read_tier, 
     return goes_on;
 }
 
-/* What the message has is sent at the slice's end, if not before. */
+/* The message is sent at the slice's end, if not before. */
 static bool write_message(struct read_rows *self, enum store_read_tier read_tier,
                           enum slice_end *end, status *result)
 {
@@ -434,8 +434,8 @@ static enum slice_end fill_messages(struct read_rows *self, enum store_read_tier
     return SLICE_TIME_OVER;
 }
 
-/* What has been found goes out at the end of a slice, however little it is: the next one may take
- * long to find more. */
+/* Rows that were found go out at the end of a slice, however few: the next one may take long to
+ * find more. */
 static enum slice_end run_slice(struct read_rows *self, enum store_read_tier read_tier,
                                 int64_t slice_us, status *result)
 {
@@ -512,7 +512,7 @@ static void wait_for_room(struct read_rows *self)
     }
 }
 
-/* What is read at once has a bound, too: how large a row's values are is not known before. And
+/* A read at once has a bound, too: how large a row's values are is not known before. And so has
  * what a filter gets to see of values that were left in the store. Rows that it turns away may
  * follow for hours, so what they took is given back. */
 static enum slice_end run_bounded_slice(struct read_rows *self, status *result)
@@ -573,7 +573,7 @@ static void run_on_loop(struct read_rows *self)
     }
 }
 
-/* A scan may take hours, and whoever began it may not go on with what he may not begin. */
+/* A scan may take hours: it ends when its caller may not begin it any more. */
 static void run_again(struct task *task)
 {
     struct read_rows *self = LIST_ENTRY(&task->link, struct read_rows, task.link);
@@ -630,8 +630,8 @@ static bool shows_family(void *view, bytes family)
     return columns_of_family(&((const struct view *)view)->columns, family) != NULL;
 }
 
-/* Whoever names a family that is not there has made a mistake; who looks for names by a pattern has
- * not. */
+/* A filter that names a family which is not there is a mistake; a pattern that fits no name is
+ * none. */
 static status check_families(const struct read_rows *self, const struct schema *schema)
 {
     const struct data_call *data = &self->data;

@@ -1,8 +1,8 @@
-/* Calls of ReadRows whose large values wait for room in memory: who waits, and who lets go. */
+/* Calls of ReadRows whose large values wait for room in memory: which wait, and which let go. */
 #include "bigtable/testing/read_rows_testing.h"
 #include "wire/request_room.h"
 
-/* What others hold of room for a megabyte, and one of them that waits. */
+/* Other calls: those that hold of room for a megabyte, and one that waits. */
 static struct others {
     struct request_room room;
     struct request_waiter waiter;
@@ -108,7 +108,7 @@ static void a_large_value_waits_for_room(void **state)
     }
 }
 
-static void small_values_wait_for_nobody(void **state)
+static void small_values_never_wait(void **state)
 {
     (void)state;
     struct step large = huge_deferred("b");
@@ -210,7 +210,7 @@ static void time_is_over_when_room_is_granted(void **state)
     assert_finished(STATUS_OK);
 }
 
-/* While nobody else asks it is left with its value. */
+/* While no other call asks it is left with its value. */
 static void a_client_that_stops_lets_go_for_others(void **state)
 {
     (void)state;
@@ -247,7 +247,7 @@ static void a_client_that_goes_on_keeps_its_value(void **state)
     others_give_back(KIB * KIB);
 }
 
-static void what_a_call_holds_is_free_when_it_is_cancelled(void **state)
+static void a_cancelled_call_frees_its_room(void **state)
 {
     (void)state;
     stop_within_a_value();
@@ -259,7 +259,7 @@ static void what_a_call_holds_is_free_when_it_is_cancelled(void **state)
 }
 
 /* Rows may follow for hours. */
-static void what_a_row_held_is_free_when_it_is_sent(void **state)
+static void a_sent_row_frees_its_room(void **state)
 {
     (void)state;
     struct step after = found("b");
@@ -280,7 +280,7 @@ static void what_a_row_held_is_free_when_it_is_sent(void **state)
 }
 
 /* Others may have it while the scan goes on to look for one that passes. */
-static void what_a_row_held_is_free_when_it_is_turned_away(void **state)
+static void a_row_turned_away_frees_its_room(void **state)
 {
     (void)state;
     struct step away = {.outcome = ROW_ABSENT, .key = "a", .is_on_disk = true};
@@ -330,7 +330,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_large_value_waits_for_room),
-        TEST(small_values_wait_for_nobody),
+        TEST(small_values_never_wait),
         TEST(cancelling_ends_a_call_that_waits_for_room),
         TEST(a_call_is_cancelled_when_room_is_granted),
         TEST(a_row_of_large_blocks_waits_for_room),
@@ -339,9 +339,9 @@ int main(void)
         TEST(time_is_over_when_room_is_granted),
         TEST(a_client_that_stops_lets_go_for_others),
         TEST(a_client_that_goes_on_keeps_its_value),
-        TEST(what_a_call_holds_is_free_when_it_is_cancelled),
-        TEST(what_a_row_held_is_free_when_it_is_sent),
-        TEST(what_a_row_held_is_free_when_it_is_turned_away),
+        TEST(a_cancelled_call_frees_its_room),
+        TEST(a_sent_row_frees_its_room),
+        TEST(a_row_turned_away_frees_its_room),
         TEST(without_memory_for_a_timer_no_call_waits_for_room),
         TEST(without_memory_for_a_timer_a_client_that_stops_lets_go),
     };

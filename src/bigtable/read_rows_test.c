@@ -194,7 +194,7 @@ static void values_left_in_the_store_are_got_one_by_one(void **state)
     assert_int_equal(fake.call.messages, 3);
 }
 
-/* What a filter leaves of a large row may be small. */
+/* A large row may be small behind a filter. */
 static void a_small_row_may_have_values_in_the_store(void **state)
 {
     (void)state;
@@ -256,7 +256,7 @@ static void a_slow_client_holds_no_value(void **state)
     assert_int_equal(world.value_bytes, 10 * 1000 * KIB);
 }
 
-/* But for a value of which it has a part: it would be read anew for each piece. */
+/* A value of which the client has a part stays held: it would be read again for each piece. */
 static void a_slow_client_holds_the_value_it_is_in(void **state)
 {
     (void)state;
@@ -432,7 +432,7 @@ static void statistics_come_even_if_no_row_does(void **state)
     assert_non_null(world.stats);
 }
 
-static void progress_is_told_only_to_who_understands_it(void **state)
+static void progress_is_told_only_where_understood(void **state)
 {
     (void)state;
     STEPS(found("a"), {.outcome = ROW_ABSENT, .key = "m"}, found("z"));
@@ -614,7 +614,7 @@ int main(void)
         TEST(statistics_come_last),
         TEST(statistics_return_no_more_than_was_seen),
         TEST(statistics_come_even_if_no_row_does),
-        TEST(progress_is_told_only_to_who_understands_it),
+        TEST(progress_is_told_only_where_understood),
         TEST(progress_is_told_in_a_message_of_its_own),
         TEST(progress_that_is_none_is_not_told),
         TEST(a_row_too_large_fails_after_those_before_it),

@@ -24,7 +24,7 @@ static bytes next_name(bytes *names)
     return name;
 }
 
-/* What has been named on the way down: a chain's family goes for the columns behind it. */
+/* The names on the way down a filter: a chain's family goes for the columns behind it. */
 struct looking {
     struct filter_look *out;
     bytes families; /* a pattern of names; empty: none */
@@ -38,7 +38,7 @@ static void add_families(struct looking *looking, bytes names)
     }
 }
 
-/* Of the family that stands before them, if it is one. */
+/* Adds qualifiers of the family that stands before them, if it is one. */
 static void add_qualifiers(struct looking *looking, bytes names)
 {
     bytes family = looking->families;

@@ -17,13 +17,13 @@ void request_usage_read(const struct data_call *data, const Bt__ReadRowsRequest 
 void request_usage_write(const struct data_call *data, bytes row_key,
                          Bt__Mutation *const *mutations, size_t count);
 
-/* So has a ReadModifyWriteRow. */
+/* A ReadModifyWriteRow has ended well. */
 void request_usage_update(const struct data_call *data,
                           const Bt__ReadModifyWriteRowRequest *request);
 
 /* --- shared with its test --- */
 
-/* What a filter lets through, as far as that is plain. */
+/* The columns that a filter lets through, as far as that is plain. */
 struct filter_look {
     enum usage_scan_kind kind;
     bool is_plain;         /* `columns` are what it lets through; none: all */

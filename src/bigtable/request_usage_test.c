@@ -151,7 +151,7 @@ static void what_rows_are_chosen_by_is_told(void **state)
 }
 
 /* However deep, or large. */
-static void what_is_not_plain_is_no_set(void **state)
+static void an_unclear_filter_gives_no_set(void **state)
 {
     (void)state;
     struct pair pairs[PARTS_MOST];
@@ -177,7 +177,7 @@ int main(void)
         cmocka_unit_test(names_are_columns),
         cmocka_unit_test(a_family_goes_for_the_columns_behind_it),
         cmocka_unit_test(what_rows_are_chosen_by_is_told),
-        cmocka_unit_test(what_is_not_plain_is_no_set),
+        cmocka_unit_test(an_unclear_filter_gives_no_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

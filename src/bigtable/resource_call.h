@@ -1,4 +1,4 @@
-/* What the administrative methods on resources have in common: see control/control.h for what a
+/* Helpers that the administrative methods on resources share: see control/control.h for what a
  * resource is. Messages are in the call's arena; their etags are made of the resource's version. */
 #ifndef TRESTLE_BIGTABLE_RESOURCE_CALL_H
 #define TRESTLE_BIGTABLE_RESOURCE_CALL_H
@@ -8,7 +8,7 @@
 #include "google/protobuf/field_mask.pb-c.h"
 #include "google/protobuf/timestamp.pb-c.h"
 
-/* Where the field of that name is in the message; NULL: it has none. */
+/* The place of the field of that name in the message; NULL: it has none. */
 void *resource_field(const ProtobufCMessage *message, const char *name);
 
 /* --- reading --- */
@@ -45,7 +45,8 @@ status check_resource_name(enum resource_kind kind, const char *name);
 status create_resource(struct edit *edit, struct arena *arena, enum resource_kind kind,
                        ProtobufCMessage *message);
 
-/* What stands, for a change. NOT_FOUND; ABORTED if `etag` is not empty, nor the resource's. */
+/* The resource as it stands, for a change. NOT_FOUND; ABORTED if `etag` is not empty, nor the
+ * resource's. */
 status find_for_change(struct edit *edit, struct arena *arena, enum resource_kind kind,
                        const char *name, const char *etag, ProtobufCMessage **out);
 

@@ -123,7 +123,7 @@ static bool visit_cluster(void *context, struct resource *resource)
 }
 
 /* Whether the backup is in a cluster of hard disks. That of a backup which came from another
- * machine may be unknown: then nobody says so. */
+ * machine may be unknown: then it is false. */
 static status is_on_disks(const struct edit *edit, struct arena *arena, const char *backup,
                           bool *out)
 {
@@ -195,7 +195,7 @@ static status stage_finish(void *context, struct edit *edit)
     return staged_backup_restore(finishing->staged, &spec, &finishing->made);
 }
 
-/* What the table keeps of where it comes from, and how its keys are read. It starts without the
+/* Describes the table: where it comes from, and how its keys are read. It starts without the
  * protection and the policies of its source. */
 static status describe_table_of(const struct finishing *finishing, bytes source_extra, bytes *extra)
 {
@@ -223,7 +223,8 @@ static status make_table(struct finishing *finishing)
     return s;
 }
 
-/* The backup is let go as soon as its files are here: who sees the operation done may delete it. */
+/* The backup is let go as soon as its files are here: a client that sees the operation done may
+ * delete it. */
 static status stage(struct backup_job *job, BtAdmin__RestoreTableMetadata *metadata,
                     struct staged_backup **staged)
 {

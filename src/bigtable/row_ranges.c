@@ -136,7 +136,7 @@ status row_ranges_from_message(const Bt__RowSet *rows, struct arena *arena, stru
 
 /* --- what lies in a set --- */
 
-/* What both have, which may be empty. */
+/* The keys that both have, which may be none. */
 static struct key_range intersection(const struct key_range *range, const struct string_range *part)
 {
     struct key_range common = *range;

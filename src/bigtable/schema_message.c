@@ -183,7 +183,7 @@ static status add_families(const struct schema *schema, struct arena *arena, BtA
 
 /* The data is encrypted as the disk is, which production calls GOOGLE_DEFAULT_ENCRYPTION and
  * clients ask for. A cluster that names a key shows that, and that the key works: what it means is
- * up to who runs the disk. */
+ * up to the disk's owner. */
 status cluster_encryption(const BtAdmin__Cluster *cluster, struct arena *arena,
                           BtAdmin__EncryptionInfo **out)
 {
@@ -233,7 +233,7 @@ static status add_cluster_states(const struct table_place *place, bool with_encr
     return status_ok();
 }
 
-/* What the services keep of a table beside its schema. */
+/* Adds what the services keep of a table beside its schema. */
 static status add_kept(const struct table_info *info, struct arena *arena, BtAdmin__Table *table)
 {
     BtAdmin__Table *kept;

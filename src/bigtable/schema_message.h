@@ -12,11 +12,11 @@
 status family_from_message(const char *id, const BtAdmin__ColumnFamily *message,
                            struct arena *arena, struct family *out);
 
-/* One part of it, for updates. */
+/* A rule of garbage collection alone, for updates. */
 status gc_rule_from_message(const BtAdmin__GcRule *message, struct arena *arena,
                             const struct gc_rule **out);
 
-/* Where a table is: in all clusters of its instance. */
+/* The places of a table: all clusters of its instance. */
 struct table_place {
     const BtAdmin__Cluster **clusters;
     size_t count;

@@ -48,7 +48,7 @@ struct served_by {
     struct control_watcher profiles;
     atomic_uint_fast64_t changes;
     const struct metadata *nowhere; /* of an instance without clusters */
-    pthread_mutex_t lock;           /* of places, and of who writes answers */
+    pthread_mutex_t lock;           /* of places, and of threads that write answers */
     struct place *places;
     struct answer answers[ANSWERS]; /* by a hash of what was asked; read without the lock */
 };
@@ -125,7 +125,7 @@ static const struct metadata *keep_place(struct served_by *served_by, struct buf
 /* --- looking it up --- */
 
 /* The id of the cluster that the profile routes to, in the arena; NULL: none in particular, as of a
- * profile that nobody made. */
+ * profile that is not there. */
 static status find_route(struct served_by *served_by, const char *instance, const char *profile,
                          struct arena *arena, const char **id)
 {
@@ -219,7 +219,7 @@ static const struct metadata *look_up_anew(struct served_by *served_by, bytes in
     arena_destroy(arena);
     if (status_is_ok(s))
         return found;
-    status_ignore(s); /* who measures by it must do without */
+    status_ignore(s); /* answers have no location then */
     return NULL;
 }
 

@@ -1,7 +1,7 @@
-/* Which cluster an answer says that it comes from, in ResponseParams: the one that the app
- * profile's single-cluster routing names, else the first by id, of the request's instance; clients
- * label what they measure with it. An instance without clusters, as any is that was never made, is
- * served by BIGTABLE_CLUSTER_ID in BIGTABLE_ZONE_ID.
+/* The cluster that an answer names in ResponseParams: the one that the app profile's single-cluster
+ * routing names, else the first by id, of the request's instance; clients label what they measure
+ * with it. An instance without clusters, as any is that was never made, is served by
+ * BIGTABLE_CLUSTER_ID in BIGTABLE_ZONE_ID.
  *
  * There is one metadata for each cluster and zone that was ever named, made once, and kept until
  * the end: the connections' compression remembers it. Which one it is for an instance and a profile

@@ -190,7 +190,7 @@ static void test_nowhere(void **state)
     assert_ptr_equal(ask(f, ONE, NULL), ask(f, OTHER, ""));
 }
 
-/* What is remembered is neither looked up nor does it take memory; one place is one metadata. */
+/* A remembered answer is neither looked up nor does it take memory; one place is one metadata. */
 static void test_hits(void **state)
 {
     struct fixture *f = *state;
@@ -388,8 +388,8 @@ static size_t count_of(struct fixture *f, enum resource_kind kind, const char *i
     return count;
 }
 
-/* Made anew around what there is; a second time nothing is. */
-static void test_what_is_left_of_an_instance_has_one(void **state)
+/* The instance is made again around what there is; a second time nothing is made. */
+static void test_an_instance_is_made_around_orphans(void **state)
 {
     struct fixture *f = *state;
     struct bigtable bigtable = {.control = f->control};
@@ -418,7 +418,7 @@ int main(void)
         TEST(test_threads),
         TEST(test_without_memory),
         TEST(test_a_beginning_without_memory),
-        TEST(test_what_is_left_of_an_instance_has_one),
+        TEST(test_an_instance_is_made_around_orphans),
     };
     return cmocka_run_group_tests_name("served_by", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* What all services share: see services.h. */
+/* The context of all services: see services.h. */
 #include "bigtable/services.h"
 
 #include "base/metrics.h"

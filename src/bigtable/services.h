@@ -19,7 +19,7 @@ enum { BIGTABLE_READY_TIMINGS = 12 };
 
 enum { BIGTABLE_KINDS = 3 }; /* of long-running operations */
 
-/* What every handler sees: the context of all services. Outlives them. */
+/* The context of all services, which every handler sees. Outlives them. */
 struct bigtable {
     struct cluster *cluster;
     struct metrics *metrics;
@@ -30,7 +30,7 @@ struct bigtable {
     _Atomic size_t paused_query_bytes; /* of queries that wait for their turn */
     struct request_room *values;       /* that ReadRows gets one by one; NULL: no bound */
     size_t largest_cell;               /* bytes, that there is memory for; with `values` */
-    struct query_room query_room;      /* without `values` nobody has it */
+    struct query_room query_room;      /* not used without `values` */
     struct backup_scheduler *backup_scheduler;
     struct backup_failures *backup_failures;
     bool backups_expire;   /* else they stay behind their time, and can still be read */
@@ -76,8 +76,7 @@ void bigtable_free(struct bigtable *bigtable);
 /* Makes the stored policies count, those that are there and those that come. Before any call. */
 void bigtable_enforce_policies(struct bigtable *bigtable, struct access *access);
 
-/* How a cluster is called that nobody named, and where it lies: of an instance that was never made.
- */
+/* The name and place of a cluster that no client named: of an instance that was never made. */
 #define BIGTABLE_CLUSTER_ID "trestle"
 #define BIGTABLE_ZONE_ID    "local"
 

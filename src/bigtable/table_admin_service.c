@@ -1,4 +1,5 @@
-/* google.bigtable.admin.v2.BigtableTableAdmin. What is not in the table answers UNIMPLEMENTED. */
+/* google.bigtable.admin.v2.BigtableTableAdmin. Methods that are not in the table answer
+ * UNIMPLEMENTED. */
 #include "bigtable/backup_methods.h"
 #include "bigtable/policy_methods.h"
 #include "bigtable/table_methods.h"

@@ -1,5 +1,6 @@
-/* What the services keep of a table beside its schema: table_info.extra, a message with the fields
- * restore_info, automated_backup_policy, row_key_schema and tiered_storage_config. */
+/* A table's extra is what the services keep of it beside its schema: table_info.extra, a message
+ * with the fields restore_info, automated_backup_policy, row_key_schema and tiered_storage_config.
+ */
 #ifndef TRESTLE_BIGTABLE_TABLE_EXTRA_H
 #define TRESTLE_BIGTABLE_TABLE_EXTRA_H
 
@@ -10,7 +11,7 @@
 /* `*out` is in the arena, and points into `extra`. */
 status table_extra_decode(bytes extra, struct arena *arena, BtAdmin__Table **out);
 
-/* Of a table's message those fields. In the arena; empty if none is set. */
+/* Encodes those fields of a table's message. In the arena; empty if none is set. */
 status table_extra_encode(const BtAdmin__Table *table, struct arena *arena, bytes *out);
 
 /* The policy; NULL if there is none. */

@@ -2,8 +2,8 @@
  * room in memory that these take: large ones wait for it in turn, beside those that ReadRows sends
  * (value_turn.h).
  *
- * It waits with the row's lock held. Whoever has room either ends or lets go of it, and takes no
- * lock of a row for that: so its turn comes. */
+ * It waits with the row's lock held. A call that has room either ends or lets go of it, and takes
+ * no lock of a row for that: so the turn of those that wait comes. */
 #ifndef TRESTLE_BIGTABLE_UPDATE_ROOM_H
 #define TRESTLE_BIGTABLE_UPDATE_ROOM_H
 
@@ -13,7 +13,7 @@
 
 /* All zeroes is one that has not begun. On the loop's thread. */
 struct update_room {
-    struct row_update update; /* set by the caller, but for `ask_room` */
+    struct row_update update; /* set by the caller, except `ask_room` */
     unsigned times;           /* set by the caller: 1, and so often what is made of the values */
     struct value_turn turn;
     struct grpc_call *call;

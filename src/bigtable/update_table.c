@@ -7,7 +7,7 @@
 #include "bigtable/table_extra.h"
 #include "bigtable/table_methods.h"
 
-/* Other paths that are none are refused when the mask is applied. */
+/* Unknown paths are refused later, when the mask is applied. */
 static status check_path(const char *path)
 {
     static const char *const unbuilt[] = {

@@ -51,7 +51,7 @@ static void run_granted(struct task *task)
     turn->ended(turn, status_ok());
 }
 
-/* On the thread of whoever gave the room back. */
+/* On the thread that gave the room back. */
 static void post_granted(struct request_waiter *waiter)
 {
     struct value_turn *turn = LIST_ENTRY(waiter, struct value_turn, waiter);
@@ -100,7 +100,7 @@ bool value_turn_leave(struct value_turn *turn)
 
 /* --- a call whose client does not go on --- */
 
-/* While nobody asks, it keeps what it would have to get once more. */
+/* While no other call asks, it keeps what it would have to get once more. */
 static void look_for_others(struct timer *timer)
 {
     struct value_turn *turn = of_timer(timer);
@@ -118,7 +118,7 @@ void value_turn_client_stops(struct value_turn *turn)
     if (status_is_ok(s))
         return;
     status_ignore(s);
-    turn->wanted(turn); /* nobody would look */
+    turn->wanted(turn); /* without a timer it would hold its room for ever */
 }
 
 void value_turn_client_goes_on(struct value_turn *turn)

@@ -9,8 +9,8 @@
  * Invariants
  *  1. A call holds room for one value, which is given back before it asks for another: so none
  *     waits for what waits for it.
- *  2. What a call holds while its client does not go on, it gives up for others. So each that asks
- *     has its turn, whatever clients do, as long as those before it end or stop.
+ *  2. A call whose client does not go on gives up its room for others. So each that asks has its
+ *     turn, whatever clients do, as long as those before it end or stop.
  *  3. One value has room when no other does, however large it is.
  *
  * A value takes VALUE_TURN_COPIES times its size: the block that it is in, and what the store makes
@@ -24,9 +24,9 @@
 
 enum { VALUE_TURN_COPIES = 2 };
 
-/* Of one call, which sets all of these before it asks for the first time. Zeroes: it holds nothing
- * and has not asked. Everything is for whoever has the call in hand, on the loop's thread if not
- * said otherwise; so are the callbacks. */
+/* The turn of one call, which sets all of these before it asks for the first time. Zeroes: it holds
+ * nothing and has not asked. Everything is for the thread that has the call in hand, the loop's if
+ * not said otherwise; so are the callbacks. */
 struct value_turn {
     struct request_room *room; /* of all calls; outlives them */
     struct loop *loop;
@@ -45,17 +45,17 @@ struct value_turn {
  * stops within one. Any thread. */
 bool value_turn_covers(const struct value_turn *turn, size_t size);
 
-/* How much may be read at once where nobody knows the size before: a block, whatever it has. */
+/* How much may be read at once where the size is not known before: a block, whatever it has. */
 size_t value_turn_most(const struct value_turn *turn);
 
-/* It holds room for no more than that any longer. Any thread. */
+/* Gives back room beyond that size. Any thread. */
 void value_turn_shrink(struct value_turn *turn, size_t size);
 
 /* Gives back what it holds, and asks for room. `*has`: there is; else `ended` is called, not before
  * this has returned. RESOURCE_EXHAUSTED without memory. */
 status value_turn_ask(struct value_turn *turn, size_t size, bool *has);
 
-/* Nobody waits for the value any more. False: it has room, and `ended` comes. */
+/* The call does not wait for the value any more. False: it has room, and `ended` comes. */
 bool value_turn_leave(struct value_turn *turn);
 
 /* Its client does not go on, from now until it does: `wanted` may be called between, or at once. */

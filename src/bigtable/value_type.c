@@ -101,7 +101,8 @@ static status number_input(const BtAdmin__Type *input, enum aggregate_input *out
                                                 "must be Int64, encoded as big_endian_bytes");
 }
 
-/* What the library counts, which are not all types. Without a type, raw bytes are counted. */
+/* The input of a unique count, which the library does not take of all types. Without a type, raw
+ * bytes are counted. */
 static status counted_input(const BtAdmin__Type *input, enum aggregate_input *out)
 {
     *out = INPUT_BYTES;
@@ -216,7 +217,7 @@ static status make_raw_bytes(struct arena *arena, BtAdmin__Type **out)
     return status_ok();
 }
 
-/* What reads return: a sketch's bytes, or a number like those that went in. */
+/* Sets the type that reads return: a sketch's bytes, or a number like those that went in. */
 static status fill_aggregate(const struct family *family, struct arena *arena,
                              BtAdmin__Type__Aggregate *aggregate)
 {

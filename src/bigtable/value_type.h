@@ -1,8 +1,8 @@
 /* google.bigtable.admin.v2.Type as a family's value_type.
  *
- * Only aggregates are enforced, as in production: a family of strings takes any bytes. What a type
- * must be to mean something is checked all the same, and the type is kept and shown as it was
- * given. */
+ * Only aggregates are enforced, as in production: a family of strings takes any bytes. Conditions
+ * without which a type means nothing are checked all the same, and the type is kept and shown as it
+ * was given. */
 #ifndef TRESTLE_BIGTABLE_VALUE_TYPE_H
 #define TRESTLE_BIGTABLE_VALUE_TYPE_H
 

@@ -1,5 +1,5 @@
-/* Authorized views as the data API sees them: the rows and columns that whoever reads and writes
- * through one has.
+/* Authorized views as the data API sees them: the rows and columns that a client has which reads
+ * and writes through one.
  *
  * A view is compiled when it is first used, and kept with its resource: once for each version of
  * it. A call goes by the version that stood when it began. */
@@ -24,7 +24,8 @@ status view_open(struct control *control, const char *name, const struct view **
 void view_release(const struct view *view); /* NULL is fine */
 
 /* Whether the view has all that the mutations touch, whatever is there now. They have passed
- * mutations_check. A row, or a family, is deleted as a whole only by who has all of it. */
+ * mutations_check. A row, or a family, is deleted as a whole only through a view that has all of
+ * it. */
 bool view_has(const struct view *view, const struct schema *schema, bytes row_key,
               Bt__Mutation *const *mutations, size_t count);
 

@@ -216,7 +216,7 @@ static void a_failed_write_is_the_answer(void **state)
     assert_null(answers.unary);
 }
 
-static void what_is_refused_is_never_written(void **state)
+static void refused_mutations_are_never_written(void **state)
 {
     (void)state;
     mutate("k", make_set("nope", 1000));
@@ -386,11 +386,11 @@ static enum status_code end_of_write(const char *features, enum status_code code
     rows.write_count = 0;
     mutate("k", make_set("f", 1000));
     complete(0, code);
-    assert_int_equal(fake.call.headers, 2); /* who, and how long */
+    assert_int_equal(fake.call.headers, 2); /* the cluster, and how long */
     return fake.call.code;
 }
 
-static void who_shall_come_again_gets_a_cookie(void **state)
+static void a_client_that_shall_retry_gets_a_cookie(void **state)
 {
     (void)state;
     assert_int_equal(end_of_write(FLAGS_ROUTING_COOKIE, STATUS_UNAVAILABLE), STATUS_UNAVAILABLE);
@@ -695,7 +695,7 @@ static void increments_wrap(void **state)
     assert_cell(row, 0, 0, NOW_US, bytes_make("\x80\0\0\0\0\0\0\0", 8));
 }
 
-static void what_is_no_integer_is_not_incremented(void **state)
+static void a_value_that_is_no_integer_is_not_incremented(void **state)
 {
     (void)state;
     static const char *const values[] = {"", "1234567", "123456789"};
@@ -755,7 +755,7 @@ static void begin_large_append(void)
     assert_true(room.held.long_bytes >= 3 * MIB); /* the value, what came of it, the answer */
 }
 
-/* Those of calls before it, which nobody has read yet, stood beside what the next one took. */
+/* The answers of calls before it, which were not read yet, stood beside what the next one took. */
 static void an_append_has_room_until_its_answer_is_taken(void **state)
 {
     (void)state;
@@ -789,7 +789,7 @@ static void an_append_makes_no_cell_larger_than_there_is_memory_for(void **state
     assert_int_equal(fake.call.code, STATUS_OK);
 }
 
-/* It has room when nobody else does, but more than there is it has not. */
+/* An update has room when no other call does, but not more than there is. */
 static void an_update_that_could_never_have_room_is_refused(void **state)
 {
     (void)state;
@@ -810,7 +810,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_row_is_answered_when_it_is_written),
         TEST(a_failed_write_is_the_answer),
-        TEST(what_is_refused_is_never_written),
+        TEST(refused_mutations_are_never_written),
         TEST(entries_are_answered_as_they_are_written),
         TEST(a_bad_entry_fails_alone),
         TEST(only_bad_entries_end_the_call_at_once),
@@ -818,7 +818,7 @@ int main(void)
         TEST(many_entries_go_in_slices),
         TEST(a_request_without_mutations_is_refused),
         TEST(a_busy_server_asks_for_less),
-        TEST(who_shall_come_again_gets_a_cookie),
+        TEST(a_client_that_shall_retry_gets_a_cookie),
         TEST(a_request_is_for_what_it_was_routed_by),
         TEST(an_empty_row_takes_the_false_branch),
         TEST(a_row_with_a_cell_takes_the_true_branch),
@@ -837,7 +837,7 @@ int main(void)
         TEST(results_are_never_older_than_the_cell),
         TEST(the_integer_may_come_of_an_append),
         TEST(increments_wrap),
-        TEST(what_is_no_integer_is_not_incremented),
+        TEST(a_value_that_is_no_integer_is_not_incremented),
         TEST(rules_that_make_no_sense_are_refused),
     };
     return cmocka_run_group_tests_name("writes", tests, NULL, NULL);

@@ -23,7 +23,7 @@ const char *client_session_address(const struct client_session *session);
 const char *client_session_instance(const struct client_session *session);
 const char *client_session_app_profile(const struct client_session *session);
 
-/* What carries the session's calls, for those who make more than one at a time. */
+/* The loop and the endpoint that carry the session's calls, to make more than one at a time. */
 struct loop *client_session_loop(const struct client_session *session);
 const struct endpoint *client_session_endpoint(const struct client_session *session);
 
@@ -49,8 +49,8 @@ struct session_call {
 status client_session_stream(struct client_session *session, const struct session_call *call,
                              bool *is_expired);
 
-/* A call with one answer of that type, decoded into the arena; who takes messages is not asked.
- * Made once: for what must not be done twice. INTERNAL without an answer. */
+/* A call with one answer of that type, decoded into the arena; the call's function for messages is
+ * not called. Made once: for what must not be done twice. INTERNAL without an answer. */
 status client_session_ask(struct client_session *session, const struct session_call *call,
                           const ProtobufCMessageDescriptor *type, struct arena *arena,
                           const ProtobufCMessage **out);
@@ -61,8 +61,8 @@ status client_session_call(struct client_session *session, const char *path, con
                            const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
                            struct arena *arena, const ProtobufCMessage **out);
 
-/* For a caller of the data API who ends calls early, and counts what that costs: from the next call
- * on the server may send no more than so many bytes of it ahead. */
+/* For a caller of the data API that ends calls early, and counts what that costs: from the next
+ * call on the server may send no more than so many bytes of it ahead. */
 void client_session_narrow(struct client_session *session, uint32_t window);
 
 /* Bytes that have come since then, of answers to all calls. */

@@ -1,4 +1,4 @@
-/* The server that a command is a client of: where it is, who it must be, and who we are. */
+/* The server that a command is a client of: its address, its identity and the client's own. */
 #ifndef TRESTLE_CLIENT_ENDPOINT_H
 #define TRESTLE_CLIENT_ENDPOINT_H
 
@@ -26,7 +26,7 @@ struct endpoint {
 const char *endpoint_default(void);
 
 /* Looks the address up, which may block, and reads the files. The address's string must outlive
- * the endpoint. INVALID_ARGUMENT. What a failure leaves is to be closed, too. */
+ * the endpoint. INVALID_ARGUMENT. The endpoint is to be closed after a failure, too. */
 status endpoint_open(const struct endpoint_options *options, struct endpoint *out);
 void endpoint_close(struct endpoint *endpoint); /* all zeroes is fine */
 

@@ -1,4 +1,4 @@
-/* Which rows are being written, so that what must come behind waits: a hash table of links that
+/* Pending rows are being written, and what must come behind them waits: a hash table of links that
  * their owners keep. Two rows whose 64-bit hashes are the same count as one. */
 #ifndef TRESTLE_CLIENT_PENDING_ROWS_H
 #define TRESTLE_CLIENT_PENDING_ROWS_H

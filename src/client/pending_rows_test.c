@@ -1,4 +1,4 @@
-/* Which changes wait for which. */
+/* Tests of pending rows: which changes wait for which. */
 #include "client/pending_rows.h"
 
 #include "base/testing/testing.h"
@@ -8,7 +8,7 @@ static struct move_change change_of(const char *key, bool replaces)
     return (struct move_change){.row_key = bytes_of(key), .replaces = replaces};
 }
 
-static void what_is_in_order_waits_and_is_waited_for(void **state)
+static void ordered_changes_wait_and_are_waited_for(void **state)
 {
     struct pending_rows rows = {0};
     struct pending_row first;
@@ -26,7 +26,7 @@ static void what_is_in_order_waits_and_is_waited_for(void **state)
     assert_false(pending_rows_blocks(&rows, &ordered));
 }
 
-static void what_replaces_waits_and_is_waited_for(void **state)
+static void replacing_changes_wait_and_are_waited_for(void **state)
 {
     struct pending_rows rows = {0};
     struct pending_row plain, replacing;
@@ -70,8 +70,8 @@ static void many_rows_share_buckets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_in_order_waits_and_is_waited_for),
-        cmocka_unit_test(what_replaces_waits_and_is_waited_for),
+        cmocka_unit_test(ordered_changes_wait_and_are_waited_for),
+        cmocka_unit_test(replacing_changes_wait_and_are_waited_for),
         cmocka_unit_test(many_rows_share_buckets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

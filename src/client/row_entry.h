@@ -1,6 +1,6 @@
-/* The entry of a MutateRowsRequest that makes a change, encoded at once: who writes a million rows
- * spends more on messages of SetCell, and on measuring and packing them, than on anything else but
- * unpacking gzip. */
+/* The entry of a MutateRowsRequest that makes a change, encoded at once: messages of SetCell, with
+ * their measuring and packing, cost a client that writes a million rows more than anything else
+ * except unpacking gzip. */
 #ifndef TRESTLE_CLIENT_ROW_ENTRY_H
 #define TRESTLE_CLIENT_ROW_ENTRY_H
 

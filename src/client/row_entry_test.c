@@ -19,7 +19,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* What protobuf-c makes of the change. */
+/* Encodes the change as protobuf-c does. */
 static void encode_messages(struct arena *arena, const struct move_change *change,
                             struct buffer *out)
 {

@@ -86,7 +86,7 @@ static status add_cell(struct row_mutations *out, const char *const *aggregates,
     return merge_cell(&copy, arena, &out->all[out->count++]);
 }
 
-/* What the row had goes first: mutations of a row are made in their order. */
+/* The row's deletion comes first: mutations of a row are made in their order. */
 static status remove_row(struct row_mutations *out, struct arena *arena)
 {
     Bt__Mutation *mutation;

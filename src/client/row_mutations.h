@@ -16,7 +16,7 @@ struct row_mutations {
 status row_mutations_make(const struct move_change *change, const char *const *aggregates,
                           struct arena *arena, struct row_mutations *out);
 
-/* The request that makes them if the row has no cell later than `written_us`, but for table and
+/* The request that makes them if the row has no cell later than `written_us`, without table and
  * profile. */
 status row_mutations_condition(const struct row_mutations *mutations, int64_t written_us,
                                struct arena *arena, Bt__CheckAndMutateRowRequest **out);

@@ -58,7 +58,7 @@ static bool is_behind(const struct reader *r, bytes key)
     return !r->has_last_key || bytes_compare(key, buffer_bytes(&r->last_key)) > 0;
 }
 
-/* What is left of the keys. (Ranges are not asked for here.) */
+/* Leaves out the keys that have come. (Ranges are not asked for here.) */
 static status leave_out_keys(const struct reader *r, struct arena *arena, Bt__RowSet *rows)
 {
     ProtobufCBinaryData *left = arena_alloc(arena, rows->n_row_keys * sizeof *left);

@@ -146,7 +146,7 @@ static void call_ended(void *context, struct client_call *call, status s)
     notify(stream);
 }
 
-/* What is left of the range. An empty start is before all keys. */
+/* Fills in the rest of the range. An empty start is before all keys. */
 static void fill_range(const struct row_stream *stream, Bt__RowRange *range)
 {
     bytes start = buffer_bytes(&stream->start), end = buffer_bytes(&stream->end);
@@ -267,7 +267,7 @@ static status take_row(struct row_stream *stream, const struct move_change **row
     return stream->start.failed ? status_out_of_memory() : status_ok();
 }
 
-/* Of what has come. */
+/* The next row of what has come. */
 static status next_here(struct row_stream *stream, const struct move_change **row)
 {
     while (stream->chunks != NULL || !list_is_empty(&stream->messages)) {

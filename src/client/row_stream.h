@@ -1,9 +1,9 @@
-/* The rows of one range of a table of a Bigtable endpoint, asked for ahead of who wants them.
+/* The rows of one range of a table of a Bigtable endpoint, asked for ahead of their reader.
  *
  * A stream has one ReadRows call under way, and begins another behind its last row when the
- * connection breaks. What has come and has not been wanted yet waits here, ROW_STREAM_AHEAD bytes
- * of it and what the transport lets in beyond; then the server waits. Several streams may share a
- * link and a loop; the loop is run by who waits for rows. */
+ * connection breaks. Rows that have come and are not wanted yet wait here, ROW_STREAM_AHEAD bytes
+ * of them and what the transport lets in beyond; then the server waits. Several streams may share a
+ * link and a loop; a reader that waits for rows runs the loop. */
 #ifndef TRESTLE_CLIENT_ROW_STREAM_H
 #define TRESTLE_CLIENT_ROW_STREAM_H
 
@@ -23,10 +23,10 @@ struct row_stream_options {
     bool start_is_closed;        /* the first key */
     bytes end;                   /* the key behind the last; empty: there is none */
     void *context;
-    void (*on_change)(void *context); /* there may be a row, or the end: who waits may look */
+    void (*on_change)(void *context); /* there may be a row, or the end: the reader may look */
 };
 
-/* What the options point to must outlive the stream, but for the keys, which are copied. */
+/* What the options point to must outlive the stream, except the keys, which are copied. */
 status row_stream_create(const struct row_stream_options *options, struct row_stream **out);
 void row_stream_destroy(struct row_stream *stream); /* NULL is fine */
 

@@ -42,7 +42,7 @@ struct batch {
     bytes entries[ROWS_MOST]; /* of MutateRowsRequest, encoded, that are not finished */
     struct pending_row *pending[ROWS_MOST];
     uint64_t tags[ROWS_MOST];
-    bytes texts[ROWS_MOST]; /* of the records, for who is told that one is refused */
+    bytes texts[ROWS_MOST]; /* of the records, given to `refused` */
     bool is_finished[ROWS_MOST];
     Bt__CheckAndMutateRowRequest *condition; /* of a batch of one row, in place of its entry; else
                                                 NULL */
@@ -141,7 +141,7 @@ void row_writer_destroy(struct row_writer *writer)
 
 /* --- failures --- */
 
-/* Nothing more comes of this writer. Takes the status. */
+/* Ends the writer with a failure: it sends nothing more. Takes the status. */
 static void fail(struct row_writer *writer, status s)
 {
     if (status_is_ok(writer->failure))
@@ -211,7 +211,7 @@ static void wait_is_over(struct timer *timer)
     send_batch(LIST_ENTRY(timer, struct batch, timer));
 }
 
-/* What is left of the batch is sent again later. */
+/* Sends the rest of the batch again later. */
 static void send_later(struct batch *batch)
 {
     struct row_writer *writer = batch->writer;
@@ -263,7 +263,7 @@ static status take_answers(struct batch *batch, bytes message, struct arena *are
     return status_ok();
 }
 
-/* What a conditional change is answered with is the same to us: it was made, or not needed. */
+/* Any answer to a conditional change finishes it: it was made, or not needed. */
 static void batch_took(void *context, struct client_call *call, bytes message)
 {
     enum { ANSWER_LIMIT = 16 << 20 };
@@ -467,7 +467,7 @@ static status begin_batch(struct row_writer *writer)
     return status_ok();
 }
 
-/* Of messages, which say more than row_entry_encode can. */
+/* Encodes an entry from messages, which say more than row_entry_encode can. */
 static status encode_mutations(const struct row_mutations *mutations, struct arena *arena,
                                bytes *out)
 {
@@ -551,7 +551,7 @@ static status add_entry(struct row_writer *writer, const struct move_change *cha
     return change->yields ? send_filled(writer) : status_ok();
 }
 
-/* Of the cells from `first` on as many as one entry takes: at least one. */
+/* A piece of the change: of the cells from `first` on as many as one entry takes, at least one. */
 static struct move_change piece_of(const struct move_change *change, size_t first)
 {
     struct move_change piece = *change;

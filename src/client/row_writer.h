@@ -3,7 +3,7 @@
  *
  * Each row has a *tag*, a number that never falls: where in its source it came from, and perhaps
  * the record's text. A row that is refused is told by both. Since cells bring their timestamps,
- * writing a row again changes nothing; a cell of an aggregate is removed and merged anew, for it
+ * writing a row again changes nothing; a cell of an aggregate is removed and merged again, for it
  * has no other way to be set.
  *
  * A change that replaces its row begins with the row's deletion. One that yields to what is later

@@ -1,7 +1,7 @@
 /* Creating, changing, listing tables. (Deleting them is deletions.c's.)
  *
  * Each change is one commit of catalog records, then the change in memory. What comes before the
- * commit, a keyspace taken from the preallocated, is undone by forgetting it. */
+ * commit, a keyspace taken from the preallocated ones, is undone by forgetting it. */
 #include "base/check.h"
 #include "base/limits.h"
 #include "cluster/index.h"
@@ -121,7 +121,7 @@ static void describe_files(const struct catalog_change *change, struct event_wri
     event_files_taken_in(writer, taken->keyspace, taken->files, taken->count);
 }
 
-/* Nobody knows of the table before its commit is acknowledged, so its writes are behind that. */
+/* No caller finds the table before its commit is acknowledged, so its writes come after that. */
 static status commit_new_table(struct table *table, const struct taken_files *files,
                                struct store_batch *batch)
 {
@@ -145,7 +145,7 @@ static status adopt_damage(struct cluster *cluster, struct keyspace *keyspace,
                          batch);
 }
 
-/* What the home has of it. */
+/* Records the table in the home shard, with what the home has of it. */
 static status record_new_table(struct cluster *cluster, struct table *table,
                                struct keyspace *keyspace, struct taken_files *files,
                                struct store_batch *batch)
@@ -178,7 +178,7 @@ static status fill_new_table(struct cluster *cluster, const struct table_spec *s
 }
 
 /* With admin held. `*out` has the index's reference alone; on failure it is NULL, or a table that
- * nobody knows. */
+ * no caller has seen. */
 static status create_in(struct cluster *cluster, const struct table_spec *spec,
                         const struct new_spaces *spaces, struct taken_files *files,
                         struct table **out)
@@ -200,8 +200,8 @@ static status create_in(struct cluster *cluster, const struct table_spec *spec,
     return status_ok();
 }
 
-/* Another shard's keyspace is no preallocated before the catalog names it: if that fails nobody
- * does, and the next start drops it. */
+/* A keyspace of another shard is not preallocated until the catalog names it: if that fails, no
+ * record names it, and the next start drops it. */
 static status take_space(struct cluster *cluster, unsigned number, struct keyspace **out)
 {
     struct shard *shard = cluster->shards[number];
@@ -222,7 +222,7 @@ static status take_spaces(struct cluster *cluster, const struct table_spec *spec
     return status_ok();
 }
 
-/* There is room: it was just taken out, and admin is still held. */
+/* The list has room: the keyspace was just taken out, and admin is still held. */
 static void give_back(struct shard *home, const struct keyspace *keyspace)
 {
     DCHECK(keyspace == NULL || home->preallocated_count < home->preallocated_capacity);
@@ -257,8 +257,8 @@ static status create(struct cluster *cluster, const struct table_spec *spec, str
     return s;
 }
 
-/* So that a table of several tablets lies in several, and tables of one in each of them. NULL
- * without memory. */
+/* Shards in turn, so that a table of several tablets lies in several, and tables of one in each of
+ * them. NULL without memory. */
 static unsigned *shards_in_turn(struct cluster *cluster, size_t tablets)
 {
     unsigned *shards = malloc(tablets * sizeof *shards);
@@ -346,8 +346,8 @@ status cluster_create_table_from(struct cluster *cluster, const struct table_spe
 
 /* --- change --- */
 
-/* Families that are new have id 0 until now; but for those of a table that was claimed, which get
- * back the ids that they had (refill.c). */
+/* New families have id 0 until now, except those of a table that was claimed: they get back the ids
+ * that they had (refill.c). */
 static status make_schema(const struct table_info *now, const struct table_change *change,
                           struct arena *arena, struct schema **out)
 {
@@ -459,7 +459,7 @@ status table_change_schema(struct table *table, struct arena *arena,
 
 /* --- list --- */
 
-/* Looks each name up anew, so that no lock is held while `visit` runs. */
+/* Looks each name up again, so that no lock is held while `visit` runs. */
 static status list_from(struct cluster *cluster, bytes prefix, struct buffer *name,
                         bool (*visit)(void *context, struct table *table), void *context)
 {

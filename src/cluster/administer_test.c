@@ -242,7 +242,7 @@ static void test_a_deleted_table_is_gone_and_its_keyspace_too(void **state)
     assert_status(cluster_delete_table(fixture->cluster, bytes_of(table_t), NULL),
                   STATUS_NOT_FOUND);
     cluster_reclaim_dropped(fixture->cluster);
-    assert_int_equal(count_keyspaces(fixture), keyspaces); /* somebody holds it still */
+    assert_int_equal(count_keyspaces(fixture), keyspaces); /* `held` still refers to it */
     table_release(held);
     reopen(fixture);
     assert_int_equal(count_keyspaces(fixture), keyspaces - 1);
@@ -344,7 +344,7 @@ static status add_family(void *context, const struct table_info *now, struct are
     return status_ok();
 }
 
-static void test_a_family_made_anew_gets_a_new_id(void **state)
+static void test_a_family_made_again_gets_a_new_id(void **state)
 {
     struct fixture *fixture = *state;
     char f[] = "f";
@@ -353,7 +353,7 @@ static void test_a_family_made_anew_gets_a_new_id(void **state)
     uint32_t old_id = schema_family_named(before, bytes_of(f))->id;
     assert_ok(table_change_schema(table, fixture->arena, drop_family, NULL));
     assert_ok(table_change_schema(table, fixture->arena, add_family, f));
-    assert_int_equal(before->family_count, 1); /* who had the old schema still has it */
+    assert_int_equal(before->family_count, 1); /* a holder of the old schema keeps it */
     table_release(table);
     reopen(fixture);
     table = find(fixture, table_t);
@@ -441,7 +441,8 @@ static void test_a_hole_in_the_map_is_refused(void **state)
     check_is_refused(fixture, batch, "hole");
 }
 
-/* It used to count as an intersection of nothing known, and to decide what compactions delete. */
+/* A rule of no kind used to count as an intersection of nothing known, and to decide what
+ * compactions delete. */
 static void test_a_rule_of_no_kind_is_refused(void **state)
 {
     struct fixture *fixture = *state;
@@ -472,7 +473,7 @@ int main(void)
         TEST(test_what_a_crash_leaves_of_a_creation_is_dropped_at_start),
         TEST(test_preallocated_keyspaces_are_used_after_a_restart),
         TEST(test_protection_from_deletion),
-        TEST(test_a_family_made_anew_gets_a_new_id),
+        TEST(test_a_family_made_again_gets_a_new_id),
         TEST(test_a_refused_change_changes_nothing),
         TEST(test_listing),
         TEST(test_a_hole_in_the_map_is_refused),

@@ -209,7 +209,7 @@ static void assert_refused(struct fixture *t, const char *base, uint64_t until,
     free(words);
 }
 
-static void a_place_that_is_gone_stops_nobody(void **state)
+static void a_missing_place_stops_no_writes(void **state)
 {
     struct fixture *t = *state;
     char base[] = "/tmp/trestle-base-XXXXXX";
@@ -247,7 +247,7 @@ static void assert_nearest(struct fixture *t, uint64_t stream, const struct mome
     status_free(s);
 }
 
-static void what_is_too_much_becomes_a_gap(void **state)
+static void a_log_beyond_its_bound_becomes_a_gap(void **state)
 {
     struct fixture *t = *state;
     char base[] = "/tmp/trestle-base-XXXXXX", later[] = "/tmp/trestle-later-XXXXXX";
@@ -292,7 +292,7 @@ static void what_is_too_much_becomes_a_gap(void **state)
     remove_test_directory(later);
 }
 
-/* The piece is there, but nobody has heard of it. */
+/* The piece is stored, but the answer that says so is lost. */
 static void a_put_whose_answer_is_lost_is_found_again(void **state)
 {
     struct fixture *t = *state;
@@ -705,7 +705,7 @@ static void damage_what_waits(struct fixture *t, bool is_open)
         open_server(t);
 }
 
-/* It told the start that there is a gap; nothing else is missing, then or after one more start. */
+/* The start was told that there is a gap; nothing else is missing, then or after one more start. */
 static void expect_gap_alone(struct fixture *t, const char *base, uint64_t stream)
 {
     struct moment within = t->history->moments[t->history->count - 1];
@@ -967,8 +967,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_killed_server_is_restored_to_any_moment, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(a_place_that_is_gone_stops_nobody, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_too_much_becomes_a_gap, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_missing_place_stops_no_writes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_log_beyond_its_bound_becomes_a_gap, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_put_whose_answer_is_lost_is_found_again, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(an_older_copy_begins_an_archive_of_its_own, set_up,

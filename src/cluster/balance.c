@@ -36,7 +36,7 @@ static double measure_load(struct tablet *tablet, int64_t now_us)
 }
 
 /* Maintenance may be woken between two of its rounds: that is no look, since in so short a time a
- * busy tablet may have served nobody, and an idle one many. */
+ * busy tablet may have served no request, and an idle one many. */
 static void note_load(struct tablet *tablet, double split_load, int64_t now_us)
 {
     struct tablet_look *look = &tablet->look;
@@ -98,7 +98,7 @@ static bool may_merge(const struct cluster *cluster, struct tablet *left, struct
     return false;
 }
 
-/* One reshaping a table and look: what was read of its tablets is stale afterwards. */
+/* One split or merge a table and look: what was read of its tablets is stale afterwards. */
 static status balance_tablets(struct table *table, struct tablet **tablets, size_t count,
                               int64_t now_us)
 {

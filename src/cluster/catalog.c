@@ -394,7 +394,7 @@ static bool rule_is_sound(const struct gc_rule *rule)
     return false;
 }
 
-/* Names and ids are each given once: whoever looks for the family by either finds it. */
+/* Names and ids are each given once: a search for the family by either finds it. */
 static bool family_is_sound(const struct schema *schema, const struct family *family)
 {
     return family->id > 0 && family->id < schema->next_family_id &&
@@ -411,7 +411,7 @@ static bool schema_is_sound(const struct schema *schema)
     return schema->granularity <= GRANULARITY_MICROS;
 }
 
-/* What cannot be in a table's record; NULL if all is sound. */
+/* A fault in a table's record, in words; NULL if all is sound. */
 static const char *table_fault(const Catalog__Table *message, const struct schema *schema)
 {
     if (message->deleted_us < 0)

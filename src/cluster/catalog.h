@@ -3,8 +3,8 @@
  * Records are protobuf messages (proto/trestle/catalog.proto) under these keys:
  *
  *     'C'                                   Counters
- *     'K' <keyspace id>                     empty message: a preallocated keyspace, empty and never
- * used 'U' <keyspace id>                     8 bytes, when it was found: a keyspace without a table
+ *     'K' <keyspace id>                     empty message: a preallocated keyspace, never used
+ *     'U' <keyspace id>                     8 bytes, when it was found: a keyspace without a table
  *     'M' <table id>                        Mutes: see mutes.c
  *     'T' <table id>                        Table
  *     't' <table id> <start key>            Tablet
@@ -22,7 +22,7 @@
  * keyspace that no record names is what a crash left behind, and is dropped at start.
  *
  * Unless the log has lost something (cluster/salvage.h): then the record that named the keyspace
- * may be what was lost, and it becomes an unclaimed one, which stays until somebody decides. */
+ * may be what was lost, and it becomes an unclaimed one, which stays until the operator decides. */
 #ifndef TRESTLE_CLUSTER_CATALOG_H
 #define TRESTLE_CLUSTER_CATALOG_H
 
@@ -52,8 +52,8 @@ struct tablet_record {
     bytes end; /* empty: no bound */
 };
 
-/* Of the number of a table file that another store had: what a table lacks that came out of a
- * backup (damage.h). No store counts its files so far. */
+/* A bit in the number of a table file that another store had: marks what a table out of a backup
+ * lacks (damage.h). No store counts its files so far. */
 #define DAMAGE_FOREIGN_FILE (UINT64_C(1) << 62)
 
 struct damage_record {
@@ -70,7 +70,7 @@ struct damage_record {
 
 status catalog_put_table(struct store_batch *batch, struct keyspace *catalog,
                          const struct table_record *record);
-/* With what is muted of it. */
+/* Deletes the table with its mutes. */
 void catalog_delete_table(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id);
 /* The key of the record of that, which mutes.c writes. */
 struct catalog_mutes_key {
@@ -130,7 +130,7 @@ struct catalog_visitor {
     status (*next_id)(void *context, uint64_t next_id);
     status (*damage)(void *context, const struct damage_record *record);
     status (*unclaimed)(void *context, uint64_t keyspace_id, int64_t found_us);
-    /* One of those of a deleted table: after all tables. */
+    /* Called for each record of a deleted table: after all tables. */
     status (*kept)(void *context, uint64_t table_id);
 };
 

@@ -1,5 +1,5 @@
-/* Edits of the catalog, and looks at its records, for all who keep some there: catalog.h lists the
- * keys, and whose they are.
+/* Edits of the catalog, and looks at its records, for all modules that keep some there: catalog.h
+ * lists the keys, and whose they are.
  *
  * What the catalog is kept in is seen in cluster/ and below it alone, today a keyspace of a store:
  * above, `struct keyspace` is only passed on. */
@@ -16,9 +16,9 @@ struct store_batch;
 
 /* --- edits --- */
 
-/* Records that are put and deleted together, or none of them. Nothing is written before somebody
- * takes it: cluster_write_catalog, or a function of cluster.h that takes `also`; it is not to be
- * used again then. One thread at a time. NULL without memory. */
+/* Records that are put and deleted together, or none of them. Nothing is written before it is
+ * passed to cluster_write_catalog, or to a function of cluster.h that takes a `txn`; it is not to
+ * be used again then. One thread at a time. NULL without memory. */
 struct catalog_txn *catalog_txn_create(struct keyspace *catalog);
 void catalog_txn_destroy(struct catalog_txn *txn); /* NULL is fine */
 
@@ -27,10 +27,10 @@ void catalog_txn_destroy(struct catalog_txn *txn); /* NULL is fine */
 void catalog_txn_put(struct catalog_txn *txn, bytes key, bytes value);
 void catalog_txn_delete(struct catalog_txn *txn, bytes key);
 
-/* Writes it, synced, into a store that nobody serves. Blocks. */
+/* Writes it, synced, into a store that no server has open. Blocks. */
 status catalog_txn_write_unserved(struct catalog_txn *txn, struct store *store);
 
-/* For cluster/: what is to be written. */
+/* The batch that is to be written; for cluster/ alone. */
 struct store_batch *catalog_txn_batch(struct catalog_txn *txn);
 
 /* --- looks: may wait for the disk --- */

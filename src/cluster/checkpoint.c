@@ -2,14 +2,14 @@
  *
  * With `admin` held no keyspace is made and then named by a record, in either order of which a
  * checkpoint could have the one without the other. With the commit thread held no batch is half in
- * the log. A keyspace that is dropped meanwhile is named by nobody; a start drops it again. */
+ * the log. A keyspace that is dropped meanwhile is named by no record; a start drops it again. */
 #include "cluster/checkpoint.h"
 
 #include "cluster/cluster_private.h"
 #include "store/files.h"
 
-/* Logs of more than this are flushed before: they would be copied each time anew, while the tables
- * that come of them are known to later backups. */
+/* Logs of more than this are flushed before: each backup would copy them again, while later backups
+ * already have the tables that a flush makes of them. */
 enum { MOST_LOG_BYTES = 32 << 20 };
 
 static status fix_instant(struct cluster *cluster, struct checkpoint_facts *facts,

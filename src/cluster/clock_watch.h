@@ -12,7 +12,7 @@ struct clock_watch {
     int64_t steady_us;
 };
 
-/* One moment by both of them. */
+/* One moment, by both clocks. */
 struct clock_look {
     int64_t wall_us;
     int64_t steady_us;
@@ -28,8 +28,8 @@ struct shard;
 /* Takes a look, for maintenance. */
 void clock_watch_run(struct cluster *cluster);
 
-/* Whether the versions' clock is so far ahead that somebody should know: a part of the server's
- * condition. Any thread. */
+/* Notes whether the versions' clock is so far ahead that the operator should know: a part of the
+ * server's condition. Any thread. */
 void clock_watch_note_lead(struct shard *shard);
 
 #endif

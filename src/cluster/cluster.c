@@ -1,9 +1,9 @@
 /* Opening and closing a cluster.
  *
  * Opening reads the catalog and makes the tables that it names; then drops the keyspaces that it
- * does not name, which a crash left behind: made for nobody, or of a table whose deletion was
- * recorded. Nothing else needs repair, since every change of the catalog is one batch; unless the
- * log, or the catalog itself, has lost something (salvage.h, lost_records.h). */
+ * does not name, which a crash left behind: made for a table that was never recorded, or of one
+ * whose deletion was recorded. Nothing else needs repair, since every change of the catalog is one
+ * batch; unless the log, or the catalog itself, has lost something (salvage.h, lost_records.h). */
 #include "base/check.h"
 #include "cluster/deletions.h"
 #include "cluster/identity_record.h"
@@ -135,7 +135,7 @@ static status check_tables_are_whole(const struct cluster *cluster)
     return status_ok();
 }
 
-/* Without it nobody knows which tables there are, so nothing may be served, or dropped. */
+/* Without the catalog it is not known which tables there are: nothing may be served, or dropped. */
 static status read_catalog(struct cluster *cluster, const struct catalog_visitor *visitor)
 {
     status s = catalog_read(cluster->catalog, visitor);
@@ -156,7 +156,7 @@ static status load_catalog(struct cluster *cluster)
     return check_tables_are_whole(cluster);
 }
 
-/* What the other shards remember of themselves. */
+/* Loads what the other shards keep of themselves, each in its own store. */
 static status load_others(struct cluster *cluster)
 {
     for (size_t i = 1; i < cluster->shard_count; i++) {
@@ -170,7 +170,7 @@ static status load_others(struct cluster *cluster)
     return status_ok();
 }
 
-/* From the order of ids to that of the index, and without those that are deleted. */
+/* Sorts tables from the order of ids to that of the index, without deleted ones. */
 static status sort_tables(struct cluster *cluster)
 {
     TRY(deletions_load(cluster));
@@ -262,7 +262,7 @@ static status drop_orphans(struct shard *shard)
     return s;
 }
 
-/* Of all shards, before any of them gives an id. */
+/* Drops the orphans of all shards, before any of them gives an id. */
 static status drop_all_orphans(struct cluster *cluster)
 {
     for (size_t i = 0; i < cluster->shard_count; i++)
@@ -272,7 +272,7 @@ static status drop_all_orphans(struct cluster *cluster)
 
 /* --- open --- */
 
-/* What needs one store, so far. */
+/* Refuses, with several shards, options that need one store so far. */
 static status check_options(const struct cluster_options *options)
 {
     bool is_repair = options->salvage || options->accepts_old_data || options->accepts_lost_records;
@@ -302,7 +302,7 @@ static status open_shards(struct cluster *cluster)
     return status_ok();
 }
 
-/* What is damaged is closed, and then the stores may work by themselves. */
+/* Closes damaged ranges, after which the stores may compact. */
 static status let_compact(struct cluster *cluster)
 {
     for (size_t i = 0; i < cluster->shard_count; i++) {

@@ -74,18 +74,18 @@ struct cluster_options {
 /* Opens the directory, repairs what a crash left half done (keyspaces without table, dropped
  * tables), starts the commit thread and maintenance. */
 status cluster_open(const struct cluster_options *options, struct cluster **out);
-/* For an orderly end, before cluster_close: makes files anew that the next start needs and that
- * somebody has removed. DATA_LOSS names what cannot be. */
+/* For an orderly end, before cluster_close: makes again the files that the next start needs and
+ * that were removed. DATA_LOSS names those that cannot be made. */
 status cluster_await_files(struct cluster *cluster);
 
 /* Finishes what was submitted, then closes. No table may be held any more. */
 void cluster_close(struct cluster *cluster);
 
-/* What there is to say of it if its list of tables was lost, and all tables that there are are
- * opened for that ("old data" in store/store.h); NULL: it was not. */
+/* Words on a cluster whose list of tables was lost, so that all tables that there are are opened
+ * instead ("old data" in store/store.h); NULL: it was not lost. */
 const char *cluster_old_data(struct cluster *cluster);
-/* From now on nobody can change such a cluster: FAILED_PRECONDITION, and the condition says why. Of
- * others nothing. */
+/* Refuses all later changes of a cluster of old data: FAILED_PRECONDITION, and the condition says
+ * why. Does nothing to other clusters. */
 void cluster_seal_old_data(struct cluster *cluster);
 /* That refusal, for what is changed beside the store: backups are neither made of it nor deleted,
  * and no archive is. */
@@ -99,12 +99,12 @@ struct clock *cluster_clock(struct cluster *cluster);
  * What time it is. By it ages are judged: what has expired, what a rule condemns, how long
  * something is kept. It may go back. */
 int64_t cluster_wall_us(struct cluster *cluster);
-/* What goes into the store and must be later than all that went before: the times of cells that the
- * server sets, Datastore's moments. See commit_version_us. */
+/* A time for what goes into the store and must be later than all that went before: the times of
+ * cells that the server sets, Datastore's commit times. See commit_version_us. */
 int64_t cluster_version_us(struct cluster *cluster);
 
-/* What is the matter with the server, looked at anew as far as the cluster knows of it: the store,
- * the disk's reserve, the clock. May wait for the disk. Any thread. */
+/* What is the matter with the server; what the cluster knows of is looked at again: the store, the
+ * disk's reserve, the clock. May wait for the disk. Any thread. */
 struct condition *cluster_condition(struct cluster *cluster);
 
 /* A whole backup has been made that has all up to this version: the archive goes on from there.
@@ -126,7 +126,7 @@ void cluster_measure(struct cluster *cluster);
 
 /* --- records that others keep beside the catalog's, in its keyspace (catalog.h lists the keys) ---
  *
- * Functions below that change tables take a transaction of such records, `also`: it is written as a
+ * Functions below that change tables take a transaction of such records, `txn`: it is written as a
  * whole with what they write themselves, or not at all, and must not be used again. NULL: nothing
  * else. */
 
@@ -174,7 +174,7 @@ struct table_spec {
     const char *name;
     const struct schema *schema; /* copied */
     bool deletion_protection;
-    /* What its rules condemn is deleted by commits, which observers see, and by nothing else
+    /* Cells that the rules condemn are deleted by commits, which observers see, and by nothing else
      * (docs/internals/deletions.md). It stays so; no service asks for it yet. */
     bool records_deletions;
     bytes extra;
@@ -185,12 +185,12 @@ struct table_spec {
     struct catalog_txn *txn; /* see above */
 };
 
-/* ALREADY_EXISTS if it does. The families' ids in the spec's schema are ignored and given anew. */
+/* ALREADY_EXISTS if it does. Families' ids in the spec's schema are ignored: new ones are given. */
 status cluster_create_table(struct cluster *cluster, const struct table_spec *spec,
                             struct table **out);
 
-/* Deleted at once for everybody who asks by name, and its name is free; but it is kept for the
- * undelete window, unless that is 0 or space is short (see deletions.h). NOT_FOUND;
+/* Deletes the table: at once no lookup by name finds it, and its name is free; but it is kept for
+ * the undelete window, unless that is 0 or space is short (see deletions.h). NOT_FOUND;
  * FAILED_PRECONDITION if protected. */
 status cluster_delete_table(struct cluster *cluster, bytes name, struct catalog_txn *txn);
 
@@ -271,7 +271,7 @@ struct table_repair_options {
     /* Of a table in which rows follow from others, as a database's indexes do: makes what follows
      * from what has been given up, and of that what follows from the rest. Called with all that is
      * out of service, deleted (or filled from `source`), and before any of it is back. If it fails
-     * all stays out of service, and is told anew by the next repair. Not with accepts_old_data.
+     * all stays out of service, and the next repair passes it again. Not with accepts_old_data.
      * NULL: nothing follows. */
     status (*heal)(void *context, const struct given_up *ranges, size_t count);
     void *heal_context;
@@ -293,8 +293,8 @@ status table_list_damage(struct table *table,
 /* Whether writers of the row are refused, since something of it is out of service. */
 bool table_row_is_closed(struct table *table, bytes row_key);
 
-/* Whoever may not be the only one to repair a table claims it before: FAILED_PRECONDITION if
- * somebody else has. */
+/* Claims the table for a repair, where another caller might repair it, too: FAILED_PRECONDITION if
+ * another one has claimed it. */
 status table_claim_repair(struct table *table);
 void table_end_repair(struct table *table);
 

@@ -3,7 +3,7 @@
  *
  * Locks, in the order in which they may be taken (docs/internals/threads.md):
  *   usage.lock   of one table, see usage_store.h; held over a read of what is kept, so for threads
- *                that may block; that of usage_counts.h is taken within it by nobody, and is a leaf
+ *                that may block; that of usage_counts.h is a leaf, and never taken within it
  *   admin        one administrative change, split or merge at a time; held across catalog writes
  *   index_lock   the array of tables; held for a search or a move of pointers
  *   traffic.lock what is told of tables' traffic
@@ -28,7 +28,7 @@ struct cluster {
     uint32_t magic;
     struct cluster_options options;
     struct condition *condition; /* of the whole server */
-    struct pool *rows;           /* work under row locks: see maintenance.h */
+    struct pool *rows;           /* work under row locks: see row_jobs.h */
     struct shard *home;          /* the shard that keeps the catalog */
     struct shard **shards;       /* by their numbers: the home, then the others */
     size_t shard_count;          /* so many of them are there */

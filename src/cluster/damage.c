@@ -108,7 +108,7 @@ static void describe(const struct shard *shard, const struct damage_record *reco
     buffer_free(&table);
 }
 
-/* For the log and for health, which more people read than the table. */
+/* Words for the log and for health, which more people read than the table. */
 static void describe_hidden(const struct shard *shard, const struct damage_record *record,
                             struct buffer *out)
 {
@@ -167,7 +167,7 @@ status damage_write_record(const struct damages *damages, const struct damage_re
     return s;
 }
 
-/* What could not be written is told again by the store; or it is forgotten after the next start. */
+/* A record that could not be written is told again by the store; else the next start forgets it. */
 static bool try_write(const struct damages *damages, const struct damage_record *record,
                       bool is_there)
 {

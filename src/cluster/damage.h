@@ -2,9 +2,9 @@
  * was damaged (store.h, "damage"). Private to cluster/.
  *
  * The store finds damage and closes keys; this remembers it, in the catalog, so that the next start
- * closes them again before anybody reads; names the table and the rows to who is refused; and tells
- * of it as a reason of health. A range ends when the rows in it were dropped or repaired, or when
- * its keyspace is gone.
+ * closes them again before the first read; names the table and the rows in the error of a refused
+ * request; and tells of it as a reason of health. A range ends when the rows in it were dropped or
+ * repaired, or when its keyspace is gone.
  *
  * Invariants
  *  1. A closed range has a record in the catalog, unless the catalog could not be written: then the
@@ -34,7 +34,7 @@ struct lost_rows;
 status damage_tell(const struct damage_record *record, const char *table,
                    status (*tell)(void *context, const struct lost_rows *lost), void *context);
 
-/* What lies of a range in a space of keys (row_key.h); empty (from >= to) if nothing does. */
+/* The part of a range in one space of keys (row_key.h); empty (from >= to) if there is none. */
 struct damage_part {
     bytes from;
     bytes to;
@@ -84,9 +84,9 @@ void damages_forget_keyspace(struct damages *damages, uint64_t keyspace_id);
 
 /* --- what a table that is made does not have: damage_adopt.c --- */
 
-/* Before anybody knows of the table: closes the ranges, all of its keyspace, and adds their records
- * to the batch that makes it. If that is not written, damages_forget_keyspace. The files are
- * another store's (DAMAGE_FOREIGN_FILE): none of ours may turn out to be sound instead. */
+/* Before any caller can find the table: closes the ranges, all of its keyspace, and adds their
+ * records to the batch that makes it. If that is not written, damages_forget_keyspace. The files
+ * are another store's (DAMAGE_FOREIGN_FILE): none of ours may turn out to be sound instead. */
 status damages_adopt(struct damages *damages, struct keyspace *keyspace,
                      const struct damage_record *records, size_t count, struct store_batch *batch);
 /* When its name is known: tells what is closed in words that name it. */

@@ -32,7 +32,7 @@ void damage_free(struct damage *damage);
 
 /* Whether they are of the same block, or file. */
 bool damage_is_same(const struct damage_record *a, const struct damage_record *b);
-/* Of its block; 0 if it is the whole file. */
+/* The offset of the damaged block; 0 if it is the whole file. */
 uint64_t damage_offset(const struct damage_record *record);
 /* Whose rows the keyspace has, for people. */
 void damage_append_table(const struct shard *shard, uint64_t keyspace, struct buffer *out);
@@ -41,7 +41,7 @@ void damage_append_table(const struct shard *shard, uint64_t keyspace, struct bu
 status damage_write_record(const struct damages *damages, const struct damage_record *record,
                            bool is_there);
 
-/* With the lock held, as the next ones. NULL: there is no memory. NULL: there is no memory. */
+/* With the lock held, as the next ones. NULL: there is no memory. */
 struct damage *damages_add(struct damages *damages, const struct damage_record *record,
                            bool *is_new);
 /* Takes it out of the list, with its record, and frees it. */
@@ -51,7 +51,7 @@ status damage_close_as(const struct damage *damage, struct keyspace *keyspace, c
 /* The same, in words that name the table; logs them. */
 void damage_close(const struct damages *damages, const struct damage *damage,
                   struct keyspace *keyspace);
-/* By health, and metrics. */
+/* Shows them by health, and metrics. */
 void damages_show(const struct damages *damages);
 
 #endif

@@ -1,7 +1,7 @@
 /* Bringing back what damage has taken out of service: damage.h.
  *
- * Who brings a range back has `repairing` from when it finds the range in the list until that is
- * open: another would delete what has been written there since. */
+ * A thread that brings a range back holds `repairing` from when it finds the range in the list
+ * until the range is open: a second thread would delete what has been written there since. */
 #include "cluster/damage_private.h"
 
 #include "base/check.h"
@@ -41,7 +41,7 @@ static status copy_next(struct damages *damages, uint64_t keyspace, size_t skip,
     return found != NULL && *out == NULL ? status_out_of_memory() : status_ok();
 }
 
-/* What lies in `outer`, of the same keyspace: wholly, itself included. */
+/* Whether `inner` lies in `outer`, of the same keyspace: wholly, or is the same. */
 static bool lies_in(const struct damage_record *inner, const struct damage_record *outer)
 {
     DCHECK(inner->keyspace_id != 0 && outer->keyspace_id != 0);
@@ -200,7 +200,7 @@ void damages_end_deleted(struct damages *damages, struct keyspace *keyspace,
     pthread_mutex_unlock(&damages->repairing);
 }
 
-/* Of rows that are lost their large cells go, too: nothing would name them. */
+/* Deletes lost rows with their large cells: nothing would name these. */
 static status delete_rows(struct shard *shard, struct keyspace *keyspace, struct damage_part part)
 {
     struct key_bounds records, overflow;
@@ -277,7 +277,8 @@ status cluster_list_damage(struct cluster *cluster,
     return status_ok();
 }
 
-/* It is not compacted before the range is open, so a crash in between finds it sound again. */
+/* Opens a range that proved sound. The table is not compacted before the range is open, so a crash
+ * in between finds it sound again. */
 static status open_one(struct damages *damages, struct keyspace *keyspace,
                        const struct damage_record *record)
 {
@@ -340,7 +341,7 @@ static status repair_one(struct damages *damages, struct keyspace *keyspace,
     return end_one(damages, keyspace, record);
 }
 
-/* The keyspace's oldest, which somebody else may have brought back meanwhile. */
+/* Repairs the keyspace's oldest range, which another thread may have brought back meanwhile. */
 static status repair_first(struct damages *damages, struct keyspace *keyspace,
                            const struct table_repair_options *options, bool *is_over)
 {
@@ -424,7 +425,7 @@ static status mark_given_up(struct damages *damages, struct keyspace *keyspace,
     return s;
 }
 
-/* Of large cells the last row is within. */
+/* Copies the bounds. Of large cells the last row is included. */
 static status copy_bounds(struct giving_up *giving, const struct lost_rows *lost,
                           struct given_up *out)
 {
@@ -474,7 +475,7 @@ static void keep(struct giving_up *giving, struct damage *damage)
     *at = damage;
 }
 
-/* Those that have been found by now. */
+/* Gives up the ranges that have been found by now. */
 static status give_up_more(struct giving_up *giving, bool *has_more)
 {
     struct damage *damage;
@@ -493,8 +494,7 @@ static status give_up_more(struct giving_up *giving, bool *has_more)
     }
 }
 
-/* What was damaged is compacted away before it is repaired: then what is written there can be read.
- */
+/* Compacts damaged tables away before the repair: then what is written there can be read. */
 static status heal_all(const struct giving_up *giving)
 {
     DCHECK(check_is_held(&giving->damages->repairing));
@@ -516,14 +516,14 @@ static status heal_indexes(const struct giving_up *giving)
     return s;
 }
 
-/* It may have met damage that nobody had met before: `*has_more`. */
+/* The repair may have found further damage: `*has_more`. */
 static status look_further(struct giving_up *giving, bool *has_more)
 {
     TRY(cluster_look_for_damage(giving->damages->cluster));
     return give_up_more(giving, has_more);
 }
 
-/* What `s` says that it ended with; OK if it is to be done anew. */
+/* What `s` says that it ended with; OK if it is to be done again. */
 static status end_round(struct giving_up *giving, status s, bool *has_more)
 {
     if (status_is_ok(s))

@@ -1,7 +1,7 @@
 /* See data_directory.h.
  *
- * The thread sleeps until a look finds something missing. Then it looks ten times a second, so that
- * one that is gone for good is known as that at the second look, and makes it anew. */
+ * The thread sleeps until a look finds a file missing. Then it looks ten times a second: a file
+ * that is missing at the second look, too, is gone for good, and is made again. */
 #include "cluster/data_directory.h"
 
 #include "base/check.h"
@@ -142,7 +142,7 @@ static void look(struct data_directory *directory)
     }
 }
 
-/* One looks at a time, as good as always. */
+/* One thread looks at a time, as good as always. */
 void data_directory_look(struct data_directory *directory)
 {
     long long now = clock_steady_us(directory->clock);
@@ -164,9 +164,9 @@ status data_directory_admit(struct data_directory *directory)
     return status_ok();
 }
 
-/* --- making them anew --- */
+/* --- making files again --- */
 
-/* What fails is tried again, and told once. Under `restoring`. */
+/* Tells of a failure once; it is tried again. Under `restoring`. */
 static void tell(struct data_directory *directory, const char *names, status s)
 {
     DCHECK(check_is_held(&directory->restoring));
@@ -284,8 +284,9 @@ static bool are_files_there(void *context)
     return !found.any;
 }
 
-/* No second look before, since there is no time for one: what is made anew although it was there is
- * as good as what was there. Afterwards a log that is not needed any more is known for a moment. */
+/* Takes no second look, since there is no time for one: a file that is made although it was there
+ * is as good as the former one. Afterwards a log that is not needed any more is known for a
+ * moment. */
 status data_directory_await_files(struct data_directory *directory)
 {
     struct store_missing_files found;

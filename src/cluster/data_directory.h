@@ -1,14 +1,14 @@
 /* Notices that the data directory is not where it was: removed, another one in its place, its disk
  * unmounted. What is written then goes into files that have no name any more, and new ones would
- * come to lie among somebody else's: the store is fenced, and only a restart ends that.
+ * come to lie among another program's: the store is fenced, and only a restart ends that.
  *
  * It is known by its inode and that of the file FORMAT in it, and is somebody else's once another
  * process has locked the file LOCK that is there. From the first look at which it is not there
  * nothing is written; for good only if the next one agrees, since a network's disk may fail to
  * answer once.
  *
- * In a directory that is there files of the store's own may be gone (store_look_for_files). Those
- * it makes anew, on a thread of its own; as long as a log is missing nothing is written. */
+ * Files of the store may be gone while the directory is there (store_look_for_files). They are made
+ * again, on a thread of its own; as long as a log is missing nothing is written. */
 #ifndef TRESTLE_CLUSTER_DATA_DIRECTORY_H
 #define TRESTLE_CLUSTER_DATA_DIRECTORY_H
 
@@ -36,11 +36,11 @@ struct data_directory {
 
     bool has_thread;
     pthread_t thread;
-    pthread_mutex_t restoring; /* files are made anew by one at a time */
+    pthread_mutex_t restoring; /* held while missing files are made */
     bool has_failed;           /* under it: that they cannot be has been told */
     pthread_mutex_t lock;      /* of the next two */
     pthread_cond_t wake;
-    bool is_due; /* there is something to make anew */
+    bool is_due; /* some file is to be made again */
     bool is_stopping;
 };
 
@@ -53,13 +53,13 @@ void data_directory_look(struct data_directory *directory);
 /* The same; UNAVAILABLE if it is gone, or a log is. */
 status data_directory_admit(struct data_directory *directory);
 
-/* After data_directory_note, before anybody writes: starts the thread. And ends it, also one that
+/* After data_directory_note, before the first write: starts the thread. And ends it, also one that
  * was not started. */
 status data_directory_start(struct data_directory *directory);
 void data_directory_stop(struct data_directory *directory);
 
-/* Looks, and makes anew what is missing: OK if nothing is, afterwards. Blocking, between start and
- * stop. */
+/* Looks, and makes missing files again: OK if none is missing afterwards. Blocking, between start
+ * and stop. */
 status data_directory_await_files(struct data_directory *directory);
 
 #endif

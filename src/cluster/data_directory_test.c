@@ -22,7 +22,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- what somebody does --- */
+/* --- what is done to the directory from outside --- */
 
 static glob_t files_like(struct cluster_fixture *f, const char *pattern)
 {
@@ -51,7 +51,7 @@ static void remove_files(struct cluster_fixture *f, const char *pattern)
     globfree(&found);
 }
 
-/* What is to be made anew under that name cannot be, or can again. */
+/* Sets whether the file of that name can be made again. */
 static void block(struct cluster_fixture *f, const char *name, bool is_blocked)
 {
     char path[128];
@@ -61,7 +61,7 @@ static void block(struct cluster_fixture *f, const char *name, bool is_blocked)
 
 /* --- looking, without the thread: a test says when --- */
 
-/* One of our own, of a cluster that nobody writes to meanwhile. */
+/* A data_directory of our own, of a cluster without writes meanwhile. */
 static struct data_directory *by_hand(struct cluster_fixture *f)
 {
     struct data_directory *place = &f->cluster->home->place;
@@ -135,7 +135,7 @@ static void without_a_log_nothing_is_admitted(void **state)
     assert_scan(f, "", "", false, "a=1 b=2");
 }
 
-static void without_others_writes_go_on(void **state)
+static void writes_go_on_without_files_other_than_logs(void **state)
 {
     struct cluster_fixture *f = *state;
     struct data_directory *place = by_hand(f);
@@ -155,7 +155,7 @@ static void without_others_writes_go_on(void **state)
 }
 
 /* Once is no news, as of the directory itself. */
-static void what_is_there_again_was_never_gone(void **state)
+static void a_file_that_is_there_again_was_never_gone(void **state)
 {
     struct cluster_fixture *f = *state;
     char path[128], other[128];
@@ -171,7 +171,7 @@ static void what_is_there_again_was_never_gone(void **state)
     start_again(place);
 }
 
-static void what_cannot_be_made_anew_is_named(void **state)
+static void a_file_that_cannot_be_made_again_is_named(void **state)
 {
     struct cluster_fixture *f = *state;
     block(f, "IDENTITY", true);
@@ -265,10 +265,14 @@ static void the_thread_makes_them_anew(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(without_a_log_nothing_is_admitted),   TEST(without_others_writes_go_on),
-        TEST(what_is_there_again_was_never_gone),  TEST(what_cannot_be_made_anew_is_named),
-        TEST(format_alone_is_made_anew),           TEST(format_that_cannot_be_made_anew),
-        TEST(another_process_is_in_the_directory), TEST(the_thread_makes_them_anew),
+        TEST(without_a_log_nothing_is_admitted),
+        TEST(writes_go_on_without_files_other_than_logs),
+        TEST(a_file_that_is_there_again_was_never_gone),
+        TEST(a_file_that_cannot_be_made_again_is_named),
+        TEST(format_alone_is_made_anew),
+        TEST(format_that_cannot_be_made_anew),
+        TEST(another_process_is_in_the_directory),
+        TEST(the_thread_makes_them_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -331,7 +331,7 @@ status cluster_deleted_table(struct cluster *cluster, bytes name, struct table *
     return s;
 }
 
-/* It takes no space that is not taken, and if space is short it would soon be gone: so it is not
+/* A return takes no further space, and if space is short the table would soon be gone: so it is not
  * refused. */
 static status record_return(struct table *table, struct catalog_txn *txn)
 {

@@ -14,7 +14,7 @@
  *     control plane had under its name is kept under its id (control/kept.c).
  *  2. Folds in the background go on by its rules, so that nothing that they condemn comes back with
  *     it. The pass of garbage collection leaves it alone, and comes when it stands again.
- *  3. A dropped table has no records. Its keyspace is dropped when nobody holds it any more, by
+ *  3. A dropped table has no records. Its keyspace is dropped after its last reference is gone, by
  *     maintenance or else by the next start. */
 #ifndef TRESTLE_CLUSTER_DELETIONS_H
 #define TRESTLE_CLUSTER_DELETIONS_H

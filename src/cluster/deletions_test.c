@@ -133,7 +133,7 @@ static void the_newest_of_a_name_comes_back(void **state)
     assert_int_equal(metric(f, METRIC_deleted_tables), 1);
 }
 
-/* Who came by the table before it was deleted may still hold it. */
+/* A request that found the table before its deletion may still hold it. */
 static void a_deleted_table_cannot_be_changed(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -148,7 +148,7 @@ static void a_deleted_table_cannot_be_changed(void **state)
     table_release(held);
 }
 
-static void its_time_is_over_after_the_window(void **state)
+static void a_kept_table_goes_after_the_window(void **state)
 {
     struct cluster_fixture *f = *state;
     size_t keyspaces = keyspace_count(f);
@@ -185,7 +185,7 @@ static void without_a_window_nothing_is_kept(void **state)
     assert_status(try_undelete(f), STATUS_NOT_FOUND);
 }
 
-static void what_is_kept_gives_way_when_space_is_short(void **state)
+static void kept_tables_go_when_space_is_short(void **state)
 {
     struct cluster_fixture *f = *state;
     set_cell(f, "a", "1");
@@ -281,9 +281,9 @@ int main(void)
         A_TEST(a_deleted_table_comes_back_as_it_was, NULL),
         A_TEST(the_newest_of_a_name_comes_back, NULL),
         A_TEST(a_deleted_table_cannot_be_changed, NULL),
-        A_TEST(its_time_is_over_after_the_window, NULL),
+        A_TEST(a_kept_table_goes_after_the_window, NULL),
         A_TEST(without_a_window_nothing_is_kept, NULL),
-        A_TEST(what_is_kept_gives_way_when_space_is_short, NULL),
+        A_TEST(kept_tables_go_when_space_is_short, NULL),
         A_TEST(an_instances_deleted_tables_go_with_it, NULL),
         A_TEST(no_more_are_kept_than_the_limit, NULL),
         A_TEST(cells_expire_in_deleted_tables, &a_day),

@@ -53,7 +53,7 @@ static status refusal(const struct disk_reserve *reserve)
     return s;
 }
 
-/* One asks at a time, as good as always: what it finds is noted in the order in which it was so. */
+/* One thread asks at a time, as good as always: what it finds is noted in order. */
 void disk_reserve_look(struct disk_reserve *reserve)
 {
     long long now = clock_steady_us(reserve->clock);

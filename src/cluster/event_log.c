@@ -1,9 +1,9 @@
 /* A shard's change log (tablet/change_log.h): whether it is kept, where it is, and what it is
  * told besides batches. With an archive there is one; without, the one that was is forgotten, and
- * its keyspace goes as one that nobody names.
+ * its keyspace goes as one that no record names.
  *
- * Damage of its keyspace costs the archive a gap, and nobody else anything: at a start the log goes
- * on in a new keyspace, at run time who takes from it begins the gap (archiver.c). */
+ * Damage of its keyspace costs the archive a gap, and nothing else: at a start the log goes on in a
+ * new keyspace, at run time the archiver, which reads it, begins the gap (archiver.c). */
 #include "base/check.h"
 #include "base/limits.h"
 #include "cluster/cluster_private.h"
@@ -200,7 +200,7 @@ static void describe_drop(const struct catalog_change *change, struct event_writ
     event_keyspace_dropped(writer, ((const struct note_of_drop *)(const void *)change)->keyspace);
 }
 
-/* If it cannot be said, the keyspace goes at the end of a replay, as one that nobody names. */
+/* If the drop cannot be noted, a replay drops the keyspace at its end, as one without a record. */
 void event_log_note_drop(struct shard *shard, uint64_t keyspace)
 {
     if (shard->log == NULL || shard->commits == NULL)

@@ -6,7 +6,7 @@
 #include "cluster/cluster_private.h"
 #include "tablet/foreign_change.h"
 
-/* What was submitted under the lock before, and is not applied yet, could not be read. */
+/* Waits for changes that were submitted under the lock before: unless applied they are not read. */
 static status wait_for_earlier(struct shard *shard, uint64_t row_hash)
 {
     DCHECK(row_lock_is_held(shard->locks, row_hash));

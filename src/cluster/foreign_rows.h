@@ -7,9 +7,9 @@
 #include "row/fragment.h"
 
 /* Writes the change, of that version, and waits until it is durable. Versions from now on are
- * greater. Written twice it counts once, but for adds below row_rules.tombstones_from.
- * The change stays the caller's. Blocks, also for the row's lock: on threads that nobody who holds
- * one waits for. */
+ * greater. Written twice it counts once, except for adds below row_rules.tombstones_from. The
+ * change stays the caller's. Blocks, also for the row's lock: call it on threads that no holder of
+ * a row lock waits for. */
 status foreign_row_write(struct table *table, bytes row_key, struct packed_change *change,
                          uint64_t version);
 

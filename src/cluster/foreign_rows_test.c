@@ -460,7 +460,7 @@ static void late_and_doubled_changes_come_to_what_their_versions_say(void **stat
     run_histories(run.rounds, 1);
 }
 
-static void they_do_in_two_shards(void **state)
+static void late_and_doubled_changes_in_two_shards(void **state)
 {
     (void)state;
     run_histories((run.rounds + 1) / 2, 2);
@@ -481,7 +481,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(late_and_doubled_changes_come_to_what_their_versions_say),
-        cmocka_unit_test(they_do_in_two_shards),
+        cmocka_unit_test(late_and_doubled_changes_in_two_shards),
         cmocka_unit_test(assuming_that_versions_rise_comes_out_wrong),
     };
     take_test_run(&run, argc, argv);

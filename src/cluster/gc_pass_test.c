@@ -1,4 +1,4 @@
-/* Tests of garbage collection without traffic: what nobody reads or writes goes all the same. */
+/* Tests of garbage collection without traffic, of rows that are neither read nor written. */
 #include "cluster/gc_pass.h"
 
 #include "base/testing/testing_clock.h"
@@ -143,7 +143,7 @@ static void overflow_cells_expire_too(void **state)
     assert_int_equal(record_count(f, "S", "T"), 1);
 }
 
-/* No fold sees how many versions there are; nobody reads or writes the rows. */
+/* No fold sees how many versions there are, and no request reads or writes the rows. */
 static void overflow_versions_go_when_the_rule_changes(void **state)
 {
     struct cluster_fixture *f = *state;

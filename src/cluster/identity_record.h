@@ -1,8 +1,8 @@
 /* Which server wrote here last, kept in the catalog, where a flipped byte is known as one: the file
  * IDENTITY has no checksum, and of one that names another server nothing else could be told.
  *
- * A restore, which makes another server of what one had, removes the record, as does who makes a
- * store of old data (store.h): the first start gives it anew. */
+ * A restore, which makes a new server of another one's data, removes the record, and so does a
+ * replay that makes a store of old data (store.h): the first start writes it again. */
 #ifndef TRESTLE_CLUSTER_IDENTITY_RECORD_H
 #define TRESTLE_CLUSTER_IDENTITY_RECORD_H
 
@@ -11,7 +11,7 @@
 /* Into the arena; NULL: there is none, as in a directory of a former release. */
 struct identity_record {
     const char *last;
-    const char *before; /* the one before that: whoever puts it back is asked nothing */
+    const char *before; /* the one before that: it may be put back without a question */
 };
 status identity_record_read(struct keyspace *catalog, struct arena *arena,
                             struct identity_record *out);

@@ -1,4 +1,4 @@
-/* See compact_idle.h. */
+/* See idle_compaction.h. */
 #include "cluster/idle_compaction.h"
 
 #include "base/check.h"
@@ -27,7 +27,7 @@ static uint64_t bytes_written_to(struct tablet *const *tablets, size_t count)
     return bytes;
 }
 
-/* `now`: bytes written to its tablets, which count anew after a split or a merge. */
+/* `now`: bytes written to its tablets, which count from 0 after a split or a merge. */
 static bool has_come_to_rest(struct table_idleness *idleness, uint64_t now)
 {
     uint64_t written = now >= idleness->written ? now - idleness->written : now;

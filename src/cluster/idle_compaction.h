@@ -2,7 +2,7 @@
  *
  * Rows that are written over and over lie in pieces, in write buffers and in several tables of the
  * store, and stay so when the writing ends: the store compacts by what comes in. Each reader would
- * then put together the row that he reads (row_rewrite.h), which costs several times what it costs
+ * then put together the row that it reads (row_rewrite.h), which costs several times what it costs
  * to go through all of them in order. So when nothing has been written to a table for a moment, and
  * rows of it are in pieces, it is compacted.
  *

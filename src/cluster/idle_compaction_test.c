@@ -1,5 +1,5 @@
-/* Tests of what becomes of tables at rest (compact_idle.h): rows in many pieces are put together,
- * and what is written once, or small, or still being written stays as it is. */
+/* Tests of what becomes of tables at rest (idle_compaction.h): rows in many pieces are put
+ * together, and what is written once, or small, or still being written stays as it is. */
 #include "cluster/idle_compaction.h"
 
 #include "cluster/testing/testing.h"
@@ -134,7 +134,7 @@ static void rows_that_were_split_apart_count_too(void **state)
     split_at(f, "row00020");
     split_at(f, "row00040");
     overwrite_rows(f);
-    merge_at(f, "row00020"); /* counts anew */
+    merge_at(f, "row00020"); /* counts from 0 */
     overwrite_rows(f);
     let_it_rest(f);
     assert_true(compacted(f) > 0);

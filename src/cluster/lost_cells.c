@@ -26,7 +26,7 @@ static bool append_row(struct buffer *out, bytes key)
     return size < key.size;
 }
 
-/* Not less than what the cells' rows have. */
+/* Bounds the walk to no less than what the cells' rows have. */
 static void bound(struct walk *walk)
 {
     append_row(&walk->from, walk->lost->part.from);

@@ -259,7 +259,7 @@ static status write_loss(struct giving_up *up)
                : store_write(cluster->home->store, up->batch, STORE_SYNCED);
 }
 
-/* From here on the loss is on record, so compactions may go without what is damaged. */
+/* Remembers the loss: from here on compactions may go without what is damaged. */
 static status remember(void *context, const struct store_damage *range)
 {
     struct store_damage remembered = *range;
@@ -288,7 +288,7 @@ static status give_up(struct cluster *cluster)
     return heal(cluster);
 }
 
-/* A record that cannot be read is damage like any other: whoever reads the catalog meets it. */
+/* A record that cannot be read is damage like any other: any read of the catalog meets it. */
 static status read_begun(struct cluster *cluster)
 {
     status s = lost_records_read(cluster->catalog, &cluster->home->lost_records);
@@ -298,7 +298,8 @@ static status read_begun(struct cluster *cluster)
     return status_ok();
 }
 
-/* Whoever did not ask for it writes nothing yet: compactions rest, which writes may wait for. */
+/* A start without accepts_lost_records writes nothing yet: compactions rest, and writes may wait
+ * for them. */
 static status check_ended(const char *lost)
 {
     if (lost == NULL)

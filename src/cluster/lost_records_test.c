@@ -176,7 +176,7 @@ static void make_log(struct cluster_fixture *f)
     put(f, store_keyspace_find(f->cluster->home->store, id), bytes_of("dentries"), bytes_of("-"));
 }
 
-/* All of the catalog is in one table file, but for what a server writes at its end. */
+/* All of the catalog is in one table file, except what a server writes at its end. */
 static void tell(struct story *story)
 {
     struct cluster_fixture *f = story->f;
@@ -287,7 +287,7 @@ static bool has_kept(struct cluster_fixture *f, uint64_t table_id)
     return has;
 }
 
-/* Those that say what an administrator said, and nothing that changes by itself. */
+/* Records that say what an administrator said, and nothing that changes by itself. */
 static bool is_compared(const struct record *record)
 {
     return record->key[0] == 'R';
@@ -486,7 +486,7 @@ static void without_the_file_all_of_it_is_lost(void **state)
     assert_int_equal(outcome.lost, compared(story));
 }
 
-/* It may have been a cable. */
+/* The file may have been unreadable only for a while, by a loose cable. */
 static void with_the_file_all_is_back(void **state)
 {
     struct story *story = *state;
@@ -516,7 +516,7 @@ static void without_damage_nothing_is_given_up(void **state)
 
 /* --- what must not come back --- */
 
-/* A newer file took away what somebody might do; it is that one which is damaged. */
+/* A newer file, which withdrew a policy, is the damaged one. */
 static void a_withdrawn_policy_does_not_rise(void **state)
 {
     struct story *story = *state;
@@ -545,7 +545,8 @@ static void a_withdrawn_policy_does_not_rise(void **state)
     stop(f);
 }
 
-/* Nor rows that a damaged file had deleted: what says that they are out of service is lost. */
+/* Rows that a damaged file had deleted are not opened either: what says that they are out of
+ * service is lost. */
 static void closed_rows_are_not_opened(void **state)
 {
     struct story *story = *state;

@@ -88,7 +88,7 @@ static struct timespec next_turn(void)
     return at;
 }
 
-/* Until the time comes, if it does: 0 when somebody has woken the thread. With the lock held. */
+/* Until the time comes, if it does: 0 when the thread was woken. With the lock held. */
 static int wait_until(struct maintenance *maintenance, const struct timespec *until)
 {
     DCHECK(check_is_held(&maintenance->lock));

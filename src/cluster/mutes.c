@@ -1,5 +1,5 @@
-/* See mutes.h. All entries of a table are one record, which is read and written anew under the lock
- * of administrative changes. */
+/* See mutes.h. All entries of a table are one record, which is read and rewritten under the lock of
+ * administrative changes. */
 #include "cluster/mutes.h"
 
 #include "base/check.h"

@@ -16,7 +16,7 @@ enum {
 struct mute {
     const char *rule;
     const char *reason;
-    const char *principal; /* who said so; empty: nobody is known */
+    const char *principal; /* who muted it; empty: not known */
     int64_t since_us;      /* since 1970 */
 };
 

@@ -106,7 +106,7 @@ static bool is_recorded(struct cluster_fixture *f, uint64_t id)
     return presence == STORE_FOUND;
 }
 
-static void test_they_go_with_the_table_for_good(void **state)
+static void test_mutes_go_with_the_table_for_good(void **state)
 {
     (void)state;
     struct cluster_fixture *f = make_fixture(0);
@@ -124,7 +124,7 @@ static void test_they_go_with_the_table_for_good(void **state)
     cluster_fixture_destroy(f);
 }
 
-static void test_they_come_back_with_the_table(void **state)
+static void test_mutes_come_back_with_the_table(void **state)
 {
     (void)state;
     struct cluster_fixture *f = make_fixture(INT64_C(3600) * 1000000);
@@ -157,8 +157,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_entries_come_and_go),
         cmocka_unit_test(test_what_cannot_be_muted_is_refused),
-        cmocka_unit_test(test_they_go_with_the_table_for_good),
-        cmocka_unit_test(test_they_come_back_with_the_table),
+        cmocka_unit_test(test_mutes_go_with_the_table_for_good),
+        cmocka_unit_test(test_mutes_come_back_with_the_table),
         cmocka_unit_test(test_without_memory_it_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

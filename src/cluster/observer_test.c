@@ -245,7 +245,7 @@ struct feed {
     struct shape shape;                  /* as of that; set before `keyspace` */
 };
 
-/* It is where the map has it, which is made of what was seen before. */
+/* The row is where the map has it, which is made of what was seen before. */
 static uint32_t placed_row(const struct feed *feed, const struct commit *commit)
 {
     uint32_t row = row_number(commit->row_key);
@@ -554,7 +554,7 @@ static struct table *create_small_table(struct cluster_fixture *f, const char *n
     return table;
 }
 
-/* It comes, or it goes. */
+/* The other table is created, or deleted. */
 static void change_other(struct cluster_fixture *f)
 {
     struct table *other;

@@ -1,9 +1,9 @@
-/* Spare keyspaces: see shard_add_preallocated.
+/* Preallocated keyspaces: see shard_add_preallocated.
  *
  * RocksDB writes its options, those of all keyspaces, at each making of one, so making one among a
- * thousand takes a tenth of a second, and making sixteen takes little more. A preallocated is named
- * by a record of its own until a table takes it, so that the next start can tell it from what a
- * crash left behind. */
+ * thousand takes a tenth of a second, and making sixteen takes little more. A preallocated one is
+ * named by a record of its own until a table takes it, so that the next start can tell it from what
+ * a crash left behind. */
 #include "base/check.h"
 #include "cluster/cluster_private.h"
 #include "cluster/salvage.h"
@@ -97,8 +97,8 @@ static size_t preallocated_to_add(struct shard *shard)
     return tenth > MOST ? MOST : tenth;
 }
 
-/* One that has rows is nobody's to have: they would be the table's. It is not preallocated any more
- * until a start looks again, and salvage.h may know whose it is. */
+/* A keyspace that has rows is not handed out: they would become the new table's. It is not
+ * preallocated any more until a start looks again, and salvage.h may know whose it is. */
 static bool is_fit(struct shard *shard, struct keyspace *keyspace)
 {
     bool is_empty;
@@ -110,7 +110,7 @@ static bool is_fit(struct shard *shard, struct keyspace *keyspace)
     return is_empty;
 }
 
-/* Neither a table's nor among the preallocated any more; for DCHECKs. */
+/* Neither a table's nor among the preallocated ones any more; for DCHECKs. */
 static bool is_nobodys(const struct shard *shard, const struct keyspace *keyspace)
 {
     const struct cluster *cluster = shard->cluster;

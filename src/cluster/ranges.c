@@ -80,7 +80,7 @@ static status delete_in(struct shard *shard, struct table *table, const struct d
     return commit_and_wait(shard->commits, &drop.commit);
 }
 
-/* From the first shard to the last, so that of two drops none waits for the other's. */
+/* Locks the shards from the first to the last, so that two drops do not wait for each other. */
 static void lock_shards(struct cluster *cluster, const struct drop_parts *parts)
 {
     for (size_t i = 0; i < cluster->shard_count; i++)
@@ -97,9 +97,9 @@ static void unlock_shards(struct cluster *cluster, const struct drop_parts *part
     }
 }
 
-/* With every row lock held nobody is between a read and the write that follows from it, and what
- * was submitted before is ahead of us in the queue: the drop falls wholly before or after any other
- * change. Of several shards each has a commit of its own; what fails may have dropped some. */
+/* With every row lock held no update is between its read and its write, and what was submitted
+ * before is ahead of us in the queue: the drop falls wholly before or after any other change. Of
+ * several shards each has a commit of its own; what fails may have dropped some. */
 static status delete_parts(struct cluster *cluster, struct table *table,
                            const struct drop_parts *parts)
 {

@@ -1,7 +1,7 @@
 /* Where a table's deletions are recorded, what observers of commits were told is what the table
  * has: random histories of writes, deletes and adds, under rules of versions and age, while the
  * clock goes on and rows overflow, are rewritten, flushed, compacted, collected, and the server is
- * started anew. After each change each row is read twice,
+ * restarted. After each change each row is read twice,
  *  - without its rules, which must give what the observed commits come to, and
  *  - by its rules, which must give what these leave of that.
  * What is observed to be collected must have been condemned. In the end nothing condemned is left.
@@ -566,7 +566,7 @@ static status keep_all_else(void *context, const struct table_info *now, struct 
     return status_ok();
 }
 
-static void it_stays_so_when_the_table_is_changed(void **state)
+static void deletions_stay_recorded_when_the_table_is_changed(void **state)
 {
     struct history h;
     (void)state;
@@ -592,7 +592,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(observed_commits_come_to_what_is_read),
         cmocka_unit_test(unrecorded_deletions_are_not_observed),
         cmocka_unit_test(a_commit_names_the_oldest_cells_of_a_column),
-        cmocka_unit_test(it_stays_so_when_the_table_is_changed),
+        cmocka_unit_test(deletions_stay_recorded_when_the_table_is_changed),
     };
     take_test_run(&run, argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

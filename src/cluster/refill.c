@@ -1,8 +1,8 @@
 /* See refill.h.
  *
- * The range is closed all the while, so nobody sees how far it has got; one that ends early is told
- * anew from its beginning, which deletes the range once more. It goes through the commit queue, as
- * all that an archive is to have.
+ * The range is closed all the while, so no client sees a part of it; a refill that ends early is
+ * done again from its beginning, which deletes the range once more. It goes through the commit
+ * queue, as all that an archive is to have.
  *
  *     delete all of it, then in batches: large cells ──► records
  *     delete large cells, then in batches: row by row, large cells
@@ -258,7 +258,7 @@ status refill_count(const struct foreign_table *source, bytes from, bytes to, ui
     return s;
 }
 
-/* From row to row, the last one included; empty: no bound. */
+/* Counts the records of the rows from `first` to `last` (inclusive; empty: no bound). */
 static status count_records(const struct foreign_table *source, bytes first, bytes last,
                             uint64_t *count)
 {

@@ -12,7 +12,7 @@
 
 #include "cluster/backup/backup_foreign.h"
 
-/* Of all rows of the table; no other ever has it. */
+/* The keyspace of all rows of the table; no other table ever has it. */
 uint64_t table_keyspace_id(struct table *table);
 
 /* The table that is to get rows. */
@@ -22,13 +22,13 @@ struct refill_target {
     const struct schema *schema; /* what it is now; NULL: not looked at */
 };
 
-/* OK, or FAILED_PRECONDITION unless the source is this very table as it was once: one of that name
- * that was made anew has other rows. It is, too, if it has the keyspace, which no other ever gets:
- * its records were lost, and somebody has claimed it (cmd/repair/repair_keyspaces.c). */
+/* OK, or FAILED_PRECONDITION unless the source is this very table as it was once: a later table of
+ * that name has other rows. It is, too, if it has the keyspace, which no other ever gets: its
+ * records were lost, and it was claimed (cmd/repair/repair_keyspaces.c). */
 status refill_check(const struct foreign_table *source, const struct refill_target *target);
 
 /* Whether a family is called by its number, f1, as all are of a table that was claimed, or there is
- * none. Somebody may have called his so. */
+ * none. A user may have named a family so, too. */
 bool refill_may_lack_names(const struct schema *schema);
 
 /* Whether it is that table by its keyspace alone, since its records were lost and it was claimed,
@@ -36,8 +36,8 @@ bool refill_may_lack_names(const struct schema *schema);
 bool refill_names(const struct foreign_table *source, const struct refill_target *target);
 
 /* Of a table that was claimed: its families, which are called by their numbers, get their names,
- * types and rules back, but for rules that were set since, and those that nobody has seen are there
- * again. Nothing of others, nor without a source. Blocking. */
+ * types and rules back, except rules that were set since; families without cells are made again.
+ * Does nothing to other tables, or without a source. Blocking. */
 status refill_name_families(struct table *table, const struct foreign_table *source);
 
 /* How many of the rows from `from` to `to` (exclusive; empty: no bound) it has: reads them all,

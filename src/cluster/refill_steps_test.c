@@ -9,7 +9,7 @@
  *     a repair without faults brings all into service: then rows can be written there that the
  *     next start has.
  *
- * The same if large cells alone are damaged: each row that was hit is what it is now, but for one
+ * The same if large cells alone are damaged: each row that was hit is what it is now, except one
  * whose large cells have been written since the copy, which has those of the copy. */
 #include "base/testing/failmalloc.h"
 #include "cluster/checkpoint.h"
@@ -456,7 +456,7 @@ static status count_hit_rows(struct story *story, uint64_t *count)
                         bytes_make(story->hit.to, story->hit.to_size), count);
 }
 
-static void test_what_it_has_is_counted(void **state)
+static void test_rows_of_the_source_are_counted(void **state)
 {
     struct story story;
     uint64_t count, right = 0;
@@ -511,7 +511,7 @@ static void test_another_table_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_it_has_is_counted),
+        cmocka_unit_test(test_rows_of_the_source_are_counted),
         cmocka_unit_test(test_another_table_is_refused),
         cmocka_unit_test(test_large_cells_come_back),
         cmocka_unit_test(test_each_write_fails),

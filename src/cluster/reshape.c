@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "cluster/cluster_private.h"
 
-/* Whether the tablets are still in the map: only who holds admin takes them out. */
+/* Whether the tablets are still in the map: only a holder of admin takes them out. */
 static status check_stands(struct table *table, struct tablet *const *tablets, size_t count)
 {
     DCHECK(check_is_held(&table->cluster->admin));

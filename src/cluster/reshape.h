@@ -1,7 +1,7 @@
 /* Splitting and merging tablets: one commit of catalog records, and one change of the map at its
- * place (commit.h, 9). Private to cluster/. No data moves, nobody waits. A read that was routed to
- * a former tablet finishes there, on the same rows of the same keyspace; a write is routed anew.
- * Block for the commit. */
+ * place (commit.h, 9). Private to cluster/. No data moves, no request waits. A read that was routed
+ * to a former tablet finishes there, on the same rows of the same keyspace; a write is routed
+ * again. Block for the commit. */
 #ifndef TRESTLE_CLUSTER_RESHAPE_H
 #define TRESTLE_CLUSTER_RESHAPE_H
 

@@ -80,7 +80,7 @@ static void route(struct row_group *group)
     }
 }
 
-/* One queue, and one batch, is what makes them all or none. */
+/* Checks that all are in one shard: one queue, and one batch, makes them all or none. */
 static status check_shard(struct row_group *group)
 {
     for (size_t i = 0; i < group->count; i++)
@@ -109,7 +109,7 @@ static status submit(struct row_group *group)
     return s;
 }
 
-/* Also if the queue has been done with it before. */
+/* Lets the group end, also if the queue has been done with it before. */
 static void let_it_end(struct row_group *group)
 {
     struct task *done = &group->commit.done;

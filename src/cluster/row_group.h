@@ -8,8 +8,8 @@
  *     … batch written and synced …                          (commit thread)
  *     done                                                  (loop thread)
  *
- * What is read before must be protected by whoever reads: the locks last only until the changes are
- * in the queue, in an order that is that of their versions. */
+ * The caller must protect what it reads before: the locks last only until the changes are in the
+ * queue, in an order that is that of their versions. */
 #ifndef TRESTLE_CLUSTER_ROW_GROUP_H
 #define TRESTLE_CLUSTER_ROW_GROUP_H
 
@@ -42,12 +42,12 @@ struct row_group {
     struct commit commit; /* of the first row */
     struct commit *others;
     uint64_t *hashes;
-    struct row_group_waiting *waiting; /* who called row_group_write */
+    struct row_group_waiting *waiting; /* the caller of row_group_write */
 };
 
-/* Waits for the rows' locks: on threads that nobody waits for who holds one, so not the cluster's
- * pool. On failure nothing was taken, `done` is not called, and the changes are freed all the same.
- */
+/* Waits for the rows' locks: call it on threads that no holder of one waits for, so not the
+ * cluster's pool. On failure nothing was taken, `done` is not called, and the changes are freed all
+ * the same. */
 status row_group_submit(struct row_group *group);
 
 /* Submits it and waits for its end, whose result it gives: on threads that may block. */

@@ -157,7 +157,7 @@ static void *write_often(void *argument)
     return NULL;
 }
 
-/* Whoever came last wrote all rows: there is one order, whatever order the rows are given in. */
+/* The last group wrote all rows: there is one order, whatever order the rows are given in. */
 static void groups_have_one_order(void **state)
 {
     struct cluster_fixture *f = *state;

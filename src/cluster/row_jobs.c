@@ -1,4 +1,4 @@
-/* See maintenance.h. `lock` guards the list of jobs. */
+/* See row_jobs.h. `lock` guards the list of jobs. */
 #include "cluster/row_jobs.h"
 
 #include "base/check.h"
@@ -157,7 +157,7 @@ static void request(struct row_jobs *row_jobs, struct table *table, uint64_t row
         start_job(&job->waiter);
 }
 
-/* --- who notices --- */
+/* --- noticing rows --- */
 
 void row_jobs_request(struct row_jobs *row_jobs, struct table *table, bytes row_key)
 {

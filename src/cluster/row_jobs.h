@@ -1,10 +1,11 @@
-/* Rows that want maintenance (tablet/row_maintenance.h): who notices them, and who looks after
+/* Rows that want maintenance (tablet/row_maintenance.h): what notices them, and what looks after
  * them.
  *
- * Noticed by the commit queue, which sees what is written, and by reads, which see records that are
- * large. A job waits for the row's lock, then runs on a pool for this, which all shards share:
- * while a job, or an update, holds a row lock it may need a thread, and threads of the common pool
- * may all be waiting for row locks (DropRowRange). Threads of this pool never wait for one.
+ * They are noticed by the commit queue, which sees what is written, and by reads, which see records
+ * that are large. A job waits for the row's lock, then runs on a pool for this, which all shards
+ * share: while a job, or an update, holds a row lock it may need a thread, and threads of the
+ * common pool may all be waiting for row locks (DropRowRange). Threads of this pool never wait for
+ * one.
  *
  * Nothing depends on a job being done: there are at most JOBS_AT_ONCE, and what is not taken now is
  * noticed again, or met by the pass over rows at rest (gc_pass.h). */
@@ -38,7 +39,7 @@ status row_jobs_maintain(struct table *table, bytes row_key);
  * commits. */
 status row_jobs_collect(struct table *table, bytes row_key);
 
-/* For reads of updates that miss the cache. */
+/* The pool for reads of updates that miss the cache. */
 struct pool *row_jobs_pool(struct row_jobs *row_jobs);
 
 #endif

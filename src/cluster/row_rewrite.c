@@ -1,4 +1,4 @@
-/* See rewrite.h. `lock` guards what is under way. */
+/* See row_rewrite.h. `lock` guards what is under way. */
 #include "cluster/row_rewrite.h"
 
 #include "base/check.h"

@@ -137,7 +137,7 @@ static void a_point_read_puts_its_row_together(void **state)
     buffer_free(&text);
 }
 
-/* It has pieces, but no cell that a reader is shown. */
+/* The row has pieces, but no cell that a reader is shown. */
 static void a_deleted_row_goes(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -155,7 +155,7 @@ static void a_deleted_row_goes(void **state)
     assert_scan(f, "", "", false, "b=1");
 }
 
-/* Of which each piece is small: every reader would have it written anew. */
+/* A large row in small pieces: every reader would have it rewritten. */
 static void a_large_row_with_small_pieces_is_left(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -252,7 +252,7 @@ static void an_overflow_row_stays_overflow(void **state)
     assert_scan(f, "", "", false, "a=3");
 }
 
-static void a_row_that_somebody_holds_is_left(void **state)
+static void a_row_that_is_locked_is_left(void **state)
 {
     struct cluster_fixture *f = *state;
     struct row row;
@@ -302,7 +302,7 @@ static void a_cluster_closes_when_the_last_row_is_rewritten(void **state)
     buffer_free(&after);
 }
 
-/* It stays as it is, and whoever reads it next puts it together. */
+/* A row stays as it is without memory, and the next reader puts it together. */
 static void without_memory_rows_are_left(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -347,7 +347,7 @@ int main(void)
         TEST(late_change_in_between_stays),
         TEST(a_dropped_row_stays_dropped),
         TEST(an_overflow_row_stays_overflow),
-        TEST(a_row_that_somebody_holds_is_left),
+        TEST(a_row_that_is_locked_is_left),
         TEST(without_space_rows_are_left),
         TEST(without_memory_rows_are_left),
         TEST(without_memory_there_is_no_row_rewriter),

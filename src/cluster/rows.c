@@ -10,8 +10,8 @@
  * first all the same, an empty one, so that it is acknowledged when the first is durable, and not
  * before.
  *
- * An update reads first and keeps the lock until its change is durable, so that nobody else's falls
- * between what it saw and what it wrote:
+ * An update reads first and keeps the lock until its change is durable, so that no other change
+ * falls between what it saw and what it wrote:
  *
  *     lock ─► [barrier] ─► read ─► decide ─► commit_submit
  *     … batch written and synced …
@@ -19,7 +19,7 @@
  *
  * Where room in memory is counted (`ask_room`), a row's large values are left in the store at
  * first, and only their sizes are taken; with room for all of them the row is read once more.
- * Nobody has changed it meanwhile, since the lock is held.
+ * No other writer has changed it meanwhile, since the lock is held.
  *
  * The barrier: changes that entered the queue under this lock before, but are not applied yet,
  * cannot be read; an empty commit behind them says when they can. The read is tried in memory
@@ -39,7 +39,7 @@ size_t rows_big_value(const struct table *table)
     return table_cluster(table)->options.overflow_bytes;
 }
 
-/* Of the row: a tablet that is routed anew is in the same. */
+/* The row's shard: a row that is routed again stays in it. */
 static struct shard *shard_of(const struct commit *commit)
 {
     DCHECK(commit->tablet != NULL && commit->tablet->keyspace == commit->keyspace);
@@ -62,8 +62,8 @@ static void count_write(struct tablet *tablet, const struct packed_change *chang
 
 /* --- writes --- */
 
-/* The first of them has passed the queue by now: it was committed, unless it was forgotten. (Then
- * a third may have claimed the token anew: that it is remembered is not enough.) */
+/* The first of them has passed the queue by now: it was committed, unless it was forgotten. (Then a
+ * third may have claimed the token again: that it is remembered is not enough.) */
 static status check_first_write(const struct row_write *write)
 {
     uint64_t failures;
@@ -265,7 +265,7 @@ static void ask_room(struct task *task)
         read_on_pool(update);
 }
 
-/* Of the row's values, which `decide` is to have together. From whichever thread this is. */
+/* Asks for room for the row's values, which `decide` is to have together. Any thread. */
 static void post_ask(struct row_update *update, const struct row *row)
 {
     update->wants = 0;
@@ -280,7 +280,7 @@ static bool leaves_values(const struct row_update *update)
     return update->ask_room != NULL && !update->has_asked;
 }
 
-/* False if the row is not in memory and `reach` stops there. */
+/* False if the row is not in memory and `read_tier` stops there. */
 static bool read_and_decide(struct row_update *update, enum store_read_tier read_tier)
 {
     struct cluster *cluster = update->table->cluster;

@@ -27,7 +27,7 @@ struct row_write {
     struct packed_change change; /* ended by the write: its buffer is freed */
     struct loop *loop;
     void (*done)(struct row_write *write, status result); /* takes the status */
-    /* The row's lock is had: on the loop, always before `done`; NULL: nobody asks. */
+    /* The row's lock is had: on the loop, always before `done`; NULL: not called. */
     void (*locked)(struct row_write *write);
     /* for `done`: what it waited for */
     int64_t locked_us; /* clock_steady_us, when it was its turn to lock the row; 0: at once */
@@ -63,8 +63,7 @@ struct row_update {
     void (*locked)(struct row_update *update);              /* as a write's; before `decide` */
     /* Asked, on the loop and with the lock held, before more than SCAN_VALUES_KEPT bytes of values
      * are got that lie outside of the record: whether there is room in memory for so many, until
-     * `done`. False: there is none yet, and rows_update_go_on will be called. NULL: nobody counts.
-     */
+     * `done`. False: there is none yet, and rows_update_go_on will be called. NULL: not counted. */
     bool (*ask_room)(struct row_update *update, uint64_t size);
     /* for `decide` and `done`, as a write's */
     int64_t locked_us;
@@ -114,7 +113,7 @@ struct scan_spec {
     /* What is wanted of a row, of this schema: copied, but not what it points to. NULL: what the
      * filter needs. */
     const struct read_scope *scope;
-    /* Nobody asked for the rows: they are only looked at. It does not count as heat or load,
+    /* No client asked for the rows: they are only looked at. It does not count as heat or load,
      * nothing that is read is put together or tended, and scan_next returns ROW_ABSENT after
      * SCAN_ROWS_PASSED rows without visible cells, no sooner. */
     bool is_background;
@@ -122,8 +121,8 @@ struct scan_spec {
      * scan_load_value. If the filter looks at values, it gets these one by one, always with
      * STORE_READ_ANY: a row that has some is ROW_NOT_CACHED without. */
     bool defers_values;
-    /* Asked before the filter gets such a value, which may take long for all of a row: whether
-     * nobody waits for the row any more. The scan then fails with CANCELLED. May be NULL. */
+    /* Asked before the filter gets such a value, which may take long for all of a row: whether the
+     * row is not waited for any more. The scan then fails with CANCELLED. May be NULL. */
     bool (*is_given_up)(const void *context);
     const void *context;
     bool applies_gc;     /* what rules condemn is not there, also if options.gc_on_read is off */

@@ -339,7 +339,7 @@ static void an_update_without_room_fails(void **state)
     assert_ok(update_with_room(f, "a", (struct room){.has_room = true})); /* the lock is free */
 }
 
-static void an_update_of_small_values_asks_nobody(void **state)
+static void an_update_of_small_values_asks_for_no_room(void **state)
 {
     struct cluster_fixture *f = *state;
     write_large_cells(f, "a", 2);
@@ -464,7 +464,7 @@ static void a_token_is_good_for_one_write(void **state)
     assert_scan(f, "", "", false, "a=2");
 }
 
-/* They wait in the queue together with the first. */
+/* Repetitions wait in the queue together with the first write. */
 static void repetitions_under_way_at_once_write_once(void **state)
 {
     enum { WRITES = 100 };
@@ -480,8 +480,8 @@ static void repetitions_under_way_at_once_write_once(void **state)
     free(writes);
 }
 
-/* Nobody is told OK for a write that did not happen, and it may be tried again. */
-static void what_failed_is_not_taken_for_done(void **state)
+/* A write that did not happen is never answered OK, and may be tried again. */
+static void a_failed_write_is_not_taken_for_done(void **state)
 {
     enum { WRITES = 100 };
     struct cluster_fixture *f = *state;
@@ -607,13 +607,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(dropped_rows_are_gone_and_later_ones_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(an_update_asks_for_room_for_large_values, setup, teardown),
         cmocka_unit_test_setup_teardown(an_update_without_room_fails, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_update_of_small_values_asks_nobody, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_update_of_small_values_asks_for_no_room, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(rows_written_after_a_drop_outlast_its_reclaim, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(without_space_all_writes_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_token_is_good_for_one_write, setup, teardown),
         cmocka_unit_test_setup_teardown(repetitions_under_way_at_once_write_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_failed_is_not_taken_for_done, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_failed_write_is_not_taken_for_done, setup, teardown),
         cmocka_unit_test_setup_teardown(no_row_is_missed_while_tablets_split_and_merge, setup,
                                         teardown),
     };

@@ -228,7 +228,7 @@ static void remove_table(struct salvage *salvage, const struct salvaged_table *t
     catalog_delete_kept(salvage->batch, catalog, table->id);
 }
 
-/* Of old data: none of its tables is there, or none was ever written. */
+/* Serves a table of old data as empty: its table files are gone, or none was ever written. */
 static status serve_empty(struct salvage *salvage, const struct salvaged_table *table)
 {
     DCHECK(!is_there(salvage, table->keyspace_id));
@@ -264,7 +264,7 @@ static status restore_tables(struct salvage *salvage)
     return status_ok();
 }
 
-/* Its keyspace goes as one that nobody names. */
+/* Its keyspace goes as one that no record names. */
 static status end_change_log(struct salvage *salvage)
 {
     struct keyspace *catalog = salvage->cluster->catalog;
@@ -277,7 +277,7 @@ static status end_change_log(struct salvage *salvage)
     return name_keyspace(salvage, state.keyspace);
 }
 
-/* The server's heat is of use to nobody but the server, which begins anew. */
+/* The server's heat is of use to the server alone, which begins again without it. */
 static bool is_heat(struct keyspace *keyspace)
 {
     bool is_all = false;

@@ -7,16 +7,17 @@
  * loaded, which then finds it as it must be:
  *
  *  1. A keyspace that no record names may be a table's whose record was lost: it becomes an
- *     unclaimed one, which nobody drops unasked (`trestle repair`), instead of what a crash left.
+ *     unclaimed one, which is dropped only on request (`trestle repair`), instead of what a crash
+ *     left.
  *  2. So does one that a record says is preallocated, but that has rows: a table had taken it.
  *  3. A table whose keyspace is gone had been deleted, since keyspaces are dropped after that was
- *     recorded: its records go. So do tablets without a table, and preallocated that are gone.
- *     Of old data nobody knows that: such a table stays, and is empty.
+ *     recorded: its records go. So do tablets without a table, and preallocated keyspaces that are
+ *     gone. Old data does not tell that: such a table stays, and is empty.
  *  4. A table whose tablets leave a hole or overlap gets one tablet for all its rows: they are all
  *     in one keyspace.
  *  5. The change log ends: a log with a hole is none, and what was archived may be lost here.
  *
- * Of lost records of its own nobody knows which there were, so besides
+ * Which of its own records a catalog has lost is not known, so besides
  *
  *  6. A table without any tablet was not deleted: which keyspace has its rows is lost. Its records
  *     go, since they say nothing of its rows, and it is named; so do those of a table that is not

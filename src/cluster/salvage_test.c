@@ -123,7 +123,7 @@ static void a_keyspace_whose_table_was_lost_is_kept(void **state)
         assert_true(is_salvaged(f));
         restart(f);
     }
-    create(f, TABLE_U); /* and nobody gets it, nor its number */
+    create(f, TABLE_U); /* no table gets its keyspace or its number */
     assert_int_not_equal(keyspace_id(keyspace_of(f->table)), id);
     assert_true(f->table->id > id);
 }
@@ -155,8 +155,8 @@ static uint64_t make_heat(struct cluster_fixture *f)
     return keyspace_id(keyspace_of(f->table));
 }
 
-/* It is of use to nobody but the server, which makes it anew. */
-static void the_keyspace_of_heat_wants_nobody(void **state)
+/* Heat is of use to the server alone, which makes it again. */
+static void the_keyspace_of_heat_is_dropped(void **state)
 {
     struct cluster_fixture *f = *state;
     uint64_t id = make_heat(f);
@@ -171,8 +171,8 @@ static void the_keyspace_of_heat_wants_nobody(void **state)
     assert_true(find_table(f, HEAT_TABLE));
 }
 
-/* A row that heat has not: then it is somebody's. */
-static void what_only_looks_like_heat_is_kept(void **state)
+/* With a row that heat never has, the keyspace may be a table's. */
+static void a_keyspace_that_only_looks_like_heat_is_kept(void **state)
 {
     static const struct {
         const char *key;
@@ -391,8 +391,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_keyspace_whose_table_was_lost_is_kept),
-        TEST(the_keyspace_of_heat_wants_nobody),
-        TEST(what_only_looks_like_heat_is_kept),
+        TEST(the_keyspace_of_heat_is_dropped),
+        TEST(a_keyspace_that_only_looks_like_heat_is_kept),
         TEST(a_preallocated_keyspace_with_rows_is_never_used),
         TEST(a_preallocated_keyspace_is_looked_into_when_it_is_taken),
         TEST(a_preallocated_keyspace_that_is_gone_is_forgotten),

@@ -264,7 +264,7 @@ static bool skip_key(void *context, bytes row_key)
     return is_rejected;
 }
 
-/* Says which tablet is damaged, for who has to restore it. */
+/* Says which tablet is damaged, for the operator who has to restore it. */
 static status name_tablet(status s, const struct scan *scan, const struct tablet *tablet)
 {
     if (s.code != STATUS_DATA_LOSS)
@@ -291,8 +291,8 @@ static void look_after(struct scan *scan, struct tablet *tablet)
         row_rewriter_offer(tablet->shard->row_rewriter, scan->table, tablet->keyspace, &scan->row);
 }
 
-/* For who splits tablets by their load. An empty key: none yet. What the memory does not have is
- * asked for once more, and counts then. */
+/* Notes it for splits by load. An empty key: none yet. A row that is not in memory is read once
+ * more, and counts then. */
 static void note_asked_for(const struct scan *scan, struct tablet *tablet, bytes key,
                            enum row_outcome outcome)
 {
@@ -357,7 +357,7 @@ static void count_point(const struct scan *scan, struct tablet *tablet, enum row
 
 /* --- steps --- */
 
-/* A range of one key: no reader, and no tablet but for the counting. */
+/* A range of one key: no reader, and a tablet only for the counting. */
 static status read_point(struct scan *scan, enum store_read_tier read_tier,
                          enum row_outcome *outcome)
 {
@@ -431,7 +431,7 @@ static status filter_row(struct scan *scan, const struct cell_list **cells)
                         scan->row.left == NULL ? NULL : &scan->left, &scan->filtered);
 }
 
-/* One step: a row, or nothing yet, or why not. */
+/* One step: gives a row, or nothing yet, or an error. */
 static status step(struct scan *scan, enum store_read_tier read_tier, enum row_outcome *outcome)
 {
     start_row(scan);

@@ -65,7 +65,7 @@ static bool go_on(void *context, uint64_t bytes)
     return goes_on;
 }
 
-/* Those whose turn it was between two moments. */
+/* Scrubs the table files whose turn it was between two moments. */
 static void scrub_turns(struct scrub *scrub, int64_t from_us, int64_t to_us)
 {
     int64_t period_us = scrub->shard->cluster->options.scrub_period_us;

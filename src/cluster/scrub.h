@@ -1,5 +1,5 @@
-/* The scrub: each table file is read from the disk once a period, to find bit rot before somebody
- * needs what has rotted, or a backup is made without it. What is damaged goes out of service
+/* The scrub: each table file is read from the disk once a period, to find bit rot before a request
+ * needs the damaged data, or a backup is made without it. What is damaged goes out of service
  * (damage.h).
  *
  * A thread of its own, which takes a two-hundredth of a processor at most: after each piece it

@@ -21,7 +21,7 @@ static void note_lack(struct condition *condition, enum reason reason, bool is_s
 }
 
 /* Of the reasons that the store may have, it is that one: it is fenced, or lacks space or memory,
- * or nobody may change what may not be true (cluster_seal_old_data). */
+ * or is sealed, since old data may not be true (cluster_seal_old_data). */
 static void note_store(struct condition *condition, bool lacks_memory, status s)
 {
     bool is_lack = s.code == STATUS_RESOURCE_EXHAUSTED;
@@ -106,7 +106,7 @@ status shard_create(struct cluster *cluster, unsigned number, struct shard **out
     return s;
 }
 
-/* Old data without a catalog is no new store: nobody knows who may read what. */
+/* Old data without a catalog is no new store: it is not known who may read what. */
 static status check_catalog(struct store *store)
 {
     const char *words = store_old_data(store);
@@ -304,7 +304,7 @@ void shard_close_store(struct shard *shard)
     DCHECK(shard->commits == NULL);
     if (shard->locks != NULL)
         row_locks_destroy(shard->locks);
-    data_directory_stop(&shard->place); /* nobody asks to write any more */
+    data_directory_stop(&shard->place); /* no write asks it any more */
     if (shard->store != NULL)
         store_close(shard->store);
     shard->store = NULL;
@@ -358,7 +358,8 @@ static void measure_compactions(struct metrics *metrics, const struct store_stat
                     (int64_t)statistics->level_files[level]);
 }
 
-/* Of the tables that there are: when one is deleted the sum falls, and a counter must not. */
+/* Raises a counter to a sum over the present tables: when one is deleted the sum falls, and a
+ * counter must not. */
 static void raise_to(struct metrics *metrics, enum metric metric, uint64_t value)
 {
     if ((int64_t)value > metrics_value(metrics, metric))

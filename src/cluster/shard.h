@@ -92,7 +92,7 @@ struct shard {
 
 /* --- its beginning and its end --- */
 
-/* One without a store. */
+/* A shard without a store. */
 status shard_create(struct cluster *cluster, unsigned number, struct shard **out);
 
 /* Opens its store, with a keyspace `system`: the home's in the data directory, another's in a
@@ -105,8 +105,8 @@ status shard_start_scrub(struct shard *shard);
 
 /* Nothing begins in it by itself any more, but what maintenance begins. */
 void shard_rest(struct shard *shard);
-/* When nobody asks anything of it any more, and maintenance and row maintenance have ended:
- * finishes what was submitted. */
+/* Finishes what was submitted. Called after the last request, and after maintenance and row_jobs
+ * have ended. */
 void shard_stop(struct shard *shard);
 /* The keyspaces of tables may be dropped up to here. */
 void shard_close_store(struct shard *shard);
@@ -114,7 +114,7 @@ void shard_destroy(struct shard *shard); /* NULL is fine */
 
 /* --- what is asked of it --- */
 
-/* Looks at it anew, and notes what is the matter with it. May wait for the disk. Any thread. */
+/* Looks at it again, and notes what is the matter with it. May wait for the disk. Any thread. */
 void shard_look(struct shard *shard);
 
 /* Sets the metrics of all shards' stores and queues, added up or the worst of them. May wait for
@@ -169,7 +169,7 @@ status event_log_look(struct shard *shard);
 status event_log_open(struct shard *shard);
 /* Once there is a queue: begins to archive. */
 status event_log_start(struct shard *shard);
-/* What is archived is known by; 0: nothing is. */
+/* The number by which the archived stream is known; 0: nothing is archived. */
 uint64_t event_log_stream(struct shard *shard);
 /* Around the making of a keyspace of files, up to the commit that names it. */
 void event_log_begin_taking(struct shard *shard);

@@ -15,7 +15,7 @@ void shard_directory_append(struct buffer *out, const char *directory, unsigned 
         buffer_append_format(out, "%s/shard-%u%c", directory, number, 0);
 }
 
-/* What cannot be looked at is for the store to tell, which is opened next. */
+/* False also of a path that cannot be looked at: the store, which is opened next, tells of that. */
 static bool is_there(const char *directory, const char *name)
 {
     struct buffer path = {0};
@@ -64,7 +64,7 @@ static status make_directory(const char *directory, unsigned number)
     return s;
 }
 
-/* One of a single shard is left to its store, which makes it. */
+/* Prepares the directories. A single shard's is left to its store, which makes it. */
 status shard_directories_prepare(const char *directory, unsigned count)
 {
     TRY(shard_directories_check(directory, count));

@@ -3,8 +3,8 @@
  *
  * Invariant: those directories are made, durably, before the home's store is. So a directory with a
  * store has had as many shards from its beginning, wherever a crash came, and is opened with that
- * many or not at all: with fewer, tables would miss rows; with more, nobody could tell a shard that
- * is new from one that was lost. */
+ * many or not at all: with fewer, tables would miss rows; with more, a new shard could not be told
+ * from one that was lost. */
 #ifndef TRESTLE_CLUSTER_SHARD_DIRECTORIES_H
 #define TRESTLE_CLUSTER_SHARD_DIRECTORIES_H
 

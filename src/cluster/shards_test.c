@@ -104,8 +104,8 @@ static void rows_lie_in_their_shard(void **state)
     assert_scan(f, "b", "h", false, "b=b f=f g=g");
 }
 
-/* A row with overflow cells is read at a view of its own store: here the second has come further
- * than the home's has. */
+/* A row with overflow cells is read at a snapshot of its own store: here the second has come
+ * further than the home's has. */
 static void large_rows_are_read_in_their_shard(void **state)
 {
     enum { WRITES = 300 };
@@ -166,7 +166,7 @@ static void *keep_writing(void *argument)
     return NULL;
 }
 
-/* Writes are routed anew by the thread of their own shard. */
+/* Writes are routed again by the thread of their own shard. */
 static void writes_go_on_while_tablets_split_and_merge(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -386,7 +386,7 @@ static void a_shard_that_takes_no_writes_leaves_the_other_alone(void **state)
     assert_scan(f, "", "", false, "a=a b=b g=g h=h i=i");
 }
 
-/* Who starts with a disk that is short of space can read, and delete. */
+/* A server that starts with a disk that is short of space reads and deletes. */
 static void shards_start_on_a_disk_that_is_short(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -399,7 +399,7 @@ static void shards_start_on_a_disk_that_is_short(void **state)
 
 /* --- what needs one store --- */
 
-static void what_needs_one_store_is_refused(void **state)
+static void checkpoints_and_salvage_need_one_store(void **state)
 {
     struct cluster_fixture *f = *state;
     struct checkpoint_facts facts;
@@ -439,7 +439,7 @@ static void a_directory_is_opened_with_the_shards_that_it_has(void **state)
     assert_scan(f, "", "", false, "a=a g=g");
 }
 
-/* Nobody may take tables' rows for lost because a shard is not there. */
+/* A table's rows must not be taken for lost because its shard is not there. */
 static void a_table_without_its_shard_is_not_opened(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -539,7 +539,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_shard_that_takes_no_writes_leaves_the_other_alone, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(shards_start_on_a_disk_that_is_short, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_needs_one_store_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(checkpoints_and_salvage_need_one_store, setup, teardown),
         cmocka_unit_test_setup_teardown(a_directory_is_opened_with_the_shards_that_it_has, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_table_without_its_shard_is_not_opened, setup, teardown),

@@ -13,11 +13,12 @@
  *     block, and references end on event loops.
  *  4. Its rows lie in the keyspaces of its `spaces`, which have nothing else; which of them has a
  *     row its tablet says. The list is made when the table is loaded or created and stays as it is,
- *     so it is looked at without a lock. The keyspaces are there as long as somebody holds it.
+ *     so it is looked at without a lock. The keyspaces are there as long as the table has a
+ *     reference.
  *  5. Once there are queues the map changes on commit threads alone: what is in a shard on that
- *     shard's, at the place of the commit that changes it, with `admin` held by who waits for it.
- *     So there it is what it was at the place of the commit that the thread is at. The newest
- *     description changes likewise on the home's. */
+ *     shard's, at the place of the commit that changes it, with `admin` held by the thread that
+ *     waits for it. So there it is what it was at the place of the commit that the thread is at.
+ *     The newest description changes likewise on the home's. */
 #ifndef TRESTLE_CLUSTER_TABLE_H
 #define TRESTLE_CLUSTER_TABLE_H
 
@@ -101,7 +102,7 @@ status table_create(struct cluster *cluster, const struct table_record *record, 
 /* Frees the table, with tablets and descriptions; the keyspaces stay. For the last holder. */
 void table_destroy(struct table *table);
 
-/* Adds a tablet after all others; takes the reference. Before the table is anybody else's. */
+/* Adds a tablet after all others; takes the reference. Only while no other thread has the table. */
 status table_append_tablet(struct table *table, struct tablet *tablet);
 
 /* The description of a record, copied; not yet published. */
@@ -125,7 +126,7 @@ struct tablet_record tablet_record_of(const struct table *table, const struct ta
 /* --- routing: each result is retained --- */
 
 struct tablet *table_route(struct table *table, bytes row_key); /* whose range has the key */
-/* For the commit thread: where a write belongs. NOT_FOUND if the table takes none. */
+/* The tablet to which a write belongs; for the commit thread. NOT_FOUND if the table takes none. */
 status table_route_write(struct table *table, bytes row_key, struct tablet **out);
 /* The tablet of the last keys before `end`; an empty `end` means the last tablet. */
 struct tablet *table_route_before(struct table *table, bytes end);

@@ -36,7 +36,7 @@ static struct traffic_counts counts_of(struct table *table)
     return counts;
 }
 
-/* What has come since the last look goes under the name that the table has now. */
+/* Adds what has come since the last look, under the name that the table has now. */
 static void look(struct cluster *cluster, struct table *table)
 {
     struct table_traffic *traffic = &table->traffic;
@@ -124,7 +124,7 @@ static void release(struct tables *tables)
     free(tables->traffic);
 }
 
-/* Those of users. */
+/* Leaves the tables of users. */
 static void leave_out_own(struct tables *tables, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -163,7 +163,7 @@ static void look_at_all(struct cluster *cluster, const struct tables *tables)
 
 /* --- maintenance --- */
 
-/* To ask for a size costs some microseconds, and may read an index from the disk. */
+/* Whether sizes are due: one costs some microseconds, and may read an index from the disk. */
 static bool is_due(const struct cluster_traffic *traffic, size_t tables, int64_t now_us)
 {
     int64_t every_us = 10 * SECOND_US + (int64_t)tables * SECOND_US / 100;

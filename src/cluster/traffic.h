@@ -1,8 +1,8 @@
 /* How large tables are, and how much is read and written of them, for metrics.
  *
- * Requests count by tablet, as they do anyhow (tablet.h); whoever looks sums up what a table's
- * tablets have now, and what those had that it has no longer. What a request counts for a tablet
- * that was split or merged meanwhile is lost.
+ * Requests count by tablet, as they do anyhow (tablet.h); each look sums up what a table's tablets
+ * have now, and what those had that it has no longer. What a request counts for a tablet that was
+ * split or merged meanwhile is lost.
  *
  * The LIMIT_TABLE_METRICS heaviest tables have series of their own, the others share one, "other".
  * A table weighs what it takes, and what was read and written of it in the last hour or so. Once it

@@ -36,7 +36,7 @@ static const char *named(const struct weighed *w)
     return text;
 }
 
-static void all_if_there_is_room(void **state)
+static void all_tables_have_series_if_there_is_room(void **state)
 {
     (void)state;
     struct weighed w = {0};
@@ -75,7 +75,7 @@ static void no_name_changes_for_little(void **state)
 }
 
 /* Small ones of which much is read are worth a name, too. */
-static void what_is_busy_is_heavy(void **state)
+static void busy_tables_are_heavy(void **state)
 {
     (void)state;
     struct weighed w = {0};
@@ -87,7 +87,7 @@ static void what_is_busy_is_heavy(void **state)
     assert_string_equal(named(&w), "bd");
 }
 
-static void what_is_past_fades(void **state)
+static void past_traffic_fades(void **state)
 {
     (void)state;
     assert_int_equal(traffic_fade(1000, 0), 1000);
@@ -230,7 +230,7 @@ static void series_are_bounded(void **state)
     assert_int_equal(look_for(f, ROWS_WRITTEN, "other").series, LIMIT_TABLE_METRICS + 1);
 }
 
-static void what_is_deleted_is_not_told(void **state)
+static void deleted_tables_are_not_told(void **state)
 {
     struct cluster_fixture *f = *state;
     create_table(f, "projects/p/instances/i/tables/short");
@@ -243,11 +243,11 @@ static void what_is_deleted_is_not_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_if_there_is_room),
+        cmocka_unit_test(all_tables_have_series_if_there_is_room),
         cmocka_unit_test(the_heaviest_at_first),
         cmocka_unit_test(no_name_changes_for_little),
-        cmocka_unit_test(what_is_busy_is_heavy),
-        cmocka_unit_test(what_is_past_fades),
+        cmocka_unit_test(busy_tables_are_heavy),
+        cmocka_unit_test(past_traffic_fades),
         cmocka_unit_test_setup_teardown(reads_and_writes_are_counted, setup,
                                         cluster_fixture_teardown),
         cmocka_unit_test_setup_teardown(splits_and_merges_lose_nothing, setup,
@@ -255,7 +255,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sizes_are_measured_by_maintenance, setup,
                                         cluster_fixture_teardown),
         cmocka_unit_test_setup_teardown(series_are_bounded, setup, cluster_fixture_teardown),
-        cmocka_unit_test_setup_teardown(what_is_deleted_is_not_told, setup,
+        cmocka_unit_test_setup_teardown(deleted_tables_are_not_told, setup,
                                         cluster_fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

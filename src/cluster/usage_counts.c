@@ -217,7 +217,7 @@ static void set_example(struct usage_state *state, enum usage_example example, b
     usage_text_set(&state->examples[example], from);
 }
 
-/* The caller's place, or that of one who has been silent longest. */
+/* The caller's place, or that of the caller that has been silent longest. */
 static struct caller *caller_of(struct usage_counts *counts, uint64_t id)
 {
     DCHECK(check_is_held(&counts->lock));

@@ -4,8 +4,8 @@
  *     usage_note_…    it is
  *
  * Invariants
- *  1. Who asks for the weight reads two words that seldom change, and writes none. What is counted
- *     is counted under a lock that is tried, not waited for: who does not get it is not counted.
+ *  1. A request for the weight reads two words that seldom change, and writes none. Counting takes
+ *     a lock that is tried, not waited for: a request that does not get it is not counted.
  *  2. Time is cut into slices of 16 ms. The busier a table is, the fewer of them are counted, all
  *     that begins within one, each for as many: so what a caller asks for one after the other is
  *     seen as it is. All of the first USAGE_COUNTED_ALL requests in about a minute are, then half,
@@ -13,7 +13,8 @@
  *  3. What was counted is of the present day, or of the one before: older days go. (Days begin when
  *     the first request was counted, by the wall clock.)
  *  4. It is counted in pieces of USAGE_PIECE_US, which begin in the same way. Those of the last
- * hour are there by themselves, too, in memory alone: a start forgets them, not what is in the day.
+ *     hour are there by themselves, too, in memory alone: a start forgets them, not what is in the
+ *     day.
  *
  * Each table that was asked for has about 9 KB, and seven times what its state takes as bytes. */
 #ifndef TRESTLE_CLUSTER_USAGE_COUNTS_H

@@ -94,7 +94,7 @@ static void more_profiles_than_there_is_room_for_share_the_last(void **state)
     assert_int_equal(seen.scans[USAGE_SCANS - 1].scans, 6);
 }
 
-static void what_follows_is_seen_of_each_caller(void **state)
+static void rising_keys_are_seen_for_each_caller(void **state)
 {
     struct cluster_fixture *f = *state;
     read_keys(f, 1, "a", NULL);
@@ -363,7 +363,7 @@ static void examples_are_the_latest(void **state)
 
 /* --- bytes --- */
 
-static void what_is_cut_or_changed_is_none(void **state)
+static void a_cut_or_changed_state_is_none(void **state)
 {
     struct cluster_fixture *f = *state;
     struct buffer encoded = {0};
@@ -399,7 +399,7 @@ static void count_some(void *context)
     status_ignore(usage_look(f->table, 0, &seen));
 }
 
-static void it_gets_along_without_memory(void **state)
+static void counts_get_along_without_memory(void **state)
 {
     struct cluster_fixture *f = *state;
     scan(f, USAGE_ALL_ROWS, "p", 10, 10);
@@ -418,7 +418,7 @@ int main(void)
                                         teardown_windows),
         cmocka_unit_test_setup_teardown(more_profiles_than_there_is_room_for_share_the_last,
                                         setup_windows, teardown_windows),
-        cmocka_unit_test_setup_teardown(what_follows_is_seen_of_each_caller, setup_windows,
+        cmocka_unit_test_setup_teardown(rising_keys_are_seen_for_each_caller, setup_windows,
                                         teardown_windows),
         cmocka_unit_test_setup_teardown(keys_of_one_thing_are_scattered_if_what_differs_comes_first,
                                         setup_windows, teardown_windows),
@@ -443,9 +443,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(days_that_began_since_are_told, setup_windows,
                                         teardown_windows),
         cmocka_unit_test_setup_teardown(examples_are_the_latest, setup_windows, teardown_windows),
-        cmocka_unit_test_setup_teardown(what_is_cut_or_changed_is_none, setup_windows,
+        cmocka_unit_test_setup_teardown(a_cut_or_changed_state_is_none, setup_windows,
                                         teardown_windows),
-        cmocka_unit_test_setup_teardown(it_gets_along_without_memory, setup_windows,
+        cmocka_unit_test_setup_teardown(counts_get_along_without_memory, setup_windows,
                                         teardown_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,8 +119,8 @@ static bool load_entry(void *context, uint64_t table_id, uint8_t kind, bytes sto
     return !loading->failed;
 }
 
-/* Which records are stored, and how large they are. With the lock held: who else wants something of
- * this table's would have to wait for the same. */
+/* Which records are stored, and how large they are. With the lock held: any other thread that needs
+ * the table's usage would wait for the same read. */
 static status load(struct table *table)
 {
     struct table_usage *usage = &table->usage;
@@ -327,7 +327,7 @@ static status batch_table(struct table *table, struct heat_batch *batch, size_t 
     return s;
 }
 
-/* What was put meanwhile waits on. */
+/* Notes what was written; what was put meanwhile waits on. */
 static void note_written(struct table *table)
 {
     struct table_usage *usage = &table->usage;
@@ -408,7 +408,7 @@ static bool sweep_record(void *context, uint64_t table_id, uint8_t kind, bytes s
     return status_is_ok(sweep->failure);
 }
 
-/* A table that is made meanwhile has a greater number than any record: who puts is maintenance's
+/* A table that is made meanwhile has a greater number than any record: puts come from maintenance's
  * thread, which this is. */
 static status sweep_all(struct cluster *cluster, struct heat_batch *batch)
 {

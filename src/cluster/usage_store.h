@@ -11,9 +11,9 @@
  *     with the next window.
  *  2. All records of a table have USAGE_MOST_BYTES together; a put that would make them larger is
  *     refused, and the former value stays.
- *  3. A record knows since when it has been there: the first put. So who finds nothing in it can
- *     say since when nobody was seen. A start with `--heat false` removes all records, since what
- *     happens then is not seen.
+ *  3. A record knows since when it has been there: the first put. So a reader that finds nothing in
+ *     it can say since when there was no use. A start with `--heat false` removes all records,
+ *     since what happens then is not seen.
  *  4. A table that is deleted and kept keeps its records. Those of a table that is gone are removed
  *     within a look of heat.h's, and those that a crash left at the first one after a start.
  *
@@ -43,7 +43,7 @@ struct heat_batch;
 
 /* A part of struct table; all but the first two is guarded by the lock. */
 struct table_usage {
-    struct usage_counts *_Atomic counts; /* NULL: nobody has come yet */
+    struct usage_counts *_Atomic counts; /* NULL: no request has come yet */
     pthread_mutex_t lock;
     bool is_loaded; /* `entries` has what is stored */
     struct usage_entry *entries;
@@ -59,10 +59,10 @@ struct usage_record {
     bytes value;      /* empty: there is none */
 };
 
-/* What was put last. The value is in the arena. */
+/* The record that was put last. The value is in the arena. */
 status usage_get(struct table *table, uint8_t kind, struct arena *arena, struct usage_record *out);
 
-/* All of a table's, by kind. The array is in the arena, as the values. */
+/* All records of a table, by kind. The array is in the arena, as the values. */
 status usage_list(struct table *table, struct arena *arena, struct usage_record **out,
                   size_t *count);
 

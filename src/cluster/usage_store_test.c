@@ -45,7 +45,7 @@ static unsigned stored(struct cluster_fixture *f)
     return count;
 }
 
-static void what_was_put_is_there_at_once(void **state)
+static void a_put_record_is_there_at_once(void **state)
 {
     struct cluster_fixture *f = *state;
     assert_usage(f, USAGE_REQUESTS, 0, "");
@@ -99,7 +99,7 @@ static void heat_goes_and_usage_stays(void **state)
     assert_usage(f, USAGE_REQUESTS, BEGIN_US, "one");
 }
 
-static void all_are_listed_by_kind(void **state)
+static void records_are_listed_by_kind(void **state)
 {
     struct cluster_fixture *f = *state;
     struct usage_record *records;
@@ -146,10 +146,10 @@ static void a_table_has_so_much_room(void **state)
 static void refuse_writes(struct cluster_fixture *f, bool refuses)
 {
     f->cluster->home->reserve.reserve_bytes = refuses ? UINT64_MAX / 4 : 0;
-    hands.now_us += 1000000; /* so that the disk is asked anew */
+    hands.now_us += 1000000; /* so that the disk is asked again */
 }
 
-static void what_cannot_be_written_waits(void **state)
+static void a_record_that_cannot_be_written_waits(void **state)
 {
     struct cluster_fixture *f = *state;
     put(f, USAGE_REQUESTS, "one");
@@ -166,7 +166,7 @@ static void what_cannot_be_written_waits(void **state)
     assert_usage(f, USAGE_REQUESTS, BEGIN_US, "two");
 }
 
-static void it_goes_with_its_table(void **state)
+static void usage_goes_with_its_table(void **state)
 {
     struct cluster_fixture *f = *state;
     put(f, USAGE_REQUESTS, "one");
@@ -200,7 +200,7 @@ static void a_start_removes_what_a_crash_has_left(void **state)
     assert_usage(f, USAGE_REQUESTS, BEGIN_US, "one");
 }
 
-static void nothing_is_known_of_a_time_when_nobody_counted(void **state)
+static void nothing_is_known_of_a_time_without_counting(void **state)
 {
     struct cluster_fixture *f = *state;
     put(f, USAGE_REQUESTS, "one");
@@ -267,7 +267,7 @@ static void use_all(void *context)
 }
 
 /* What is known before stays so, whatever fails. */
-static void it_gets_along_without_memory(void **state)
+static void the_store_gets_along_without_memory(void **state)
 {
     struct cluster_fixture *f = *state;
     put(f, 'o', "old");
@@ -293,7 +293,7 @@ static void write_all(void *context)
     arena_destroy(batch.arena);
 }
 
-static void what_memory_keeps_from_being_written_waits(void **state)
+static void a_record_waits_while_memory_is_short(void **state)
 {
     struct cluster_fixture *f = *state;
     put(f, 'o', "old");
@@ -310,24 +310,26 @@ static void what_memory_keeps_from_being_written_waits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_was_put_is_there_at_once, setup, teardown_windows),
+        cmocka_unit_test_setup_teardown(a_put_record_is_there_at_once, setup, teardown_windows),
         cmocka_unit_test_setup_teardown(a_window_writes_it_and_a_start_finds_it, setup,
                                         teardown_windows),
         cmocka_unit_test_setup_teardown(a_stop_in_the_first_window_writes_it, setup,
                                         teardown_windows),
         cmocka_unit_test_setup_teardown(heat_goes_and_usage_stays, setup, teardown_windows),
-        cmocka_unit_test_setup_teardown(all_are_listed_by_kind, setup, teardown_windows),
+        cmocka_unit_test_setup_teardown(records_are_listed_by_kind, setup, teardown_windows),
         cmocka_unit_test_setup_teardown(a_table_has_so_much_room, setup, teardown_windows),
-        cmocka_unit_test_setup_teardown(what_cannot_be_written_waits, setup, teardown_windows),
-        cmocka_unit_test_setup_teardown(it_goes_with_its_table, setup, teardown_windows),
+        cmocka_unit_test_setup_teardown(a_record_that_cannot_be_written_waits, setup,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(usage_goes_with_its_table, setup, teardown_windows),
         cmocka_unit_test_setup_teardown(a_start_removes_what_a_crash_has_left, setup,
                                         teardown_windows),
-        cmocka_unit_test_setup_teardown(nothing_is_known_of_a_time_when_nobody_counted, setup,
+        cmocka_unit_test_setup_teardown(nothing_is_known_of_a_time_without_counting, setup,
                                         teardown_windows),
         cmocka_unit_test_setup_teardown(a_former_table_of_heat_gets_the_family, setup,
                                         teardown_windows),
-        cmocka_unit_test_setup_teardown(it_gets_along_without_memory, setup, teardown_windows),
-        cmocka_unit_test_setup_teardown(what_memory_keeps_from_being_written_waits, setup,
+        cmocka_unit_test_setup_teardown(the_store_gets_along_without_memory, setup,
+                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(a_record_waits_while_memory_is_short, setup,
                                         teardown_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

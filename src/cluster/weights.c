@@ -54,7 +54,7 @@ static int compare_weights(const void *a, const void *b)
     return left > right ? -1 : left < right;
 }
 
-/* Of one keyspace they come in their order. */
+/* Sorts them; those of one keyspace come in their order. */
 static void sort(struct weighing *weighing, const struct table *table)
 {
     if (table->space_count > 1 && weighing->rows.size > 0)

@@ -1,4 +1,4 @@
-/* What the sub-commands share: help and failures, the same everywhere. */
+/* Functions that the sub-commands share: help and failures, the same everywhere. */
 #ifndef TRESTLE_CMD_COMMAND_H
 #define TRESTLE_CMD_COMMAND_H
 
@@ -8,7 +8,7 @@
 
 enum { EXIT_USAGE = 2 };
 
-/* One line on stderr, "trestle serve: <words>"; returns EXIT_USAGE. */
+/* Prints one line on stderr, "trestle serve: <words>"; returns EXIT_USAGE. */
 int command_usage_error(const char *command, const char *words);
 
 /* The same line of a failure, which it takes; returns the exit status: of a command that failed, or
@@ -43,7 +43,7 @@ struct command_kind {
 struct command_kinds {
     const char *command;   /* "import" */
     const char *arguments; /* of all kinds, "SOURCE [OPTION…]" */
-    const char *question;  /* to who names no kind, "what from?" */
+    const char *question;  /* asked if no kind is named, "what from?" */
     const struct command_kind *all;
     size_t count;
 };

@@ -23,7 +23,7 @@ struct command {
     const char *name;
     int (*run)(const char *const *arguments); /* those after the name; returns the exit status */
     const char *sentence;
-    /* What it writes is a server's data, or has row keys: its owner's alone, whatever his umask.
+    /* What it writes is a server's data, or has row keys: its owner's alone, whatever the umask.
      * Files that the user asks for, such as exports, are made as the umask says. */
     bool is_private;
 };

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* What makes a word several: "s", or "" of one. */
+/* The ending of a word after that number: "s", or "" for one. */
 static inline const char *plural(uint64_t count)
 {
     return count == 1 ? "" : "s";

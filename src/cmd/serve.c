@@ -112,7 +112,7 @@ static void say_ready(const struct settings *settings, const struct log *log, co
     sd_notifyf(0, "READY=1\nSTATUS=Serving on %s", address);
 }
 
-/* Most likely somebody's typing error. */
+/* Most likely a typing error. */
 static void warn_of_unknown_variables(const struct log *log)
 {
     const char *const *environment = (const char *const *)environ;
@@ -148,7 +148,7 @@ static status serve(struct server *server, const struct settings *settings, cons
     return status_ok();
 }
 
-/* What a server whose start has failed lacks nobody asks. */
+/* Returns the exit status; after a failed start it is not looked at. */
 static int close_server(struct server *server, const struct log *log)
 {
     status s = server_destroy(server);
@@ -249,7 +249,7 @@ static int check(const char *const *arguments)
                    ? status_out_of_memory()
                    : settings_read_sound(others, (const char *const *)environ, &settings, &refused);
     if (status_is_ok(s))
-        buffer_append_byte(&refused, '\0'); /* for who looks for the ends of its lines */
+        buffer_append_byte(&refused, '\0'); /* its lines are looked for as in a string */
     if (status_is_ok(s) && refused.failed)
         s = status_out_of_memory();
     refused.size -= refused.size > 0;

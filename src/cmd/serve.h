@@ -1,5 +1,5 @@
-/* `trestle serve`: the server as a process, with its signals, its logs and its word to whoever
- * started it. */
+/* `trestle serve`: the server as a process, with its signals, its logs and its word to the process
+ * that started it. */
 #ifndef TRESTLE_CMD_SERVE_H
 #define TRESTLE_CMD_SERVE_H
 

@@ -13,7 +13,7 @@ const struct asset *asset_find(bytes path)
     return NULL;
 }
 
-/* Whoever names it takes it; a weight of zero, which no browser sends, is not looked for. */
+/* A browser that names gzip takes it; a weight of zero, which none sends, is not looked for. */
 static bool takes_gzip(const struct http_request *request)
 {
     bytes accepted;

@@ -1,7 +1,7 @@
 /* The files of the console's pages, which are in the program: src/console/assets, as they are and
  * packed. embed_assets.py writes the table of them.
  *
- *     /console/                  the page; asked for anew each time, and told by its ETag
+ *     /console/                  the page; asked for again each time, and told by its ETag
  *     /console/assets/HASH/NAME  the others, under a hash of them all: kept for ever
  *
  * Constant; any thread. */
@@ -18,7 +18,7 @@ struct asset {
     bytes packed; /* by gzip */
 };
 
-/* Of the page, in quotes as in a header. */
+/* The ETag of the page, in quotes as in a header. */
 extern const char assets_tag[];
 
 /* NULL if there is none. */

@@ -34,7 +34,7 @@ struct console {
 
 /* --- answers --- */
 
-/* What a page of ours may do, which is to talk to this server, and nothing else: no script or style
+/* The policy of our pages: they may talk to this server, and do nothing else. No script or style
  * stands in the page itself, and no other page may show it in a frame. */
 static void add_policy(struct http_request *request)
 {
@@ -145,7 +145,7 @@ static void show_session(struct console *console, struct http_request *request)
 {
     struct buffer principal = {0}, text = {0};
     bytes credential = credential_of(console, request);
-    if (console->options.access != NULL) /* a token that is not good any more is nobody's */
+    if (console->options.access != NULL) /* a token that is not good any more has no principal */
         status_ignore(access_identify(console->options.access, http_request_client(request),
                                       credential, &principal));
     buffer_append_format(&text, "{\"authentication\":%s,\"session\":%s,\"principal\":",
@@ -170,8 +170,8 @@ static void append_reason(struct buffer *text, const struct condition_reason *re
     buffer_append_byte(text, '}');
 }
 
-/* Whether it is somebody who may log in. It is no use of his session, which would not end while a
- * page is open. */
+/* Whether the caller is one that may log in. This does not count as a use of its session, which
+ * would not end while a page is open. */
 static bool is_somebody(struct console *console, const struct http_request *request)
 {
     bytes credential;
@@ -187,7 +187,8 @@ static bool is_somebody(struct console *console, const struct http_request *requ
     return is_known;
 }
 
-/* For each page, whoever has it before him: to who has not logged in without names and figures. */
+/* The health that each page shows; without names and figures for a caller that has not logged in.
+ */
 static void show_health(struct console *console, struct http_request *request)
 {
     struct condition_view view;
@@ -213,7 +214,7 @@ static bool is_printable(bytes text)
     return true;
 }
 
-/* Begins a session if the token, which is the body, is somebody's. */
+/* Begins a session if the token, which is the body, has a principal. */
 static status log_in(struct console *console, struct http_request *request)
 {
     bytes token = http_request_body(request);
@@ -282,7 +283,7 @@ static void show_asset(struct http_request *request, bytes path)
 
 /* --- where to --- */
 
-/* What only the console's own pages ask. */
+/* Paths for the console's own pages alone. */
 static const struct {
     const char *path;
     const char *method;

@@ -1,19 +1,20 @@
 /* The web console: pages in the program (assets.h) that ask the REST interface.
  *
  *     GET  /console/           the page, and what it is made of
- *     GET  /console/session    who is asking: {"authentication", "principal", "session"},
+ *     GET  /console/session    the caller: {"authentication", "principal", "session"},
  *                              and with fault injection "faults"
- *     GET  /console/health     what is the matter with the server: {"level", "reasons": [{"name",
+ *     GET  /console/health     the server's condition: {"level", "reasons": [{"name",
  *                              "level", "text", "since"}]}; the text is without names and
- *                              figures for who has not logged in
+ *                              figures for a caller that has not logged in
  *     POST /console/login      the body is a bearer token: begins a session, told by a cookie
  *     POST /console/logout     ends it
  *     any  /console/api/…      what stands behind is a REST request, made with the session's token
  *
  * The cookie is for /console alone, so that REST itself knows no cookies, and no page from
  * elsewhere can make use of them there. Below /console/ only the page and its files are for
- * everybody; the others must come from the console's own pages (request_origin.h). What somebody
- * may do is asked of access control by the call that REST makes, as of any other call.
+ * everybody; other requests must come from the console's own pages (request_origin.h). Whether the
+ * caller may do a thing is asked of access control by the call that REST makes, as of any other
+ * call.
  *
  * One thread, the one of the requests. */
 #ifndef TRESTLE_CONSOLE_CONSOLE_H
@@ -28,7 +29,7 @@ struct console;
 /* All of it outlives the console. */
 struct console_options {
     struct rest *rest;
-    struct access *access; /* NULL: access control is off, nobody logs in */
+    struct access *access; /* NULL: access control is off, there are no logins */
     struct clock *clock;
     bool injects_faults; /* the server does, on purpose: pages say so */
     void (*look)(void *context,

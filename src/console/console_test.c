@@ -1,6 +1,6 @@
-/* Tests of the console over HTTP/1.1: files, their headers, and who may ask what. Access control is
- * off, and REST is not there: what would reach it is refused before. Who logs in, and what he may
- * do, is in tests/e2e/test_console_access.py. */
+/* Tests of the console over HTTP/1.1: files, their headers, and which requests are let in. Access
+ * control is off, and REST is not there: what would reach it is refused before. Logins, and what
+ * they may do, are in tests/e2e/test_console_access.py. */
 #include "console/console.h"
 
 #include "base/condition.h"
@@ -119,7 +119,7 @@ static void without_its_slash_it_is_elsewhere(void **state)
     assert_true(says(f, "location: /console/\r\n"));
 }
 
-static void the_page_is_asked_for_anew(void **state)
+static void the_page_is_asked_for_each_time(void **state)
 {
     struct fixture *f = *state;
     char headers[128];
@@ -165,7 +165,7 @@ static void files_are_kept_for_ever(void **state)
     assert_true(says(f, "cache-control: no-store\r\n"));
 }
 
-static void files_come_packed_to_who_takes_that(void **state)
+static void files_come_packed_if_gzip_is_taken(void **state)
 {
     struct fixture *f = *state;
     char path[128];
@@ -204,7 +204,7 @@ static void only_its_own_pages_ask(void **state)
     assert_true(says(f, "{\"authentication\":false,\"session\":false,\"principal\":\"\"}"));
 }
 
-static void what_changes_something_comes_from_here(void **state)
+static void changes_must_come_from_our_pages(void **state)
 {
     struct fixture *f = *state;
     static const struct {
@@ -252,7 +252,7 @@ static void a_cookie_is_for_the_console_alone(void **state)
                         "Max-Age=0\r\n"));
 }
 
-static void nobody_logs_in_where_all_may_do_all(void **state)
+static void no_login_without_access_control(void **state)
 {
     struct fixture *f = *state;
     assert_int_equal(ask(f, "POST", "/console/login", OWN NONE "Sec-Fetch-Site: same-origin\r\n"),
@@ -262,7 +262,7 @@ static void nobody_logs_in_where_all_may_do_all(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-static void what_is_the_matter_is_told_to_the_pages(void **state)
+static void the_condition_is_told_to_the_pages(void **state)
 {
     struct fixture *f = *state;
     assert_int_equal(ask(f, "GET", "/console/health", ""), 403);
@@ -277,19 +277,13 @@ static void what_is_the_matter_is_told_to_the_pages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(only_its_own_targets_are_its),
-        TEST(without_its_slash_it_is_elsewhere),
-        TEST(the_page_is_asked_for_anew),
-        TEST(a_page_may_do_little),
-        TEST(files_are_kept_for_ever),
-        TEST(files_come_packed_to_who_takes_that),
-        TEST(files_are_only_to_be_read),
-        TEST(what_is_the_matter_is_told_to_the_pages),
-        TEST(only_its_own_pages_ask),
-        TEST(what_changes_something_comes_from_here),
-        TEST(methods_and_paths_are_as_said),
-        TEST(a_cookie_is_for_the_console_alone),
-        TEST(nobody_logs_in_where_all_may_do_all),
+        TEST(only_its_own_targets_are_its),    TEST(without_its_slash_it_is_elsewhere),
+        TEST(the_page_is_asked_for_each_time), TEST(a_page_may_do_little),
+        TEST(files_are_kept_for_ever),         TEST(files_come_packed_if_gzip_is_taken),
+        TEST(files_are_only_to_be_read),       TEST(the_condition_is_told_to_the_pages),
+        TEST(only_its_own_pages_ask),          TEST(changes_must_come_from_our_pages),
+        TEST(methods_and_paths_are_as_said),   TEST(a_cookie_is_for_the_console_alone),
+        TEST(no_login_without_access_control),
     };
     return cmocka_run_group_tests_name("console", tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ status sessions_create(struct clock *clock, struct sessions **out)
     return status_ok();
 }
 
-/* What was secret does not stay in memory. */
+/* Secrets do not stay in memory. */
 static void end(struct session *session)
 {
     if (session->credential != NULL)

@@ -1,4 +1,4 @@
-/* Who has logged in at the console: a bearer token, left here, is stood for by a cookie.
+/* Sessions of people at the console: a cookie stands for a bearer token that was left here.
  *
  * A session has the token and nothing of what it may do: each request is made with that token, and
  * so a token that was withdrawn or has expired, or a policy that has changed, counts at once. Only
@@ -31,7 +31,7 @@ bool sessions_find(struct sessions *sessions, bytes cookie, bytes *credential);
 /* The same, and it does not count: what a page asks by itself must not keep a session alive. */
 bool sessions_look(struct sessions *sessions, bytes cookie, bytes *credential);
 
-/* None such is fine. */
+/* Ends the session of the cookie; no such session is fine. */
 void sessions_end(struct sessions *sessions, bytes cookie);
 
 /* How many there are, those that have just run out among them. */

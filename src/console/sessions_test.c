@@ -55,7 +55,7 @@ static void a_cookie_stands_for_its_credential(void **state)
     assert_true(bytes_equal(credential, bytes_of("Bearer b")));
 }
 
-static void others_are_nobody(void **state)
+static void other_cookies_have_no_session(void **state)
 {
     struct fixture *f = *state;
     char cookie[TOKEN_TEXT_SIZE];
@@ -68,7 +68,7 @@ static void others_are_nobody(void **state)
     assert_false(is_there(f, "Bearer a"));
 }
 
-static void who_logs_out_is_gone_and_nobody_else(void **state)
+static void a_logout_ends_one_session_alone(void **state)
 {
     struct fixture *f = *state;
     char alice[TOKEN_TEXT_SIZE], bob[TOKEN_TEXT_SIZE];
@@ -94,7 +94,7 @@ static void an_idle_one_ends(void **state)
     assert_int_equal(sessions_count(f->sessions), 0); /* nor is its token kept */
 }
 
-static void none_lasts_for_ever(void **state)
+static void no_session_lasts_for_ever(void **state)
 {
     struct fixture *f = *state;
     char cookie[TOKEN_TEXT_SIZE];
@@ -128,7 +128,7 @@ static void the_least_used_makes_room(void **state)
 }
 
 /* As a page does that is left open. */
-static void who_only_looks_keeps_none_alive(void **state)
+static void a_look_keeps_no_session_alive(void **state)
 {
     struct fixture *f = *state;
     char cookie[TOKEN_TEXT_SIZE];
@@ -145,12 +145,12 @@ static void who_only_looks_keeps_none_alive(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(who_only_looks_keeps_none_alive, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_look_keeps_no_session_alive, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_cookie_stands_for_its_credential, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(others_are_nobody, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(who_logs_out_is_gone_and_nobody_else, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(other_cookies_have_no_session, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_logout_ends_one_session_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_idle_one_ends, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(none_lasts_for_ever, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(no_session_lasts_for_ever, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_least_used_makes_room, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("sessions", tests, NULL, NULL);

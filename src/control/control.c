@@ -56,7 +56,7 @@ const struct log *control_log(struct control *control)
     return control->log;
 }
 
-/* With edit_lock held nobody else changes the index. */
+/* With edit_lock held no other thread changes the index. */
 void control_watch(struct control *control, struct control_watcher *watcher)
 {
     pthread_mutex_lock(&control->edit_lock);

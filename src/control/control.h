@@ -5,8 +5,8 @@
  *     writes for it (see edit_txn), and is seen in memory only once it is durable: a crash, or a
  *     failure, finds all of it or nothing.
  *  2. Readers never wait for the disk: they hold a lock for a search, and get references.
- *  3. A resource's parent exists, if its type says that it has one. (Tables are the cluster's; who
- *     makes something under a table, or deletes one, does it inside an edit.)
+ *  3. A resource's parent exists, if its type says that it has one. (Tables are the cluster's; code
+ *     that makes something under a table, or deletes one, does it inside an edit.)
  *
  * Threads: any; edits block, so not on event loops. */
 #ifndef TRESTLE_CONTROL_CONTROL_H
@@ -54,7 +54,7 @@ status control_edit(struct control *control, edit_function *change, void *contex
 
 struct control *edit_control(const struct edit *edit);
 
-/* What every resource of this edit gets as its version: never 0, never given before. */
+/* The version that every resource of this edit gets: never 0, never given before. */
 uint64_t edit_version(const struct edit *edit);
 
 /* The resource as staged, or else as it stands; NULL if there is none. Valid until the edit ends.
@@ -83,13 +83,13 @@ status edit_keep_under(struct edit *edit, const char *name, uint64_t table_id);
 /* Stages what was kept so, as it was: versions, and with them etags, included. */
 status edit_put_back(struct edit *edit, uint64_t table_id);
 
-/* What was staged, for a function of cluster/, which writes it together with changes of its own.
- * Nothing may be staged afterwards, and `change` returns what the write returned. */
+/* The staged changes, for a function of cluster/, which writes them together with changes of its
+ * own. Nothing may be staged afterwards, and `change` returns what the write returned. */
 status edit_txn(struct edit *edit, struct catalog_txn **out);
 
 /* --- watching --- */
 
-/* Who is told of every change of the resources of one kind. */
+/* A watcher is told of every change of the resources of one kind. */
 struct control_watcher {
     struct control_watcher *next; /* the control plane's */
     enum resource_kind kind;

@@ -40,7 +40,7 @@ struct control {
 status registry_make_room(struct control *control, size_t extra);
 /* Puts it in, in place of the one of its name; takes the reference. */
 void registry_put(struct control *control, struct resource *resource);
-/* Nothing if it is not there. */
+/* Removes the resource, if it is there. */
 void registry_remove(struct control *control, enum resource_kind kind, const char *name);
 
 /* The resource, retained; NULL if there is none. */
@@ -64,13 +64,13 @@ status kept_put(struct catalog_txn *txn, uint64_t table_id, const struct resourc
 status kept_read(struct keyspace *catalog, uint64_t table_id,
                  status (*visit)(void *context, bytes key, bytes value, struct arena *arena),
                  void *context);
-/* One of them; DATA_LOSS for what is none. */
+/* Parses a kept resource; DATA_LOSS for what is none. */
 status kept_parse(bytes key, bytes value, struct arena *arena, uint64_t *table_id,
                   struct resource **out);
 
 /* --- edits --- */
 
-/* What happens once the edit is visible; `run` is called under edit_lock. */
+/* A step that follows once the edit is visible; `run` is called under edit_lock. */
 struct edit_on_commit {
     struct link link;
     void (*run)(struct edit_on_commit *on_commit);

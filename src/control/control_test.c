@@ -74,8 +74,8 @@ static int teardown(void **state)
 
 /* --- edits --- */
 
-/* What a test does in one edit: names separated by blanks, in kinds of one letter each; "-" before
- * the letter deletes. "i:projects/p/instances/i -c:projects/…" */
+/* The changes of one edit: names separated by blanks, in kinds of one letter each; "-" before the
+ * letter deletes. "i:projects/p/instances/i -c:projects/…" */
 static status put_named(struct edit *edit, char kind, const char *name)
 {
     BtAdmin__Instance instance = BT_ADMIN__INSTANCE__INIT;
@@ -243,7 +243,7 @@ static bool edit_without_memory(struct fixture *f)
     return is_done;
 }
 
-/* Maintenance, a thread of its own, may be the one who finds no memory: then the edit is done. */
+/* Maintenance, a thread of its own, may be the one that finds no memory: then the edit is done. */
 static void test_an_edit_without_memory_changes_nothing(void **state)
 {
     struct fixture *f = *state;
@@ -649,7 +649,7 @@ static void test_operations_of_a_restored_server_are_aborted_once(void **state)
     assert_int_equal(operation->error->code, STATUS_ABORTED);
     assert_int_equal(atomic_load(&counter.abandoned), 1);
     assert_int_equal(atomic_load(&counter.recoveries), 0);
-    /* What is begun afterwards goes on over starts as ever. */
+    /* Operations that are begun afterwards go on over starts as ever. */
     const char *next = begin(f, "again");
     close_control(f);
     atomic_store(&counter.is_held, false);

@@ -96,7 +96,8 @@ status edit_put(struct edit *edit, enum resource_kind kind, const char *name,
     return stage(edit, resource, false);
 }
 
-/* A project is taken as there; a table is looked for by who stages something under it. */
+/* A project is taken as there; a table is looked for by the function that stages something under
+ * it. */
 static status check_parent(const struct edit *edit, const struct resource_type *type,
                            const char *name)
 {

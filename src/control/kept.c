@@ -1,6 +1,6 @@
-/* What a deleted table had: its views, its schema bundles, policies. While it can be undeleted they
- * are kept in the catalog's keyspace, out of the way of another table of its name, and not in
- * memory:
+/* Kept resources are those of a deleted table: its views, its schema bundles, policies. While it
+ * can be undeleted they are kept in the catalog's keyspace, out of the way of another table of its
+ * name, and not in memory:
  *
  *     'r' <table id, 8 bytes> <kind, one letter> <name>      Resource, as it stood
  *
@@ -46,7 +46,7 @@ static uint64_t id_of_key(bytes key)
     return id;
 }
 
-/* As the record that it was. */
+/* Parses a kept resource into the record that it was. */
 status kept_parse(bytes key, bytes value, struct arena *arena, uint64_t *table_id,
                   struct resource **out)
 {

@@ -14,7 +14,7 @@
 enum {
     THREADS = 2,
     MOST_LIVE = 1000,
-    /* Who waits takes a thread of the common pool from others. */
+    /* A call that waits takes a thread of the common pool from others. */
     MOST_WAITING = 2,
 };
 
@@ -164,7 +164,7 @@ static void run_operation(struct task *task)
         was_closing ? status_ok() : operation->kind->run(operation->kind->context, operation);
     if (status_is_ok(s) && !operation->is_finished && !was_closing)
         s = status_make(STATUS_INTERNAL, "The operation ended without a result");
-    /* What a stop cut short stays a running one, for the next start. */
+    /* An operation that a stop cut short stays a running one, for the next start. */
     if (!status_is_ok(s) && !atomic_load(&operation->runs->is_closing))
         note_failure(operation, s);
     status_free(s);

@@ -1,4 +1,5 @@
-/* Operations that run: their threads, their cancelling, who waits for them. Private to control/. */
+/* Operations that run: their threads, their cancelling, the calls that wait for them. Private to
+ * control/. */
 #ifndef TRESTLE_CONTROL_OPERATION_RUNS_H
 #define TRESTLE_CONTROL_OPERATION_RUNS_H
 
@@ -7,8 +8,8 @@
 
 enum { OPERATION_MEMORY = 64 << 20 }; /* one record's, while it is looked at or changed */
 
-/* What changes in an operation's record; what is NULL stays. With neither response nor error it
- * goes on. */
+/* The changes in an operation's record; what is NULL stays. With neither response nor error it goes
+ * on. */
 struct operation_end {
     const ProtobufCMessage *metadata;
     const ProtobufCMessage *response;
@@ -20,7 +21,7 @@ status operation_put_end(struct edit *edit, struct arena *arena, const char *nam
 /* Begins once the edit has happened. */
 status runs_add(struct edit *edit, const char *name, const char *kind, bytes argument);
 
-/* What the kind says to one that was cut short. */
+/* Asks the kind about an operation that was cut short (operation_kind.recover). */
 status runs_recover(struct control *control, const char *name, const char *kind, bytes argument);
 
 /* The kind leaves what one that is not to go on has made. */

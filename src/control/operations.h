@@ -9,8 +9,9 @@
  *
  * A quick change stages its operation, finished, in its own edit: either both are there or neither.
  * Long work (a backup) stages one that runs. It is carried out by its *kind*, on a thread where it
- * may block, and ends in an edit that has both its result and its record. What was running when the
- * process ended is found by operations_start, and goes on or ends as its kind says.
+ * may block, and ends in an edit that has both its result and its record. An operation that was
+ * running when the process ended is found by operations_start, and goes on or ends as its kind
+ * says.
  *
  * A finished operation is kept for OPERATION_DAYS, then forgotten. */
 #ifndef TRESTLE_CONTROL_OPERATIONS_H
@@ -47,7 +48,7 @@ struct operation_kind {
     /* Does the work and ends it by operation_finish; or returns a failure, which becomes the
      * operation's error. Looks at operation_is_cancelled now and then. */
     status (*run)(void *context, struct operation *operation);
-    /* Called at start for one that a crash or a stop cut short, before anybody is served: cleans
+    /* Called at start for one that a crash or a stop cut short, before any client is served: cleans
      * up, and returns OK if `run` shall do it again, or else the operation's error. */
     status (*recover)(void *context, const char *name, bytes argument);
     /* Called in its place for one that is not to go on in any case, see operations_mark_abandoned:
@@ -74,8 +75,8 @@ bool operation_is_cancelled(const struct operation *operation);
 /* The server is stopping: the operation will go on after it, as its kind says. */
 bool operation_is_stopping(const struct operation *operation);
 
-/* What it makes or changes, by its name, for the log should it fail; its own thread says so.
- * Without memory nothing is said. */
+/* Sets the name of what the operation makes or changes, for the log should it fail. On its own
+ * thread. Without memory nothing is set. */
 void operation_set_subject(struct operation *operation, const char *name);
 
 /* Whether one that has not ended is what is looked for, by its kind and its argument; `is_it` is
@@ -94,7 +95,7 @@ status operation_finish(struct operation *operation, struct edit *edit,
 /* --- what clients ask --- */
 
 /* Waits until it is done, or until clock_steady_us says `until_us`, or not at all if too many wait
- * already; who wants to know how it stands asks then. */
+ * already; a caller that wants to know how it stands asks then. */
 void operation_wait(struct control *control, const char *name, int64_t until_us);
 
 /* NOT_FOUND; fine if it is done. */

@@ -31,7 +31,7 @@ enum resource_kind {
     RESOURCE_POLICY = 'y', /* has the name of what it is the policy of */
 };
 
-/* What is the same for all resources of a kind. */
+/* The properties that all resources of a kind share. */
 struct resource_type {
     enum resource_kind kind;
     const char *label;         /* as errors say it: "App profile" */
@@ -47,7 +47,8 @@ const struct resource_type *resource_type(enum resource_kind kind);
 /* All of them, one after the other, by kind; NULL at the end. */
 const struct resource_type *resource_type_at(size_t index);
 
-/* What somebody has made of a resource and keeps with it; the first member of his structure. */
+/* An object that a module has made of a resource and keeps with it; the first member of its
+ * structure. */
 struct resource_kept {
     void (*destroy)(struct resource_kept *kept);
 };

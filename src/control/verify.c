@@ -1,4 +1,4 @@
-/* What the doctor asks of the control plane's records: each parses, and has its parent. Those that
+/* The doctor's check of the control plane's records: each parses, and has its parent. Those that
  * are kept for a deleted table have that. */
 #include "control/control_private.h"
 
@@ -23,7 +23,7 @@ static status is_recorded(struct keyspace *catalog, enum resource_kind kind, con
     return s;
 }
 
-/* Whatever kind of thing has the name: for policies. A backup is in a directory that may be
+/* Whether a resource of any kind has the name: for policies. A backup is in a directory that may be
  * elsewhere today. */
 static status is_anything(const struct verifying *verifying, const char *name, bool *is_there)
 {
@@ -56,7 +56,7 @@ static status has_parent(const struct verifying *verifying, const struct resourc
     return status_ok();
 }
 
-/* What cannot be read is reported, and is no failure of the check. */
+/* A record that cannot be read is reported, and is no failure of the check. */
 static status report_damage(const struct verifying *verifying, bytes key, struct arena *arena,
                             status s)
 {

@@ -1,8 +1,7 @@
-/* What is done for databases without being asked: their statistics, and the end of entities that
- * have expired.
+/* Background jobs of databases: their statistics, and the deletion of entities that have expired.
  *
  * One thread looks at them once a second, and does what is due for one after the other. It works
- * for at most half of the time, so that it leaves a processor to those who wait. */
+ * for at most half of the time, so that it leaves a processor to calls that wait. */
 #ifndef TRESTLE_DATASTORE_BACKGROUND_JOBS_H
 #define TRESTLE_DATASTORE_BACKGROUND_JOBS_H
 
@@ -15,7 +14,7 @@ struct ds_background_options {
     int64_t ttl_interval_us;        /* between two looks for what has expired; 0: none */
 };
 
-/* `datastore` is complete but for this. */
+/* `datastore` is complete except for this. */
 status ds_background_start(struct datastore *datastore, const struct ds_background_options *options,
                            struct ds_background **out);
 void ds_background_stop(struct ds_background *background); /* waits for the thread; NULL is fine */

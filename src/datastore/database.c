@@ -72,7 +72,7 @@ static bool keeps_long_enough(const struct schema *schema)
                            was->gc->max_age_us >= recent.max_age_us);
 }
 
-/* What else it is described by stays. */
+/* The rest of the table's description stays. */
 static status with_longer_past(void *context, const struct table_info *now, struct arena *arena,
                                struct table_change *next)
 {

@@ -37,7 +37,7 @@ struct ds_open_database {
     pthread_mutex_t ids_lock;
     uint64_t next_counter; /* 0: not yet read */
     uint64_t claimed;
-    struct ds_held_ids *held_ids; /* of those who are about to mark some */
+    struct ds_held_ids *held_ids; /* of calls that are about to mark some */
 };
 
 /* The database; NULL if it is not there and `make` is false. RESOURCE_EXHAUSTED for one too many.
@@ -45,8 +45,8 @@ struct ds_open_database {
 status ds_database_open(struct datastore *datastore, const struct ds_database *database, bool make,
                         struct ds_open_database **out);
 
-/* For who works through all of them: the same without making it; also NULL if it is not open, and
- * half of those that may be are. */
+/* For work that goes through all of them: the same without making it; also NULL if it is not open,
+ * and half of those that may be are. */
 status ds_database_visit(struct datastore *datastore, const struct ds_database *database,
                          struct ds_open_database **out);
 

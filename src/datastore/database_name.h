@@ -17,7 +17,7 @@ struct ds_database_name {
 };
 
 /* INVALID_ARGUMENT for what is no such name, or ends within a pair. The strings are the arena's;
- * none is checked but for being there. */
+ * they are checked for being there alone. */
 status ds_database_name_parse(const char *name, struct arena *arena, struct ds_database_name *out);
 
 #endif

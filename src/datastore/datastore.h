@@ -16,14 +16,14 @@
 
 #include <pthread.h>
 
-/* What every handler sees: the context of both services. Outlives them. */
+/* The context of both services, which every handler sees. Outlives them. */
 struct datastore {
     struct cluster *cluster;
     struct control *control; /* operations.h is what is used of it */
     struct metrics *metrics;
     struct clock *clock;
     struct pool
-        *pool; /* threads of their own: who waits for entities holds up none of the cluster's */
+        *pool; /* its own threads: one that waits for entities holds up none of the cluster's */
     pthread_mutex_t databases_lock;
     struct ds_open_database *databases; /* database.h */
     unsigned database_count;

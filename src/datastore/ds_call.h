@@ -1,6 +1,6 @@
 /* How Datastore's methods run: each is a function from request message to response message, called
- * on a thread of Datastore's own pool, where it may block. What is common to all of them is done
- * here: decoding, what every request says of its database, the way to the pool, the answer. */
+ * on a thread of Datastore's own pool, where it may block. The steps that all of them share are
+ * done here: decoding, what every request says of its database, the way to the pool, the answer. */
 #ifndef TRESTLE_DATASTORE_DS_CALL_H
 #define TRESTLE_DATASTORE_DS_CALL_H
 
@@ -35,7 +35,7 @@ struct ds_method {
     ds_run *run; /* NULL: not built, UNIMPLEMENTED */
 };
 
-/* What the call does from now on, for its trace; nothing for the server's own. */
+/* Notes what the call does from now on, for its trace; nothing for the server's own. */
 static inline void ds_call_step(const struct ds_call *call, enum call_step step)
 {
     if (call->call != NULL)

@@ -136,7 +136,7 @@ static status answer_later(struct ds_call *call, const ProtobufCMessage *request
     return status_ok();
 }
 
-/* As of requests that say in a name where they go. */
+/* A locate function as of requests that say in a name where they go. */
 static status locate(struct ds_call *call, const ProtobufCMessage *request)
 {
     assert_string_equal(((const Ds__AllocateIdsRequest *)request)->project_id, "p");
@@ -250,7 +250,7 @@ static void a_method_may_say_where_its_requests_go(void **state)
     expect_end(call, STATUS_ABORTED, "seen");
 }
 
-static void nobody_works_for_a_client_that_has_gone(void **state)
+static void a_call_of_a_gone_client_is_not_run(void **state)
 {
     struct grpc_call *call = *state;
     start(call, &allocating);
@@ -267,7 +267,7 @@ static void a_full_pool_is_said(void **state)
     expect_end(*state, STATUS_RESOURCE_EXHAUSTED, "Too many requests wait for a thread");
 }
 
-static void what_cannot_be_decoded_never_runs(void **state)
+static void a_malformed_request_never_runs(void **state)
 {
     struct grpc_call *call = *state;
     ds_call_start(&datastore, call, bytes_of("\x42"), &allocating);
@@ -319,9 +319,9 @@ int main(void)
         TEST(a_failure_is_the_end),
         TEST(a_method_may_answer_later),
         TEST(a_method_may_say_where_its_requests_go),
-        TEST(nobody_works_for_a_client_that_has_gone),
+        TEST(a_call_of_a_gone_client_is_not_run),
         TEST(a_full_pool_is_said),
-        TEST(what_cannot_be_decoded_never_runs),
+        TEST(a_malformed_request_never_runs),
         TEST(a_request_goes_where_its_header_says),
         TEST(names_of_databases),
     };

@@ -1,4 +1,4 @@
-/* What Datastore's long-running operations have in common: names, projects/P/operations/ID, and
+/* Functions that Datastore's long-running operations share: names, projects/P/operations/ID, and
  * the beginning of their metadata. See control/operations.h for what an operation is. */
 #ifndef TRESTLE_DATASTORE_DS_OPERATION_H
 #define TRESTLE_DATASTORE_DS_OPERATION_H

@@ -1,10 +1,10 @@
 /* See usage.h.
  *
- *  1. A ring's events are looked at by who has taken it alone, which is one exchange on a line of
- *     memory that no other processor uses. Who counts never waits for a ring: one that is taken is
- *     passed over for the next.
- *  2. Who collects takes a ring for as long as it takes to put other memory in; what was in it he
- *     reads without it. `lock` lets one collect at a time, and guards sums. */
+ *  1. A ring's events are looked at only by the thread that has taken it, which is one exchange on
+ *     a line of memory that no other processor uses. A thread that counts never waits for a ring:
+ *     one that is taken is passed over for the next.
+ *  2. A thread that collects takes a ring for as long as it takes to put other memory in; what was
+ *     in it it reads without the ring. `lock` lets one collect at a time, and guards sums. */
 #include "datastore/usage.h"
 
 #include "os/thread.h"
@@ -197,7 +197,7 @@ void ds_usage_add(struct ds_usage *usage, const struct ds_usage_event *event)
 
 static void swap(struct ring *ring, struct ds_usage_event **spare, unsigned *count)
 {
-    while (!try_take(ring)) /* for less than a microsecond, if nobody is interrupted */
+    while (!try_take(ring)) /* for less than a microsecond, if its thread is not interrupted */
         sched_yield();
     struct ds_usage_event *events = ring->events;
     ring->events = *spare;
@@ -263,7 +263,7 @@ void ds_usage_collect(struct ds_usage *usage)
     pthread_mutex_unlock(&usage->lock);
 }
 
-/* As the steady clock has it; INT64_MIN: always. */
+/* That time by the steady clock; INT64_MIN: always. */
 static int64_t steady_since(const struct ds_usage *usage, int64_t since_us)
 {
     int64_t passed_us = clock_wall_us(usage->clock) - since_us;

@@ -1,9 +1,9 @@
 /* How clients use databases, counted always, for the advisor: docs/internals/heat.md.
  *
- * Who has answered a call of a client notes it here. What is noted waits in a ring of the processor
- * that it was done on, which nobody else uses; once a second, and when somebody looks, the rings
+ * The thread that has answered a client's call notes it here. Notes wait in a ring of the processor
+ * that it was done on, which no other uses; once a second, and when they are looked at, the rings
  * are emptied into the sums of the databases (usage_sums.h). So a call shares nothing with others,
- * and waits for nobody:
+ * and waits for none:
  *
  *     ds_usage_choose    whether the call is counted, and for how many
  *     ds_usage_add       what it was
@@ -25,7 +25,7 @@ struct ds_usage_database; /* what is known of one */
 
 /* `clock` outlives it. */
 status ds_usage_create(struct clock *clock, struct ds_usage **out);
-void ds_usage_destroy(struct ds_usage *usage); /* NULL is fine; nobody counts any more */
+void ds_usage_destroy(struct ds_usage *usage); /* NULL is fine; no thread counts any more */
 
 /* Of a database that is opened, until it is closed. NULL without memory, and of `usage` NULL: then
  * nothing is counted of it. No events of it may be left when it is destroyed: ds_usage_destroy

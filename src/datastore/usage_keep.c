@@ -22,7 +22,7 @@ void ds_usage_restore(struct ds_open_database *open)
     arena_destroy(arena);
 }
 
-/* What cannot be kept now is when something has changed again. */
+/* Marks that cannot be kept now are kept after the next change. */
 void ds_usage_keep(struct ds_open_database *open)
 {
     struct buffer record = {0};

@@ -1,5 +1,5 @@
-/* What is known of the indexes that answer queries, kept with the database's table
- * (cluster/usage_store.h): so "no query since" goes back further than the last start. */
+/* Marks of the indexes that answer queries, kept with the database's table (cluster/usage_store.h):
+ * so "no query since" goes back further than the last start. */
 #ifndef TRESTLE_DATASTORE_USAGE_KEEP_H
 #define TRESTLE_DATASTORE_USAGE_KEEP_H
 

@@ -25,8 +25,8 @@ void ds_usage_note_begin(const struct ds_call *call, const struct ds_open_databa
 void ds_usage_note_expired(struct ds_usage *usage, const struct ds_transaction *transaction,
                            int64_t now_us);
 
-/* The kind of what it has read first: of the index, or of the entity's root. Nobody uses the
- * transaction meanwhile. */
+/* The kind of what it has read first: of the index, or of the entity's root. No other thread uses
+ * the transaction meanwhile. */
 void ds_usage_name_transaction(const struct ds_transaction *transaction, struct ds_usage_name *out);
 
 #endif

@@ -25,7 +25,7 @@ struct period {
     struct ds_usage_top group; /* the busiest within a minute */
 };
 
-/* What a caller does one after the other. */
+/* A caller, with the calls that it makes one after the other. */
 struct caller {
     uint64_t id;
     enum ds_usage_call call;
@@ -230,8 +230,8 @@ static bool is_regular(const struct caller *caller)
            caller->unlike * 100 < caller->length * UNLIKE_PERCENT;
 }
 
-/* How many calls, with this one, have been found to be of a loop by it. One that begins before the
- * one before has ended does not wait for that, as who could have asked for both at once does. */
+/* How many calls, with this one, have been found to be of a loop by it. A call that begins before
+ * the one before has ended does not wait for it, as a loop would. */
 static uint64_t follow(struct caller *caller, const struct ds_usage_event *event)
 {
     int64_t gap_us = caller->length == 0 ? -1 : event->begun_us - caller->ended_us;
@@ -248,7 +248,7 @@ static uint64_t follow(struct caller *caller, const struct ds_usage_event *event
     return found;
 }
 
-/* Only who is counted call by call can be followed. */
+/* Only a caller that is counted call by call can be followed. */
 static void count_single(struct ds_usage_sums *sums, const struct ds_usage_event *event,
                          struct ds_usage_kind *kind)
 {

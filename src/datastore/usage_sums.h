@@ -1,4 +1,4 @@
-/* What clients do to a database, added up for the advisor: by kinds, and the keys that stand out.
+/* Sums of what clients do to a database, for the advisor: by kinds, and the keys that stand out.
  *
  * Sums are of the last 50 to 60 minutes: six periods of ten, the first of which goes when it began
  * an hour ago. Memory is bounded: DS_USAGE_KINDS kinds, and as many keys as are named below.
@@ -48,13 +48,13 @@ enum ds_usage_call {
     DS_USAGE_COMMIT,
     DS_USAGE_QUERY,
     DS_USAGE_BEGIN,   /* of a transaction that may write */
-    DS_USAGE_EXPIRED, /* the same, which nobody has ended */
+    DS_USAGE_EXPIRED, /* the same, which its client has not ended */
     DS_USAGE_ABORTED, /* a commit that lost against others */
 };
 
-/* A call that has ended. All zeroes but for what it has. */
+/* A call that has ended. All zeroes except what it has. */
 struct ds_usage_event {
-    void *database; /* of who adds it: not looked at here */
+    void *database; /* the caller's: not looked at here */
     enum ds_usage_call call;
     uint32_t weight;  /* calls that it stands for; at least 1 */
     int64_t begun_us; /* clock_steady_us */
@@ -103,7 +103,7 @@ struct ds_usage_top {
     uint64_t error;
 };
 
-/* What there is, as somebody looks at it: in his arena. */
+/* A database's counts, as a view in its reader's arena. */
 struct ds_usage_view {
     int64_t span_us; /* that was counted */
     struct ds_usage_kind *kinds;

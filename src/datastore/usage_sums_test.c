@@ -98,7 +98,7 @@ static void queries_are_counted_by_kind(void **state)
     assert_int_equal(number(f, "B", DS_SCANNED), 60);
 }
 
-static void what_is_an_hour_old_is_forgotten(void **state)
+static void sums_of_an_hour_ago_are_forgotten(void **state)
 {
     struct fixture *f = *state;
     struct ds_usage_event event = call(f, DS_USAGE_QUERY, "A", 0);
@@ -202,7 +202,7 @@ static void calls_of_many_are_no_loop(void **state)
     struct fixture *f = *state;
     for (uint64_t i = 0; i < 300; i++)
         make_singles(f, 1, 1000, 1 + i % (2 * DS_USAGE_CALLERS));
-    make_singles(f, 300, 1000, 0); /* of nobody that is known */
+    make_singles(f, 300, 1000, 0); /* of no known caller */
     assert_int_equal(number(f, "A", DS_LOOKUPS_IN_LOOPS), 0);
 }
 
@@ -312,8 +312,8 @@ static void look_since(struct fixture *f, int64_t since_us)
     assert_ok(ds_usage_sums_view(f->sums, f->now_us, since_us, f->arena, &f->view));
 }
 
-/* What stands out of all periods together need not stand out of any, and what is told since some
- * time is of periods that began then or later. */
+/* A key that stands out of all periods together need not stand out of any, and what is told since
+ * some time is of periods that began then or later. */
 static void periods_are_added_up(void **state)
 {
     struct fixture *f = *state;
@@ -367,7 +367,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(queries_are_counted_by_kind, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_an_hour_old_is_forgotten, setup, teardown),
+        cmocka_unit_test_setup_teardown(sums_of_an_hour_ago_are_forgotten, setup, teardown),
         cmocka_unit_test_setup_teardown(kinds_are_bounded, setup, teardown),
         cmocka_unit_test_setup_teardown(periods_are_added_up, setup, teardown),
         cmocka_unit_test_setup_teardown(calls_in_a_row_are_a_loop, setup, teardown),

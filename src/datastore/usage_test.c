@@ -1,5 +1,5 @@
-/* Tests of counting what clients do: little is counted call by call, much is estimated, and who
- * counts and who collects do not lose each other's events. */
+/* Tests of counting what clients do: little is counted call by call, much is estimated, and threads
+ * that count and that collect do not lose each other's events. */
 #include "datastore/usage.h"
 
 #include "base/testing/testing.h"
@@ -101,7 +101,7 @@ static void *collect_on(void *context)
 }
 
 /* How many are missed, since all rings were taken, depends on how the threads run. */
-static void threads_count_beside_who_collects(void **state)
+static void threads_count_beside_a_collector(void **state)
 {
     struct fixture *f = *state;
     pthread_t threads[4], collector;
@@ -128,7 +128,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(little_is_counted_call_by_call, setup, teardown),
         cmocka_unit_test_setup_teardown(much_is_estimated, setup, teardown),
-        cmocka_unit_test_setup_teardown(threads_count_beside_who_collects, setup, teardown),
+        cmocka_unit_test_setup_teardown(threads_count_beside_a_collector, setup, teardown),
         cmocka_unit_test(without_counting_there_is_no_database),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Tables that are not there yet, as somebody describes them: keys, columns, and what will be asked
+/* Tables that are not there yet, as a user describes them: keys, columns, and what will be asked
  * for. (Kinds of Datastore are in kind.h.) docs/reference/advise-schema.md has the description in
  * YAML.
  *
@@ -19,7 +19,7 @@ enum {
     DESIGN_COLUMNS_MOST = 1000,
     DESIGN_ACCESSES_MOST = 100,
 
-    /* Of all tables and kinds, so that looking at them takes seconds. */
+    /* accesses of all tables and kinds, so that looking at them takes seconds */
     DESIGN_ALL_ACCESSES_MOST = 1000,
     DESIGN_ALL_FAMILIES_MOST = 20 * 1000,
     DESIGN_ALL_CELLS_MOST = 20 * 1000,     /* in a row of each table, of which 2,000 count */

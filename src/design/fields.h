@@ -16,7 +16,7 @@ struct field {
 status fields_take(const struct yaml_value *map, const char *what, struct field *fields,
                    size_t count);
 
-/* That it is a list of `least` items or more. */
+/* Checks that it is a list of `least` items or more. */
 status field_is_list(const struct yaml_value *value, size_t least);
 
 /* All leave `*out` as it is where the value is NULL. Bounds are both allowed. */

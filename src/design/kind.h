@@ -1,4 +1,4 @@
-/* Kinds of Datastore that are not there yet, as somebody describes them: keys, properties, indexes,
+/* Kinds of Datastore that are not there yet, as a user describes them: keys, properties, indexes,
  * and what will be asked for. docs/reference/advise-schema.md has the description in YAML.
  *
  * What always holds of one that was read: no two properties have the same name, the properties of

@@ -236,7 +236,7 @@ static void loads_that_rise(void **state)
     expect(*state, "", more, NULL); /* it has long been there */
 }
 
-static void one_entity_for_all(void **state)
+static void one_entity_with_most_reads_is_hot(void **state)
 {
     const char *format = "%s  access:\n"
                          "  - {read: entity, rate: 100/s, hot: {share: %s, rows: 1}}\n"
@@ -340,7 +340,7 @@ static void find_everything(void *context)
     arena_destroy(arena);
 }
 
-static void it_gets_along_without_memory(void **state)
+static void kinds_get_along_without_memory(void **state)
 {
     (void)state;
     failmalloc_each(find_everything, NULL);
@@ -360,10 +360,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(groups_that_are_written_often, setup, teardown),
         cmocka_unit_test_setup_teardown(expensive_queries, setup, teardown),
         cmocka_unit_test_setup_teardown(loads_that_rise, setup, teardown),
-        cmocka_unit_test_setup_teardown(one_entity_for_all, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_entity_with_most_reads_is_hot, setup, teardown),
         cmocka_unit_test_setup_teardown(accesses_are_shown, setup, teardown),
         cmocka_unit_test_setup_teardown(mistakes_are_told_with_their_place, setup, teardown),
-        cmocka_unit_test(it_gets_along_without_memory),
+        cmocka_unit_test(kinds_get_along_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

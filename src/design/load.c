@@ -68,7 +68,7 @@ static struct load_event event_of(const struct stream *stream, size_t event)
 
 /* --- which row --- */
 
-/* Of the hot rows the one with this number. */
+/* The hot row with this number. */
 static size_t hot_row(const struct stream *stream, uint64_t number)
 {
     const struct made_table *made = made_of(stream);
@@ -116,7 +116,7 @@ static void set_hot(struct stream *stream)
 
 /* --- ranges --- */
 
-/* Of the rows from `first` on that begin so, which stand together, the end. */
+/* The end of the rows from `first` on that begin so: they stand together. */
 static size_t find_behind(const struct made_table *made, size_t first, bytes prefix)
 {
     size_t low = first, high = made->count;

@@ -24,7 +24,7 @@ struct load_range {
     double read[LOAD_MINUTES];
 };
 
-/* What a kind of access comes to. */
+/* The cost of a kind of access. */
 struct load_cost {
     double requests; /* within the hour */
     double rows;     /* that are written, or read and looked at, by one request */

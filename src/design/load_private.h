@@ -4,7 +4,7 @@
 
 #include "design/load.h"
 
-/* What was counted of a range. */
+/* The counts of a range. */
 struct load_counts {
     double read;
     double written;
@@ -44,7 +44,7 @@ void load_count_row(struct playing *playing, const struct load_event *event);
 void load_count_range(struct playing *playing, const struct load_event *event, size_t first,
                       size_t count, double rows);
 
-/* What the counts show. */
+/* Finds the hotspots that the counts show. */
 status load_find_hotspots(struct playing *playing);
 
 #endif

@@ -20,7 +20,7 @@ static uint64_t within_hour(double rate)
 
 /* --- kinds whose load rises --- */
 
-/* Of what has long been there nothing is told: who knows how it came to be. */
+/* Calls without a ramp are left out: it is not known how their load rose. */
 static double rising_calls(const struct design_kind *kind, size_t minute)
 {
     double calls = 0;
@@ -201,8 +201,8 @@ static void add_use(struct made_kind *made, struct advice_index_use *uses, const
                                   .bytes = rows * KEY_BYTES};
 }
 
-/* Without accesses nobody knows what is used. As where requests are counted, what a composite index
- * needs is left out. */
+/* Without accesses it is not known what is used. As where requests are counted, what a composite
+ * index needs is left out. */
 static status describe_uses(struct made_kind *made)
 {
     const struct design_kind *kind = made->kind;
@@ -270,7 +270,7 @@ static void append_unused(const struct made_kind *made, struct buffer *out)
     buffer_append_byte(out, '.');
 }
 
-/* Nobody has looked since any time: what is not used follows from the description. */
+/* There was no counting since any time: what is not used follows from the description. */
 static status tell_unused(const struct made_kind *made, struct advice_finding *finding)
 {
     struct buffer text = {0};

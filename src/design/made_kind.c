@@ -161,7 +161,7 @@ static uint64_t which_value(const struct made_kind *made, size_t property, uint6
     return part->count > 0 ? random % part->count : number;
 }
 
-/* Of a list the first. */
+/* Appends the property's value; of a list the first. */
 static void append_value(const struct made_kind *made, size_t property, uint64_t number,
                          int64_t time_us, struct buffer *out)
 {

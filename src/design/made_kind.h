@@ -20,7 +20,7 @@ struct made_kind {
     struct advice_database database;
 };
 
-/* All but the first four fields follow from these, and are the arena's. */
+/* Fills in all fields but the first four, from these; they are the arena's. */
 status made_kind_look(struct made_kind *made);
 
 /* Adds to what was found what follows from the description alone, and sets file and line. */

@@ -4,7 +4,7 @@
 
 #include "design/made_kind.h"
 
-/* What an hour of the load comes to. Needs the entities. */
+/* Makes the calls of an hour of the load. Needs the entities. */
 status made_calls(struct made_kind *made);
 
 /* The entity as a person sees it, with its parent. */

@@ -18,7 +18,7 @@ static status read_schema(struct advice_source *source, struct advice_observatio
 
 /* --- rows --- */
 
-/* Of some of its rows. */
+/* The average size of some of its rows. */
 static status average_size(const struct made_table *made, uint64_t *out)
 {
     enum { LOOKED_AT = 50 };
@@ -76,7 +76,7 @@ static status read_rows(struct advice_source *source, struct sample_rows *rows,
     return status_ok();
 }
 
-/* They are as large as they say. */
+/* Made rows are as large as they say. */
 static status estimate_row(struct advice_source *source, struct sample_rows *rows,
                            struct advice_row *row)
 {

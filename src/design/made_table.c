@@ -5,7 +5,7 @@
 
 /* --- numbers of rows --- */
 
-/* Of the rows that are made the one with this place: in runs, from all over the table. */
+/* The number of the row made at this place: in runs, from all over the table. */
 static uint64_t number_at(const struct made_table *made, size_t at)
 {
     uint64_t all = made->table->rows;

@@ -15,7 +15,7 @@ static status at_place(const struct yaml_value *value, status s)
 
 /* --- families --- */
 
-/* What is left by a rule of garbage collection. */
+/* The cells that a rule of garbage collection leaves. */
 struct kept {
     int64_t age_us;   /* INT64_MAX: any */
     int32_t versions; /* 0: any number */
@@ -136,7 +136,7 @@ static status find_family(const struct yaml_value *column, const struct yaml_val
     return yaml_error(value, "the table has no family %s", name);
 }
 
-/* One size, or two that all are between. */
+/* Reads one size, or two that all sizes are between. */
 static status read_sizes(const struct yaml_value *value, struct design_column *out)
 {
     const uint64_t most = 200 << 20;

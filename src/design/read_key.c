@@ -226,7 +226,7 @@ static const struct yaml_value *find_of(const struct yaml_value *part)
     return NULL;
 }
 
-/* Of which part each is made, once all are known. */
+/* Reads which part each one is made of, once all are known. */
 static status read_of(const struct yaml_value *parts, struct design_key *key)
 {
     for (size_t i = 0; i < key->count; i++) {

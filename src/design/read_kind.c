@@ -170,7 +170,7 @@ enum call_field {
     CALL_FIELDS,
 };
 
-/* What makes sense of some calls only. */
+/* Refuses fields that make sense for other calls only. */
 static status check_fields(const struct field *fields, const struct design_call *call)
 {
     static const enum call_field of_queries[] = {CALL_BY, CALL_ORDER, CALL_OFFSET, CALL_RESULTS};

@@ -4,7 +4,7 @@
 #include "design/kind.h"
 #include "design/read_private.h"
 
-/* What all tables and kinds of a description come to. */
+/* The work that all tables and kinds of a description take. */
 struct work {
     uint64_t accesses;
     uint64_t families;

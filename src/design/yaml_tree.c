@@ -218,7 +218,7 @@ static status add_event(const yaml_event_t *event, struct extent *extent)
     return status_ok();
 }
 
-/* What is no YAML is left to whoever loads it. */
+/* Text that is no YAML is left to the loader to refuse. */
 static status bound(yaml_parser_t *parser, void *context)
 {
     struct extent extent = {0};

@@ -28,7 +28,7 @@ static void refuses(const char *text, const char *words)
     assert_status(s, STATUS_INVALID_ARGUMENT);
 }
 
-static void what_is_read(void **state)
+static void valid_rules_are_read(void **state)
 {
     (void)state;
     reads_as("ReadRows:delay=50ms", "ReadRows: delay=50000us");
@@ -46,7 +46,7 @@ static void what_is_read(void **state)
              "seed=18446744073709551615; A: error=ABORTED; B: delay=1000000us");
 }
 
-static void what_is_refused(void **state)
+static void invalid_rules_are_refused(void **state)
 {
     (void)state;
     refuses("", "there is no rule");
@@ -128,8 +128,8 @@ static void which_methods_are_meant(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_read),
-        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(valid_rules_are_read),
+        cmocka_unit_test(invalid_rules_are_refused),
         cmocka_unit_test(rule_count_is_limited),
         cmocka_unit_test(which_methods_are_meant),
     };

@@ -9,7 +9,7 @@
 
 #define WORDS "injected fault: this server was started with --inject"
 
-/* What a method may suffer. */
+/* The faults that a method may suffer. */
 struct target {
     uint32_t rules;   /* bit 1 << i for the i-th */
     struct rule rule; /* finds the name in a request; no rows: there is none */
@@ -26,7 +26,7 @@ static_assert(FAULT_RULES_MOST <= 32, "a set of rules is 32 bits");
 
 /* --- life --- */
 
-/* Of those who look at the server. */
+/* Whether the service is for looks at the server. */
 static bool is_left_alone(const char *service)
 {
     return strncmp(service, "grpc.", strlen("grpc.")) == 0 ||

@@ -5,8 +5,8 @@
  * the calls in the same order, the same ones suffer. The delays of all rules that hit add up; of
  * their errors the first counts.
  *
- * Reflection, health checks and the service Insight are left alone, so that whoever looks at the
- * server sees what is there. Any thread. */
+ * Reflection, health checks and the service Insight are left alone, so that a look at the server
+ * shows what is there. Any thread. */
 #ifndef TRESTLE_FAULTS_FAULTS_H
 #define TRESTLE_FAULTS_FAULTS_H
 

@@ -73,7 +73,7 @@ struct avro_reader;
 status avro_reader_create(struct input *input, struct avro_reader **out);
 void avro_reader_destroy(struct avro_reader *reader); /* NULL is fine */
 
-/* What the file's objects are. */
+/* The type of the file's objects. */
 const struct avro_type *avro_reader_type(const struct avro_reader *reader);
 
 /* The next object, until the call after it. DATA_LOSS, with the number of the block, where the file

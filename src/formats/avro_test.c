@@ -18,7 +18,7 @@ static const char all_types[] =
     "{\"name\":\"map\",\"type\":{\"type\":\"map\",\"values\":\"string\"}},"
     "{\"name\":\"next\",\"type\":[\"null\",\"All\"]}]}";
 
-/* The fields of one, but for `next`. */
+/* The fields of one record, except `next`. */
 static const uint8_t one[] = "\x01"                 /* yes */
                              "\x03"                 /* -2 */
                              "\xac\x02"             /* 150 */

@@ -13,14 +13,14 @@ struct content;
 
 /* "-" is standard input. NOT_FOUND, PERMISSION_DENIED, … */
 status content_open(const char *path, struct content **out);
-/* What is in memory, which outlives the content. */
+/* Opens bytes in memory, which outlive the content. */
 status content_open_bytes(bytes text, struct content **out);
 void content_close(struct content *content); /* NULL is fine */
 
 /* The next bytes: at least one and at most `room`; 0 is the end. */
 status content_read(struct content *content, uint8_t *to, size_t room, size_t *made);
 
-/* Whether there is something to unpack, and a read of it waits for nobody but the disk. */
+/* Whether there is something to unpack, and a read of it waits for the disk alone. */
 bool content_is_packed_file(const struct content *content);
 
 /* How much of the file has been read, and how large it is (0: not known): bytes as they lie there.

@@ -101,7 +101,7 @@ static void count_lines(struct csv_reader *reader, size_t size)
         reader->line++;
 }
 
-/* What is behind the opening quote, up to the closing one and with it. */
+/* Reads a quoted field behind the opening quote, up to the closing one and with it. */
 static status read_quoted(struct csv_reader *reader)
 {
     for (;;) {

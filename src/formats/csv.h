@@ -18,7 +18,7 @@ struct csv_record {
     uint64_t line; /* on which it begins, from 1 */
 };
 
-/* The input outlives the reader, and is read by nobody else. */
+/* The input outlives the reader, which alone reads it. */
 status csv_reader_create(struct input *input, char delimiter, struct csv_reader **out);
 void csv_reader_destroy(struct csv_reader *reader); /* NULL is fine */
 

@@ -49,7 +49,7 @@ static status read_record(struct csv_rows *rows, struct csv_record *out, status 
     return status_ok();
 }
 
-/* The record's text, for who looks at what was rejected. */
+/* The record's text, for the file of what was rejected. */
 static status keep_text(const struct csv_rows *rows, const struct csv_record *record,
                         struct arena *arena, bytes *out)
 {
@@ -334,7 +334,7 @@ static status need_name(const struct csv_rows *rows, bytes name)
                : INVALID("the header has no field %.*s", (int)name.size, (const char *)name.data);
 }
 
-/* What is asked for by name is there. */
+/* Checks that the fields that are asked for by name are there. */
 static status check_fields(const struct csv_rows *rows)
 {
     const struct field_layout *layout = &rows->format->layout;

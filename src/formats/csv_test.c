@@ -71,7 +71,7 @@ static void records_are_read(void **state)
     check(bytes_of("a\tb\n"), '\t', "1:a|b;");
 }
 
-static void what_is_wrong_is_wrong_alone(void **state)
+static void a_wrong_record_spoils_no_other(void **state)
 {
     (void)state;
     check(bytes_of("a\n\"b\"c,d\ne\n"), ',', "1:a;2:!;3:e;");
@@ -149,7 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_are_read),
-        cmocka_unit_test(what_is_wrong_is_wrong_alone),
+        cmocka_unit_test(a_wrong_record_spoils_no_other),
         cmocka_unit_test(long_texts_are_read),
         cmocka_unit_test(quotes_are_written_where_they_are_needed),
         cmocka_unit_test(a_record_without_end_is_refused),

@@ -37,7 +37,7 @@ static void a_new_image_replaces_what_is_older(void **state)
     assert_true(change.replaces && !change.yields);
 }
 
-static void what_is_gone_or_over_has_no_cells(void **state)
+static void an_item_gone_or_expired_has_no_cells(void **state)
 {
     struct item_layout ending = layout;
     struct move_change change;
@@ -77,7 +77,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_item_as_it_is_only_adds),
         TEST(a_new_image_replaces_what_is_older),
-        TEST(what_is_gone_or_over_has_no_cells),
+        TEST(an_item_gone_or_expired_has_no_cells),
         TEST(layouts_that_date_cells_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,8 +14,8 @@ status dynamo_file_check(const struct dynamo_file *file)
 
 enum { THREADS_MOST = 4 };
 
-/* Files are taken in their order. So when one fails, each before it has been taken by somebody, who
- * goes on to its end: the first failure of all is known when all have come back. */
+/* Files are taken in their order. So when one fails, each before it has been taken by a thread,
+ * which goes on to its end: the first failure of all is known when all have come back. */
 struct checking {
     const struct dynamo_file *files;
     size_t count;

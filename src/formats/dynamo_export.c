@@ -325,7 +325,7 @@ static status find_exports(struct opening *opening, DIR *stream, struct vector *
     return status_ok();
 }
 
-/* From the end of one to the beginning of the next nothing may be missing. */
+/* Checks that nothing is missing from the end of one to the beginning of the next. */
 static status check_gap(const struct manifest *before, const struct manifest *next)
 {
     return before->time_us < 0 || next->from_us <= before->time_us

@@ -27,7 +27,7 @@ struct dynamo_file {
     int64_t export_time_us; /* -1: not known; of an incremental export, its end */
 };
 
-/* All of an arena. */
+/* An export; all of it is an arena's. */
 struct dynamo_export {
     struct dynamo_file *files; /* in the order of exports and their manifests, else of names */
     size_t count;

@@ -6,9 +6,8 @@
  *     <directory>/manifest-….checksum        the MD5 of each manifest, base64
  *
  * The manifests come at the end, so a directory without them is of an export that has not ended.
- * It is written in steps: who opens it again with the position that a step gave goes on behind it,
- * also when it has been finished behind that step.
- * One thread. */
+ * It is written in steps: a writer that opens it again with the position that a step gave goes on
+ * behind it, also when it has been finished behind that step. One thread. */
 #ifndef TRESTLE_FORMATS_DYNAMO_WRITER_H
 #define TRESTLE_FORMATS_DYNAMO_WRITER_H
 
@@ -36,7 +35,7 @@ void dynamo_writer_destroy(struct dynamo_writer *writer); /* NULL is fine */
 /* The item is a map, its name and that of its attributes UTF-8. */
 status dynamo_writer_add(struct dynamo_writer *writer, const struct item_value *item);
 
-/* All that was added is durable. */
+/* Flushes: all that was added is durable. */
 status dynamo_writer_flush(struct dynamo_writer *writer, struct dynamo_position *position);
 
 /* The manifests. `started_us`: the moment that the export is of. */
@@ -46,7 +45,7 @@ status dynamo_writer_finish(struct dynamo_writer *writer, const char *table, int
 /* What an item adds to `checksum`. 0 without memory. */
 uint64_t dynamo_item_checksum(const struct item_value *item);
 
-/* Holds each file against its MD5, and counts and adds up anew what it has. DATA_LOSS. */
+/* Holds each file against its MD5, and counts and adds up again what it has. DATA_LOSS. */
 status dynamo_writer_check(const char *directory, uint64_t *items, uint64_t *checksum);
 
 #endif

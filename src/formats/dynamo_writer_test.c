@@ -79,7 +79,7 @@ static void assert_items(struct fixture *f, uint64_t expected, uint64_t expected
     assert_true(checksum == expected_checksum);
 }
 
-static void what_is_written_is_an_export(void **state)
+static void written_files_are_an_export(void **state)
 {
     struct fixture *f = *state;
     struct dynamo_export export;
@@ -104,7 +104,7 @@ static void nothing_is_an_export_too(void **state)
 }
 
 /* What was written behind the position is gone. */
-static void it_goes_on_at_a_position(void **state)
+static void a_writer_goes_on_at_a_position(void **state)
 {
     struct fixture *f = *state;
     struct dynamo_position position, later;
@@ -182,9 +182,9 @@ static void damage_is_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_written_is_an_export, setup, teardown),
+        cmocka_unit_test_setup_teardown(written_files_are_an_export, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_is_an_export_too, setup, teardown),
-        cmocka_unit_test_setup_teardown(it_goes_on_at_a_position, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_writer_goes_on_at_a_position, setup, teardown),
         cmocka_unit_test_setup_teardown(an_ended_file_is_opened_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_finished_export_is_gone_on_with, setup, teardown),
         cmocka_unit_test_setup_teardown(a_directory_that_is_in_use_is_left_alone, setup, teardown),

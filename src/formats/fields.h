@@ -67,7 +67,7 @@ struct field_layout {
     int64_t default_us;
 };
 
-/* What was asked for in words, each NULL if it was not. */
+/* The layout as it was asked for in words, each NULL if it was not. */
 struct field_words {
     const char *row_key;
     const char *columns;
@@ -80,7 +80,7 @@ struct field_words {
 status field_layout_parse(const struct field_words *words, struct arena *arena,
                           struct field_layout *out);
 
-/* Of the field of this name; FIELD_STRING if nothing is said. */
+/* The type of the field of this name; FIELD_STRING if nothing is said. */
 enum field_type field_layout_type(const struct field_layout *layout, bytes name);
 
 /* The row. INVALID_ARGUMENT, in words that name the field, if they make none: a part of the key is

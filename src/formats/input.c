@@ -74,7 +74,7 @@ static uint64_t content_position(void *context)
     return content_bytes_read(context);
 }
 
-/* What cannot have another thread is read by this one. */
+/* Begins to read ahead; an input that cannot have another thread is read by this one. */
 static void begin_reading_ahead(struct input *input)
 {
     const struct read_ahead_source source = {
@@ -121,7 +121,7 @@ static bytes without_return(const uint8_t *data, size_t size)
     return bytes_make(data, size > 0 && data[size - 1] == '\r' ? size - 1 : size);
 }
 
-/* What is left of a line that is too long. */
+/* Passes over the rest of a line that is too long. */
 static status pass_over(struct input *input)
 {
     const uint8_t *feed = NULL;

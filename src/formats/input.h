@@ -20,7 +20,7 @@ enum { INPUT_LINE_MOST = 512 << 20 };
 
 /* "-" is standard input. NOT_FOUND, PERMISSION_DENIED, … */
 status input_open(const char *path, struct input **out);
-/* What is in memory, which outlives the input. */
+/* Opens bytes in memory, which outlive the input. */
 status input_open_bytes(bytes content, struct input **out);
 void input_close(struct input *input); /* NULL is fine */
 
@@ -40,7 +40,7 @@ bool input_line_is_blank(bytes line);
  * be mixed with input_line. */
 status input_read(struct input *input, uint8_t *to, size_t size, size_t *taken);
 
-/* Of the line that came last, from 1. */
+/* The number of the line that came last, from 1. */
 uint64_t input_line_number(const struct input *input);
 
 /* How much of the file has been read, and how large it is (0: not known): bytes as they lie there.

@@ -59,7 +59,8 @@ static bool set_has(const struct item_value *set, const struct item_value *eleme
     return false;
 }
 
-/* Of the same number of elements, of which no two are equal. Most often in the same order. */
+/* Compares sets of the same number of elements, no two of which are equal. Most often they are in
+ * the same order. */
 static bool sets_equal(const struct item_value *a, const struct item_value *b)
 {
     for (size_t i = 0; i < a->count; i++)
@@ -99,7 +100,7 @@ bool item_equal(const struct item_value *a, const struct item_value *b)
     }
 }
 
-/* --- for those who read and write them --- */
+/* --- for readers and writers of items --- */
 
 bool item_make_room(struct item_value *out, size_t *capacity, struct arena *arena)
 {

@@ -102,8 +102,8 @@ status item_read_ion(bytes text, struct arena *arena, struct item_value *out);
 /* With its type around it: {"N":"1"}; bytes as base64 with padding. */
 void item_write_json(const struct item_value *value, struct buffer *out);
 
-/* As who does not know DynamoDB would write it: strings, numbers as they are, bytes as base64,
- * sets as arrays. */
+/* As plain JSON, without DynamoDB's types: strings, numbers as they are, bytes as base64, sets as
+ * arrays. */
 void item_write_plain(const struct item_value *value, struct buffer *out);
 
 #endif

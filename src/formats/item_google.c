@@ -57,7 +57,7 @@ static void append_plain(const struct decimal *decimal, struct buffer *out)
     buffer_append_bytes(out, bytes_from(digits, before));
 }
 
-/* BigDecimal.toString: "1.5E+3" where there would be zeroes that nobody wrote, or many. */
+/* BigDecimal.toString: "1.5E+3" where there would be zeroes that were not written, or many. */
 static void append_decimal(const struct decimal *decimal, struct buffer *out)
 {
     const int least_plain = -6;

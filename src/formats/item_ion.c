@@ -111,7 +111,7 @@ static bool append_code(struct ion_reader *reader, int digits, struct buffer *ou
     return true;
 }
 
-/* What follows a backslash. */
+/* Reads what follows a backslash. */
 static bool unescape_one(struct ion_reader *reader, struct buffer *out)
 {
     static const char letters[] = "0abtnfrv\"'/?\\", meant[] = "\0\a\b\t\n\f\r\v\"'/?\\";

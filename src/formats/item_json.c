@@ -23,7 +23,7 @@ static status refuse(const struct item_reader *reader, const char *what)
 
 /* --- strings --- */
 
-/* What the string stands for, whose escapes are in it. */
+/* Replaces the escapes in a string. */
 static status unescape(struct item_reader *reader, bytes text, bytes *out)
 {
     struct buffer buffer = {0};
@@ -295,7 +295,7 @@ static void write_elements(const struct item_value *value, write_function *write
     buffer_append_byte(out, is_map ? '}' : ']');
 }
 
-/* What stands behind the type's name: numbers are strings there. */
+/* Writes what stands behind the type's name: numbers are strings there. */
 static void write_inner(const struct item_value *value, struct buffer *out)
 {
     switch (value->type) {

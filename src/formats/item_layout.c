@@ -171,7 +171,7 @@ static status find_time(struct laying *laying, const struct item_value *item)
         layout->timestamp);
 }
 
-/* What ends lies in a family whose rule ends it then. */
+/* Finds the end: an item that ends lies in a family whose rule ends it then. */
 static void find_end(struct laying *laying, const struct item_value *item)
 {
     const struct item_ttl *ttl = &laying->layout->ttl;

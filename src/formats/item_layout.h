@@ -3,10 +3,11 @@
  * The row key is made of the item's key attributes. The other attributes become cells, in one of
  * three ways:
  *
- *     columns     a column for each attribute, as who writes for Bigtable would: strings and bytes
- *                 as they are, numbers and booleans as text, null as an empty value; sets, lists
- *                 and maps as JSON, or, where it is asked for, as families of their own. Counters
- *                 are integers of 64 bits, big-endian, as ReadModifyWriteRow increments them
+ *     columns     a column for each attribute, as a program for Bigtable writes it: strings and
+ *                 bytes as they are, numbers and booleans as text, null as an empty value; sets,
+ *                 lists and maps as JSON, or, where it is asked for, as families of their own.
+ *                 Counters are integers of 64 bits, big-endian, as ReadModifyWriteRow increments
+ *                 them
  *     lossless    a column for each attribute, keys too, with its value in DynamoDB's JSON: the
  *                 item can be had back from the row
  *     google      as Google's utility (professional-services, dynamodb-bigtable-migration) writes
@@ -38,8 +39,8 @@ struct item_ttl {
 };
 
 struct item_layout {
-    const struct item_mapping *mapping; /* NULL: as the rest says; else that is not looked at, but
-                                           for `default_us` and `now_us` */
+    const struct item_mapping *mapping; /* NULL: as the rest says; else of that only
+                                           `default_us` and `now_us` are looked at */
     enum item_form form;
     const char *partition_key;
     const char *sort_key;  /* NULL: there is none */

@@ -158,7 +158,7 @@ static void counters_families_and_times(void **state)
     check(*state, &layout, "{\"Id\":{\"S\":\"k\"},\"x\":{\"S\":\"y\"}}", "k | f:x=y");
 }
 
-static void what_cannot_lie_so_is_refused(void **state)
+static void an_item_that_does_not_fit_is_refused(void **state)
 {
     static const char *const counters[] = {"c"}, *const families[] = {"g"};
     struct item_layout layout = layout_of(ITEM_AS_COLUMNS);
@@ -221,7 +221,7 @@ int main(void)
         TEST(row_keys_are_made_of_both_keys),
         TEST(salts_spread),
         TEST(counters_families_and_times),
-        TEST(what_cannot_lie_so_is_refused),
+        TEST(an_item_that_does_not_fit_is_refused),
         TEST(long_keys_and_names_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,7 +130,7 @@ static int64_t age_of(const struct item_mapping *mapping, const char *family)
 
 /* --- cells --- */
 
-/* What ends has the timestamp with which the family's rule ends it then. */
+/* The timestamp of cells that end: with it the family's rule ends them then. */
 static int64_t dated(const struct mapped *mapped, const char *family, int64_t timestamp_us)
 {
     int64_t age_us = age_of(mapped->mapping, family);

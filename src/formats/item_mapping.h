@@ -14,7 +14,7 @@
  * without "items" there is one rule, for all. docs/reference/import.md has each name.
  *
  * Items of several rules may become one row. Nothing gets lost by that as long as their cells are
- * not the same ones, which who writes them has to watch. */
+ * not the same ones, which the author of the file has to watch. */
 #ifndef TRESTLE_FORMATS_ITEM_MAPPING_H
 #define TRESTLE_FORMATS_ITEM_MAPPING_H
 
@@ -71,7 +71,7 @@ struct item_mapping {
     size_t family_count;
 };
 
-/* What the file says. All is the arena's. INVALID_ARGUMENT names file, place and what is wrong
+/* Parses the file. All is the arena's. INVALID_ARGUMENT names file, place and what is wrong
  * there. */
 status item_mapping_parse(const char *path, bytes text, struct arena *arena,
                           struct item_mapping *out);

@@ -388,7 +388,7 @@ static status take_ttl(struct reading *reading, const struct place *outer, const
     return take_family(reading, &place, ttl, "family", &rule->ttl_family);
 }
 
-/* What the object says; the rest stays as it is. */
+/* Takes what the object says; the rest stays as it is. */
 static status take_rule(struct reading *reading, const struct place *place, const json_t *object,
                         struct item_rule *rule)
 {

@@ -172,7 +172,7 @@ static void a_list_is_versions_of_a_cell(void **state)
                   "l is to be versions of a cell, and is no list");
 }
 
-static void what_ends_is_dated_by_its_family(void **state)
+static void expiring_items_are_dated_by_their_family(void **state)
 {
     struct item_mapping mapping = mapping_of(
         *state, "{'row_key': '{k}', 'family': 'f', 'families': {'e': {'max_age': '10s'}},"
@@ -245,7 +245,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(templates, setup, teardown),
         cmocka_unit_test_setup_teardown(columns, setup, teardown),
         cmocka_unit_test_setup_teardown(a_list_is_versions_of_a_cell, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_ends_is_dated_by_its_family, setup, teardown),
+        cmocka_unit_test_setup_teardown(expiring_items_are_dated_by_their_family, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_mappings_are_refused_with_their_place, setup,
                                         teardown),
     };

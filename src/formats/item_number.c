@@ -42,7 +42,8 @@ static size_t take_digits(bytes text, size_t at, struct mantissa *mantissa, bool
     return at;
 }
 
-/* What follows 'e': false if it is no integer. Beyond 9999 it stays there: more than enough. */
+/* Takes the power that follows 'e': false if it is no integer. Beyond 9999 it stays there: more
+ * than enough. */
 static bool take_power(bytes text, size_t *at, int32_t *power)
 {
     bool is_negative = *at < text.size && text.data[*at] == '-';

@@ -11,7 +11,7 @@ bool item_make_room(struct item_value *out, size_t *capacity, struct arena *aren
 /* Sorts a map's elements by name. False if one is there twice. */
 bool item_sort_members(struct item_value *map);
 
-/* What the buffer has, in the arena; the buffer is freed. */
+/* Copies what the buffer has into the arena, and frees the buffer. */
 status item_keep(struct arena *arena, struct buffer *buffer, bytes *out);
 
 #endif

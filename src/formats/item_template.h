@@ -2,7 +2,8 @@
  * made of:
  *
  *     {PK}#{SK}            the attributes: strings and bytes as they are, numbers as "1500",
- * "-0.25" {PK:escaped}/{SK}    with each byte but letters, digits and "-_.~" as "%XX", as in a URL
+ *                          "-0.25"
+ *     {PK:escaped}/{SK}    with each byte but letters, digits and "-_.~" as "%XX", as in a URL
  *     {Rank:ordered}       numbers as item_number_append_ordered has them
  *     {PK:hash}-{PK}       the first eight hexadecimal digits of the SHA-256 of the text
  *     {{  }}               braces

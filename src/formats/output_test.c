@@ -81,12 +81,13 @@ static void a_file_is_gone_on_with(void **state)
     assert_int_equal(about.st_size, 8);
 }
 
-static void so_is_gzip(void **state)
+static void a_gzip_file_is_gone_on_with(void **state)
 {
     check_steps(*state, true);
 }
 
-/* Who ended behind output_finish has perhaps told nobody. Another file of that name stays. */
+/* A process that ended behind output_finish may not have noted it. Another file of that name
+ * stays. */
 static void a_finished_file_is_gone_on_with(void **state)
 {
     const struct fixture *f = *state;
@@ -168,7 +169,7 @@ static void large_pieces_are_written(void **state)
     free(again);
 }
 
-static void what_cannot_be_gone_on_with_is_told(void **state)
+static void a_file_that_cannot_be_gone_on_with_is_told(void **state)
 {
     const struct fixture *f = *state;
     struct output *output;
@@ -186,11 +187,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_file_is_gone_on_with, setup, teardown),
-        cmocka_unit_test_setup_teardown(so_is_gzip, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_gzip_file_is_gone_on_with, setup, teardown),
         cmocka_unit_test_setup_teardown(a_finished_file_is_gone_on_with, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_is_a_file_too, setup, teardown),
         cmocka_unit_test_setup_teardown(large_pieces_are_written, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_cannot_be_gone_on_with_is_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_file_that_cannot_be_gone_on_with_is_told, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

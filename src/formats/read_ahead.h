@@ -1,5 +1,5 @@
-/* Bytes read on a thread of their own, ahead of who wants them: a bounded ring of blocks, which
- * that thread fills and the caller's empties.
+/* Bytes read on a thread of their own, ahead of the caller: a bounded ring of blocks, which that
+ * thread fills and the caller's empties.
  *
  * What the source says comes as it says it: bytes in their order, then its end, or its failure
  * behind all bytes that came before it. Memory is the ring, READ_AHEAD_BYTES. The caller is one

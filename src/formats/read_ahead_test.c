@@ -107,7 +107,7 @@ static void a_failure_comes_behind_what_was_before_it(void **state)
 }
 
 /* Whatever has been taken, also nothing at all. */
-static void it_ends_early(void **state)
+static void a_reader_may_end_early(void **state)
 {
     static const uint64_t mosts[] = {0, 1, READ_AHEAD_BYTES / 8, READ_AHEAD_BYTES / 8 + 1,
                                      3 * READ_AHEAD_BYTES};
@@ -163,7 +163,7 @@ static void *open_gate(void *argument)
     return NULL;
 }
 
-static void who_takes_waits_for_the_source(void **state)
+static void a_taker_waits_for_the_source(void **state)
 {
     struct gate gate = {.mutex = PTHREAD_MUTEX_INITIALIZER, .opened = PTHREAD_COND_INITIALIZER};
     const struct read_ahead_source source = {
@@ -189,8 +189,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_come_in_their_order),
         cmocka_unit_test(a_failure_comes_behind_what_was_before_it),
-        cmocka_unit_test(it_ends_early),
-        cmocka_unit_test(who_takes_waits_for_the_source),
+        cmocka_unit_test(a_reader_may_end_early),
+        cmocka_unit_test(a_taker_waits_for_the_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

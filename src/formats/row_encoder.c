@@ -102,7 +102,7 @@ static const struct move_cell *find_cell(const struct move_change *row,
     return NULL;
 }
 
-/* What the field has, into `text`. Names the field in what is wrong. */
+/* Puts what the field has into `text`. Names the field in what is wrong. */
 static status make_text(struct row_encoder *encoder, bytes name, const struct move_cell *cell)
 {
     const struct row_format *format = encoder->format;
@@ -206,7 +206,7 @@ static bool is_older_version(const struct move_change *row, size_t i)
            bytes_equal(row->cells[i].qualifier, row->cells[i - 1].qualifier);
 }
 
-/* All columns of the one family, by their qualifiers. */
+/* Adds all columns of the one family, by their qualifiers. */
 static status add_all_columns(struct row_encoder *encoder, const struct move_change *row,
                               struct buffer *out)
 {

@@ -104,7 +104,7 @@ static uint64_t line_of(const struct row_file *file)
                                               : 0;
 }
 
-/* For want of memory nothing is wrong with the row, and everything ends. */
+/* The next row. A lack of memory is no fault of the row: it ends the reading. */
 status row_file_next(struct row_file *file, struct arena *arena, struct row_record *out,
                      bool *is_end)
 {

@@ -27,8 +27,8 @@ struct row_format {
     enum row_form form;
     char delimiter;            /* CSV */
     bool has_value_timestamps; /* CBT: "value@1500000000000000" */
-    /* Of fields; and its family and default time, of the form cbt (a family there means that the
-     * file has no line of them). */
+    /* For the form of fields; and its family and default time, for the form cbt (a family there
+     * means that the file has no line of them). */
     struct field_layout layout;
 };
 

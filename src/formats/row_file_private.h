@@ -14,7 +14,7 @@ status csv_rows_create(struct input *input, const struct row_format *format, str
 void csv_rows_destroy(struct csv_rows *rows); /* NULL is fine */
 status csv_rows_next(struct csv_rows *rows, struct arena *arena, struct row_record *out,
                      bool *is_end);
-/* Of the line that is read. */
+/* The number of the line that is read. */
 uint64_t csv_rows_line(const struct csv_rows *rows);
 
 /* The header of the form cells. */
@@ -22,7 +22,7 @@ extern const char *const csv_cell_names[6];
 
 /* --- avro_rows.c --- */
 
-/* What becomes of a record. INVALID_ARGUMENT: it is no row. */
+/* Makes a row of a record. INVALID_ARGUMENT: it is none. */
 status avro_row(const struct avro_value *record, const struct row_format *format,
                 struct arena *arena, struct move_change *out);
 

@@ -4,8 +4,8 @@
  * what one cannot use goes to the others. So three tables that are busy among a thousand that are
  * not are counted as finely as if they were alone.
  *
- * Invariants: each that is counted has one at least, and none more than it may use; but for those,
- * all together have no more than there are. Pure. */
+ * Invariants: each table that is counted has one at least, and none more than it may use; beyond
+ * the first of each, all together have no more than there are. Pure. */
 #ifndef TRESTLE_HEAT_HEAT_BUDGET_H
 #define TRESTLE_HEAT_HEAT_BUDGET_H
 

@@ -35,7 +35,7 @@ static void three_of_a_thousand_are_as_fine_as_three(void **state)
     free(claims);
 }
 
-static void few_that_are_busy_have_all_that_they_can_use(void **state)
+static void few_busy_tables_have_all_that_they_can_use(void **state)
 {
     (void)state;
     struct heat_claim claims[4] = {{.traffic = 1}, {.traffic = 1000000}, {.traffic = 5}, {0}};
@@ -45,7 +45,7 @@ static void few_that_are_busy_have_all_that_they_can_use(void **state)
     assert_int_equal(claims[3].share, 1);
 }
 
-static void what_one_cannot_use_goes_to_the_others(void **state)
+static void unused_ranges_go_to_other_tables(void **state)
 {
     (void)state;
     struct heat_claim claims[12] = {{.traffic = 1000000}, {.traffic = 900000}};
@@ -73,7 +73,7 @@ static void shares_are_as_traffic_is(void **state)
     free(claims);
 }
 
-static void each_has_one_though_there_are_more(void **state)
+static void each_table_has_a_range_though_there_are_fewer(void **state)
 {
     (void)state;
     struct heat_claim *claims = idle(2 * ALL);
@@ -83,7 +83,7 @@ static void each_has_one_though_there_are_more(void **state)
     free(claims);
 }
 
-static void none_and_idle_ones(void **state)
+static void no_tables_and_idle_ones(void **state)
 {
     (void)state;
     struct heat_claim claims[2] = {{0}};
@@ -97,11 +97,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(three_of_a_thousand_are_as_fine_as_three),
-        cmocka_unit_test(few_that_are_busy_have_all_that_they_can_use),
-        cmocka_unit_test(what_one_cannot_use_goes_to_the_others),
+        cmocka_unit_test(few_busy_tables_have_all_that_they_can_use),
+        cmocka_unit_test(unused_ranges_go_to_other_tables),
         cmocka_unit_test(shares_are_as_traffic_is),
-        cmocka_unit_test(each_has_one_though_there_are_more),
-        cmocka_unit_test(none_and_idle_ones),
+        cmocka_unit_test(each_table_has_a_range_though_there_are_fewer),
+        cmocka_unit_test(no_tables_and_idle_ones),
     };
     return cmocka_run_group_tests_name("cluster_heat_budget", tests, NULL, NULL);
 }

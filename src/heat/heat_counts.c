@@ -94,8 +94,8 @@ static void give_back(struct heat_slot *slot)
     atomic_store_explicit(&slot->is_taken, false, memory_order_release);
 }
 
-/* NULL: all are taken, so this one is not counted. Whoever takes them one after the other may be
- * met in each, having just left the one before: that is why there are some rounds. */
+/* NULL: all are taken, so this one is not counted. A thread that takes them one after the other may
+ * be met in each, having just left the one before: hence several rounds. */
 static struct heat_slot *take_some_slot(struct heat_counts *counts)
 {
     unsigned own = own_slot(counts);
@@ -107,7 +107,7 @@ static struct heat_slot *take_some_slot(struct heat_counts *counts)
     return NULL;
 }
 
-/* Those who hold one do so for less than a microsecond, if they are not interrupted. */
+/* A slot is held for less than a microsecond, if its holder is not interrupted. */
 static void take_slot(struct heat_slot *slot)
 {
     while (!try_take(slot))
@@ -179,7 +179,7 @@ static void note_front(struct heat_slot *slot, size_t range)
     slot->front = range;
 }
 
-/* The mark is set anew after 1, 2, 4, … writes, and then once in MARK_STEPS: so writers that go
+/* The mark is set again after 1, 2, 4, … writes, and then once in MARK_STEPS: so writers that go
  * ahead together, each a little before or behind the others, are seen to rise all the same, while
  * keys that come in no order are next to never after the greatest of many. */
 static void note_order(struct heat_slot *slot, size_t range, bytes key, uint32_t weight)

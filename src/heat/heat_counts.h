@@ -2,15 +2,16 @@
  *
  *     heat_counts_choose    when a request begins: whether it is counted, and for how many
  *     heat_counts_add       when it has ended
- *     heat_counts_take      once a window: what was counted, for whoever keeps it
+ *     heat_counts_take      once a window: what was counted, to be kept
  *
  * Invariants
- *  1. Each processor counts in a slot of its own. Who counts takes the slot, which is one exchange
- *     on a line of memory that no other processor uses, and never waits for it: a slot that is
- *     taken, by a thread that was interrupted or by heat_counts_take, is passed over for the next,
- *     some times around.
- *  2. `ranges` and `cells` of a slot are looked at by who has taken it alone. So once all slots
- *     have been taken and given other ranges, nobody looks at the former ones, and they are freed.
+ *  1. Each processor counts in a slot of its own. A request that is counted takes the slot, which
+ *     is one exchange on a line of memory that no other processor uses, and never waits for it: a
+ *     slot that is taken, by a thread that was interrupted or by heat_counts_take, is passed over
+ *     for the next, some times around.
+ *  2. `ranges` and `cells` of a slot are looked at only by the thread that has taken it. So once
+ *     all slots have been taken and given other ranges, no thread looks at the former ones, and
+ *     they are freed.
  *  3. The busier a slot is, the fewer requests are counted, each for as many: all of the first
  *     HEAT_COUNTED_ALL after a take, then one in two of as many again, down to one in 32.
  *  4. Keys that rise are of one moving front: what is handed out of a range has HEAT_RISING only
@@ -67,7 +68,7 @@ struct heat_cell {
 struct heat_counts;
 
 struct heat_counts *heat_counts_create(void);         /* of one range; NULL without memory */
-void heat_counts_destroy(struct heat_counts *counts); /* NULL is fine; nobody counts any more */
+void heat_counts_destroy(struct heat_counts *counts); /* NULL is fine; no thread counts any more */
 
 /* How many requests this one is counted for; 0: it is not. Any thread, as for the next. */
 uint32_t heat_counts_choose(struct heat_counts *counts);
@@ -85,16 +86,16 @@ struct heat_event {
 /* Without memory it is not counted. */
 void heat_counts_add(struct heat_counts *counts, const struct heat_event *event);
 
-/* The rest is for one thread at a time: maintenance, and who looks, under the table's lock. */
+/* The rest is for one thread at a time: maintenance, and readers, under the table's lock. */
 
 const struct heat_ranges *heat_counts_ranges(const struct heat_counts *counts);
 
 /* Whether anything was counted since the last take. */
 bool heat_counts_any(struct heat_counts *counts);
 
-/* Adds what was counted to `sums`, one for each of the ranges, and starts anew, with the ranges
- * `next` if that is not NULL: it is taken over, and the former ranges are returned, which are the
- * caller's then. Else NULL. */
+/* Adds what was counted to `sums`, one for each of the ranges, and starts again from 0, with the
+ * ranges `next` if that is not NULL: it is taken over, and the former ranges are returned, which
+ * are the caller's then. Else NULL. */
 struct heat_ranges *heat_counts_take(struct heat_counts *counts, struct heat_cell *sums,
                                      struct heat_ranges *next);
 

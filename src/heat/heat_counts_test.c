@@ -113,7 +113,7 @@ static void a_hot_key_is_the_favourite(void **state)
     heat_counts_destroy(counts);
 }
 
-/* As writers that go ahead together do it: in order, but for the last few. */
+/* As writers that go ahead together do it: in order, except for the last few. */
 static unsigned shuffled(unsigned i)
 {
     return i / 32 * 32 + i * 7 % 32;
@@ -213,9 +213,9 @@ static void *take_all_the_time(void *argument)
     return NULL;
 }
 
-/* Whoever takes the slots one after the other leaves some free at any time. A thread that tried
- * each once could find it in both of two all the same: of 20 million events some thousand were
- * missing, and once in many runs a write in a test of what is kept. */
+/* A thread that takes the slots one after the other leaves some free at any time. A thread that
+ * tried each once could find it in both of two all the same: of 20 million events some thousand
+ * were missing, and once in many runs a write in a test of what is kept. */
 static void single_counter_always_gets_a_slot(void **state)
 {
     (void)state;

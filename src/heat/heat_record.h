@@ -31,7 +31,7 @@ struct heat_record {
     struct heat_entry *entries; /* by start; they do not overlap, but there may be gaps */
 };
 
-/* Of two times one after the other, one of which may be none. */
+/* The mean over two times one after the other, one of which may be none. */
 double heat_mean(double first, int64_t first_us, double second, int64_t second_us);
 
 /* The ranges of which something was counted. The keys point into `ranges` and `cells`. */

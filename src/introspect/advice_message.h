@@ -5,7 +5,7 @@
 #include "advisor/report.h"
 #include "trestle/insight/v1/insight.pb-c.h"
 
-/* All of it is the arena's. */
+/* Makes the message; all of it is the arena's. */
 status advice_message(const struct advice_observations *seen, const struct advice_sample *sample,
                       const struct advice *advice, struct arena *arena, Insight__TableAdvice **out);
 

@@ -79,7 +79,7 @@ struct repair {
     const struct admin_request *request;
     const Insight__RepairTableRequest *message;
     struct listing listing;
-    struct audit_changes *changes; /* NULL: none yet, or nobody asks */
+    struct audit_changes *changes; /* NULL: none yet, or not wanted */
 };
 
 /* Without memory the audit log says less; the log says it all the same. */
@@ -136,7 +136,7 @@ static status repair_of_itself(struct repair *repair, struct table *table)
 
 /* --- of a database --- */
 
-/* Ends with who has asked for it: all is out of service then, and told anew the next time. */
+/* The repair ends with its call: all is out of service then, and told again the next time. */
 static bool is_wanted(const void *context)
 {
     const struct repair *repair = context;

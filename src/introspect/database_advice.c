@@ -89,7 +89,7 @@ const struct cell *database_present(const struct cell_list *cells)
     return NULL;
 }
 
-/* What a part's prefix begins with, behind its letter. */
+/* Finds where a part lies: what its prefix begins with, behind its letter. */
 static status find_where(struct looking *l, bytes prefix, const char **out)
 {
     bytes rest = bytes_from(prefix, 1);

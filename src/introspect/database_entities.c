@@ -2,7 +2,7 @@
  * known so far (advisor/place.h), and where a single entity is hot.
  *
  * Of each the commits of the last hour are seen, whose times are those of its cells, and its index
- * rows are made anew, which say which values are in which index. */
+ * rows are built again, which say which values are in which index. */
 #include "advisor/key_time.h"
 #include "base/clock.h"
 #include "datastore/commit/snapshot.h"

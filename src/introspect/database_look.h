@@ -93,7 +93,7 @@ struct range_reading {
 /* A row that is too large is visited without cells. */
 status database_read_range(struct looking *l, const struct range_reading *reading);
 
-/* What the row is at present; NULL: it is no more. */
+/* The row's present cell; NULL: it is no more. */
 const struct cell *database_present(const struct cell_list *cells);
 
 /* The part of this prefix, which is made if it is not there; NULL: there are enough. */
@@ -110,8 +110,8 @@ status database_composite_words(struct looking *l, const struct ds_index *index,
 
 /* --- usage: database_usage.c --- */
 
-/* What clients did, and which indexes answer queries; after the entities. `name` is the database's.
- */
+/* Reads what clients did, and which indexes answer queries; after the entities. `name` is the
+ * database's. */
 status database_read_usage(struct looking *l, const char *name, int64_t since_us,
                            struct advice_database *out);
 

@@ -197,8 +197,8 @@ static struct advice_index_use *find_use(const struct indexing *indexing, const 
     return NULL;
 }
 
-/* What a part of an index takes: at least the keys that were sampled, for of few rows the store's
- * estimate is none. */
+/* Adds the bytes that a part of an index takes: at least the keys that were sampled, for of few
+ * rows the store's estimate is none. */
 static status add_stored(const struct looking *l, bytes from, bytes to, uint64_t sampled,
                          uint64_t *sum)
 {

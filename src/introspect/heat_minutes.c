@@ -16,7 +16,7 @@ static double requests_of(const struct heat_matrix *matrix, const struct heat_ti
     return sum;
 }
 
-/* Of each time. */
+/* The requests of each time. */
 static double *requests_of_all(const struct heat_matrix *matrix, const void *const *owners,
                                const void *owner, struct arena *arena)
 {
@@ -26,7 +26,7 @@ static double *requests_of_all(const struct heat_matrix *matrix, const void *con
     return all;
 }
 
-/* In the minute that begins with a time. */
+/* The requests in the minute that begins with a time. */
 static double requests_within(const struct heat_matrix *matrix, const double *requests,
                               size_t first)
 {

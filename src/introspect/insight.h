@@ -1,8 +1,8 @@
 /* trestle.insight.v1.Insight: what Trestle tells of itself and of its tables beyond Google's
  * interface. The console's pages and `trestle status` ask here; see insight.proto.
  *
- * Methods run on pool threads. What only lists what somebody else keeps is a file here, by the name
- * of what it lists. */
+ * Methods run on pool threads. A method that only lists what another module keeps is a file here,
+ * by the name of what it lists. */
 #ifndef TRESTLE_INTROSPECT_INSIGHT_H
 #define TRESTLE_INTROSPECT_INSIGHT_H
 
@@ -31,7 +31,7 @@ struct insight {
     struct running_source running;
     struct repair_source repairs;
     struct stacks *stacks;
-    void (*measure)(void *context); /* sets the gauges before somebody looks; any thread */
+    void (*measure)(void *context); /* sets the gauges before they are read; any thread */
     void *measured;
 };
 

@@ -1,4 +1,4 @@
-/* SetLogLevel: how much the log tells, from now until it is set again or the server starts anew. */
+/* SetLogLevel: how much the log tells, from now until it is set again or the server restarts. */
 #include "base/settings.h"
 #include "introspect/methods.h"
 
@@ -24,8 +24,8 @@ static void note_change(const struct admin_request *request, const Insight__LogL
     caller->changes = changes;
 }
 
-/* Told in the log whatever the level, so that who reads it later knows why it is as it is: while it
- * is told the level is that of such lines. */
+/* Told in the log whatever the level, so that a later reader knows why the log is as it is: while
+ * it is told the level is that of such lines. */
 static void tell(const struct log *log, const Insight__LogLevel *answer)
 {
     log_info(log, "log level set", LOG_STR("level", answer->level),

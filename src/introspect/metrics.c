@@ -53,7 +53,7 @@ static status add_labels(const struct metric_sample *sample, struct arena *arena
     return status_ok();
 }
 
-/* Those with something in them: most methods take about as long each time. */
+/* Adds the buckets with something in them: most methods take about as long each time. */
 static status add_buckets(const struct metric_sample *sample, struct arena *arena,
                           Insight__Metric *metric)
 {

@@ -34,7 +34,7 @@ static status check_rule(const char *rule)
                        "the advisor has no rule \"%s\": `trestle advise --rules` lists them", rule);
 }
 
-/* "" where nobody says who he is; NULL without memory. */
+/* "" if the caller is not known; NULL without memory. */
 static const char *principal_of(const struct admin_request *request)
 {
     const struct access_caller *caller = request->caller;

@@ -1,4 +1,4 @@
-/* What is muted of a table's, or of a database's, findings, for whoever tells them. */
+/* Which findings of a table, or of a database, are muted, for the pages that tell findings. */
 #ifndef TRESTLE_INTROSPECT_MUTES_H
 #define TRESTLE_INTROSPECT_MUTES_H
 

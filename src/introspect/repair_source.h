@@ -1,5 +1,5 @@
-/* Where RepairTable gets rows from: who knows of backups (backup/repairer.h) is above this folder.
- */
+/* Where RepairTable gets rows from: what knows of backups (backup/repairer.h) is above this
+ * folder. */
 #ifndef TRESTLE_INTROSPECT_REPAIR_SOURCE_H
 #define TRESTLE_INTROSPECT_REPAIR_SOURCE_H
 
@@ -15,7 +15,7 @@ struct repair_order {
     status (*tell)(void *context, const struct lost_rows *lost, uint64_t count);
     bool (*goes_on)(void *context); /* false: CANCELLED, until a range is filled */
     void *context;
-    /* Of a table in which rows follow from others: as table_repair_options have it. */
+    /* As table_repair_options.heal, for a table in which rows follow from others. */
     status (*heal)(void *context, const struct given_up *ranges, size_t count);
     void *heal_context;
 };

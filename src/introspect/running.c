@@ -1,7 +1,7 @@
 /* See running.h.
  *
- * Invariant: of a part the loop's thread alone makes use until it is done, and then whoever waits;
- * if he has left, nobody does. */
+ * Invariant: a part is used by the loop's thread alone until it is done, and then by the waiting
+ * thread; if that has left, by none. */
 #include "introspect/running.h"
 
 #include "access/rules.h"
@@ -47,7 +47,7 @@ static const char *principal_of(struct access *access, const struct grpc_running
     return principal;
 }
 
-/* On the call's loop. */
+/* Describes a call, on its loop. */
 static status describe(const struct running_source *source, const struct grpc_running *call,
                        struct arena *arena, struct running_request *out)
 {
@@ -91,7 +91,7 @@ static status copy_request(const struct running_request *from, struct arena *are
 
 struct gathering;
 
-/* What one loop has to say. */
+/* The answer of one loop. */
 struct part {
     struct gathering *whole;
     struct grpc_running *oldest; /* a heap, whose first is the youngest; the arena's */
@@ -285,7 +285,7 @@ struct ending {
     int32_t stream_id;
     char words[WORDS_MOST];
     struct arena *arena;
-    struct running_request request; /* the loop's that has it, then whoever waits */
+    struct running_request request; /* the loop's that has it, then the waiting thread's */
     status described;
     atomic_bool is_found;
 };
@@ -355,7 +355,7 @@ static status create_ending(const struct running_source *source, bytes words, st
     return status_ok();
 }
 
-/* Who has it has answered, or has not. */
+/* Tells what came of it: the loop that has the request has answered, or has not. */
 static status tell_ending(struct ending *ending, bool is_whole, const char *id, struct arena *arena,
                           struct running_request *out)
 {

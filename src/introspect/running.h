@@ -1,7 +1,7 @@
 /* What runs now: the calls that are open, asked of the loops that they belong to.
  *
- * Nothing is noted of a request for it. Whoever asks has each loop go over its connections' calls
- * and describe the oldest of them. A loop that is stuck does not answer in time: then that is told,
+ * Nothing is noted of a request for it. A caller has each loop go over its connections' calls and
+ * describe the oldest of them. A loop that is stuck does not answer in time: then that is told,
  * beside what the others have said. */
 #ifndef TRESTLE_INTROSPECT_RUNNING_H
 #define TRESTLE_INTROSPECT_RUNNING_H
@@ -11,7 +11,7 @@
 #include "os/loop.h"
 #include "wire/grpc_server.h"
 
-/* Who has the loops and their connections; all zeroes: nobody. */
+/* The owner of the loops and their connections; all zeroes: none. */
 struct running_source {
     struct loop *const *loops;
     size_t count;
@@ -19,7 +19,7 @@ struct running_source {
     /* On the thread of the loop: hands over each of its connections. */
     void (*connections)(void *context, size_t loop, void *to,
                         void (*each)(void *to, struct grpc_connection *connection));
-    struct access *access; /* NULL: nobody is known */
+    struct access *access; /* NULL: no callers are known */
     struct clock *clock;
 };
 
@@ -31,7 +31,7 @@ struct running_request {
     int64_t deadline_us;      /* INT64_MAX: none */
     const char *service;      /* these two outlive all */
     const char *method;
-    const char *profile; /* these four are the arena's; "": none, or nobody known */
+    const char *profile; /* these four are the arena's; "": none, or not known */
     const char *principal;
     const char *resource;
     const char *address;
@@ -51,7 +51,7 @@ struct running_list {
     size_t loops;
 };
 
-/* All of it in the arena. RESOURCE_EXHAUSTED. May block for two seconds. */
+/* Lists the requests, in the arena. RESOURCE_EXHAUSTED. May block for two seconds. */
 status running_requests_list(const struct running_source *source, size_t most, struct arena *arena,
                              struct running_list *out);
 

@@ -95,7 +95,7 @@ status list_running_requests(const struct admin_request *request, const Protobuf
 
 /* --- ending one --- */
 
-/* What the client of the request is told. */
+/* Writes the words for the request's client. */
 static void write_words(const struct access_caller *caller, struct buffer *words)
 {
     buffer_append_bytes(words, bytes_of("The request was cancelled by an administrator"));
@@ -106,7 +106,7 @@ static void write_words(const struct access_caller *caller, struct buffer *words
     buffer_append_bytes(words, bytes_of(")"));
 }
 
-/* For the audit log: whose it was. Without memory it is the id alone that is told. */
+/* Notes for the audit log whose request it was. Without memory the id alone is told. */
 static void note_cancelled(const struct admin_request *request,
                            const Insight__RunningRequest *cancelled)
 {

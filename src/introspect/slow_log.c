@@ -1,11 +1,11 @@
 /* See slow_log.h.
  *
- * Whom a request asks for stands in its plan: the list has that whole, for whoever may read it, and
- * the line of the log without what tells who somebody is (advisor/personal.h).
+ * A request's plan may name persons, in the keys that it asks for: the list has the plan whole, for
+ * callers that may read it, and the line of the log without personal data (advisor/personal.h).
  *
  * Invariants
  *  1. `latest` is a ring of the last LATEST requests. What leaves it goes to `slowest`, if there is
- *     room, or somebody of more than SLOWEST_SECONDS ago or faster than it: so none is in both.
+ *     room, or a request of more than SLOWEST_SECONDS ago or faster than it: so none is in both.
  *  2. The lists are the lock's; a request never changes once it is in one. */
 #include "introspect/slow_log.h"
 

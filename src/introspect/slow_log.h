@@ -40,7 +40,7 @@ bool slow_log_concerns(const struct slow_log *slow, const struct grpc_call_recor
 void slow_log_add(struct slow_log *slow, const struct grpc_call_record *record,
                   struct access *access);
 
-/* One of them. Never changes; freed with its last reference. */
+/* A slow request. Never changes; freed with its last reference. */
 struct slow_request {
     atomic_uint references;
     int64_t started_us; /* wall clock */
@@ -62,7 +62,8 @@ struct slow_request {
 
 enum { SLOW_REQUESTS_MOST = 256 + 64 }; /* that are kept: the latest, and the slowest of before */
 
-/* Those kept, the latest first; how many. Each is the caller's to release. */
+/* The requests that are kept, the latest first; returns how many. Each is the caller's to
+ * release. */
 size_t slow_log_list(struct slow_log *slow, const struct slow_request *out[SLOW_REQUESTS_MOST]);
 void slow_request_release(const struct slow_request *request);
 

@@ -167,7 +167,7 @@ static void test_which_are_slow(void **state)
     assert_false(slow_log_concerns(f.slow, &record));
 }
 
-static void test_what_is_kept(void **state)
+static void test_a_slow_request_is_kept(void **state)
 {
     const struct slow_request *kept[SLOW_REQUESTS_MOST];
     struct grpc_call_record record = record_of(2500);
@@ -201,7 +201,7 @@ static void test_the_line(void **state)
     assert_non_null(strstr(logged(), "plan=\"M; second \\\"line\\\"\"\n"));
 }
 
-/* The log has not what tells who somebody is; the list has, for which a permission is needed. */
+/* The log has no personal data; the list has, for which a permission is needed. */
 static void test_personal_data_is_not_in_the_line(void **state)
 {
     const struct slow_request *kept[SLOW_REQUESTS_MOST];
@@ -264,7 +264,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_which_are_slow),
-        TEST(test_what_is_kept),
+        TEST(test_a_slow_request_is_kept),
         TEST(test_the_line),
         TEST(test_personal_data_is_not_in_the_line),
         TEST(test_so_many_a_second),

@@ -7,7 +7,7 @@
 
 /* `words`: lines, each ended by '\n'. `resource` is what the request names, as it came; it and
  * `app_profile` are in the request or the arena, and empty if there is none. Failures leave words
- * out: nobody waits for them. */
+ * out: they are not needed. */
 struct slow_plan {
     struct buffer words;
     bytes resource;

@@ -10,7 +10,7 @@
 
 enum { SPAN_NAME_MOST = 255 };
 
-/* Of fixed size, for a queue. */
+/* A span has a fixed size, for a queue. */
 struct span {
     struct trace_context parent; /* the span's trace; span_id is zeroes if it is a root */
     uint8_t span_id[SPAN_ID_SIZE];

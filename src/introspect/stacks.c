@@ -39,7 +39,7 @@ status get_stacks(const struct admin_request *request, const ProtobufCMessage **
     return status_ok();
 }
 
-/* Who asks may go, and what has been taken is then nobody's. */
+/* The client may go: what has been taken is then dropped. */
 static bool goes_on(void *context)
 {
     const struct admin_request *request = context;

@@ -240,7 +240,7 @@ static status read_rows(struct advice_source *source, struct sample_rows *rows,
     return s;
 }
 
-/* Those that were read whole are as large as they are; of the others nothing more is known. */
+/* Rows that were read whole are as large as they are; of others nothing more is known. */
 static status estimate_row(struct advice_source *source, struct sample_rows *rows,
                            struct advice_row *row)
 {

@@ -23,22 +23,22 @@ struct table_source {
 /* Both outlive `*out`. */
 void table_source_init(struct table_source *table, struct arena *arena, struct advice_source *out);
 
-/* CANCELLED if nobody waits for the answer any more. */
+/* CANCELLED if the client waits for the answer no more. */
 status insight_check_call(const struct admin_request *request);
 
 struct heat_matrix;
 
-/* From when on requests are to be looked at: 0 unless the caller says; INVALID_ARGUMENT. */
+/* The time from which on requests are to be looked at: 0 unless the caller says;
+ * INVALID_ARGUMENT. */
 status insight_read_since(const struct admin_request *request, int64_t *since_us);
 
-/* What a table was asked for since then, or (0) within an hour, by so many ranges of keys; in the
- * arena. */
+/* Reads what a table was asked for since then, or (0) within an hour, by so many ranges of keys; in
+ * the arena. */
 status table_read_matrix(struct table *table, int64_t since_us, size_t most_ranges,
                          struct arena *arena, struct heat_matrix *out);
 
-/* What that means, as the advisor sees it; in the arena. `section_of`: see
- * cluster/heat/heat_hotspots.h.
- * `*is_coarse`: a hot part of the table would not have been seen. */
+/* Reads the hotspots in that, as the advisor sees them; in the arena. `section_of`: see
+ * cluster/heat/heat_hotspots.h. `*is_coarse`: a hot part of the table would not have been seen. */
 status table_read_hotspots(struct table *table, const struct heat_matrix *matrix,
                            heat_section *section_of, struct arena *arena,
                            struct advice_hotspot **out, size_t *count, bool *is_coarse);

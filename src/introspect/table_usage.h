@@ -6,7 +6,7 @@
 
 struct table;
 
-/* In the arena. `since_us`: as of usage_look. On threads that may block. */
+/* Reads the usage, into the arena. `since_us`: as of usage_look. On threads that may block. */
 status table_read_usage(struct table *table, int64_t since_us, struct arena *arena,
                         struct advice_usage *out);
 

@@ -11,7 +11,7 @@ static bool parse(const char *header, struct trace_context *out)
     return trace_context_parse(bytes_of(header), out);
 }
 
-static void test_what_is_said(void **state)
+static void test_valid_headers(void **state)
 {
     struct trace_context context;
     char text[TRACE_ID_TEXT_SIZE];
@@ -40,7 +40,7 @@ static void test_later_versions(void **state)
     assert_false(parse("ff-" TRACE "-" SPAN "-01", &context));
 }
 
-static void test_what_is_none(void **state)
+static void test_invalid_headers(void **state)
 {
     static const char *const headers[] = {
         "",
@@ -63,9 +63,9 @@ static void test_what_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_said),
+        cmocka_unit_test(test_valid_headers),
         cmocka_unit_test(test_later_versions),
-        cmocka_unit_test(test_what_is_none),
+        cmocka_unit_test(test_invalid_headers),
     };
     return cmocka_run_group_tests_name("insight_trace_context", tests, NULL, NULL);
 }

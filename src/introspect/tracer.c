@@ -3,7 +3,7 @@
  * Invariants
  *  1. `ring`, `first`, `count` and `is_ending` are the lock's.
  *  2. The tracer's thread holds the lock while it takes a batch out of the ring, not while it
- *     encodes or sends: whoever adds a span waits for a copy at most.
+ *     encodes or sends: a thread that adds a span waits for a copy at most.
  *  3. A span that was added is sent, or counted as dropped. */
 #include "introspect/tracer.h"
 
@@ -116,7 +116,7 @@ static status send_batch(struct tracer *tracer)
     return s;
 }
 
-/* Once a minute is enough. */
+/* Complains once a minute, which is enough. */
 static void complain(struct tracer *tracer, status s, size_t count)
 {
     int64_t now = now_us();

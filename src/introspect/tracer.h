@@ -5,8 +5,8 @@
  * one in `one_in` is; slow ones always are.
  *
  * A span is copied into a bounded queue when the request has ended. A thread of the tracer's own
- * encodes what has gathered, and sends it: nobody else waits for the collector, and what does not
- * fit into the queue is dropped and counted (trace_spans_dropped_total). */
+ * encodes what has gathered, and sends it: no other thread waits for the collector, and what does
+ * not fit into the queue is dropped and counted (trace_spans_dropped_total). */
 #ifndef TRESTLE_INTROSPECT_TRACER_H
 #define TRESTLE_INTROSPECT_TRACER_H
 

@@ -40,7 +40,7 @@ static void a_name_has_addresses(void **state)
     assert_int_equal(count, 0);
 }
 
-static void others_are_refused(void **state)
+static void invalid_addresses_are_refused(void **state)
 {
     (void)state;
     static const char *const bad[] = {"",
@@ -67,7 +67,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addresses_are_read_and_written),
         cmocka_unit_test(a_name_has_addresses),
-        cmocka_unit_test(others_are_refused),
+        cmocka_unit_test(invalid_addresses_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

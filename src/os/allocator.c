@@ -13,7 +13,7 @@ enum {
     MAPPED_FROM = 1 << 20,
     UNUSED_AT_END = 1 << 20,
 
-    IDLE_BYTES = 8 << 20, /* that nobody minds, and beside them a sixteenth of what is used */
+    IDLE_BYTES = 8 << 20, /* that do no harm, and beside them a sixteenth of what is used */
     IDLE_SHARE = 16,
 
     PAUSE_US = 5 * 1000 * 1000,
@@ -23,7 +23,7 @@ enum {
 
 void allocator_set_up(void)
 {
-    /* They fail only for values that are impossible; a sanitizer's allocator ignores them. */
+    /* Both calls fail only for impossible values; a sanitizer's allocator ignores them. */
     (void)mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);
     (void)mallopt(M_TRIM_THRESHOLD, UNUSED_AT_END);
 }

@@ -1,6 +1,6 @@
 /* The C library's allocator: what it keeps of what was freed, and how that goes back to the system.
  *
- * It keeps freed memory for the next who asks, in an arena for each few threads, and gives back by
+ * It keeps freed memory for later allocations, in an arena for each few threads, and gives back by
  * itself only what lies at an arena's end. Ten thousand connections that have gone leave hundreds
  * of megabytes so, between what is still in use. */
 #ifndef TRESTLE_OS_ALLOCATOR_H

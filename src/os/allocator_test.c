@@ -36,7 +36,7 @@ static void free_all(void *pieces[PIECES])
         free(pieces[i]);
 }
 
-static void test_what_comes_free_is_given_back(void **state)
+static void test_freed_memory_is_given_back(void **state)
 {
     static void *pieces[PIECES], *kept[PIECES];
     struct hands_clock clock = {.clock = HANDS_CLOCK, .steady_us = SECOND};
@@ -61,7 +61,7 @@ static void test_what_comes_free_is_given_back(void **state)
     free_all(kept);
 }
 
-static void test_what_is_idle(void **state)
+static void test_idle_memory(void **state)
 {
     const struct {
         uint64_t resident_mb, used_mb;
@@ -96,8 +96,8 @@ static void test_looks_that_gain_little_or_take_long_are_few(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_comes_free_is_given_back),
-        cmocka_unit_test(test_what_is_idle),
+        cmocka_unit_test(test_freed_memory_is_given_back),
+        cmocka_unit_test(test_idle_memory),
         cmocka_unit_test(test_looks_that_gain_little_or_take_long_are_few),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,10 +20,10 @@ status cipher_seal(const struct cipher_place *place, bytes plain, uint8_t *out);
 /* The other way round. DATA_LOSS if it was not sealed so, or is less than a tag. */
 status cipher_open(const struct cipher_place *place, bytes sealed, uint8_t *out);
 
-/* What was there is gone from memory, whatever the compiler thinks of it. */
+/* Wipes the memory, whatever the compiler thinks of it. */
 void cipher_forget(void *memory, size_t size);
 
-/* Bytes that nobody can guess. UNAVAILABLE. */
+/* Bytes that cannot be guessed. UNAVAILABLE. */
 status cipher_random(uint8_t *out, size_t size);
 
 #endif

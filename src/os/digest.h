@@ -24,10 +24,10 @@ struct digest;
 status digest_create(enum digest_kind kind, struct digest **out); /* fails as digest_compute */
 void digest_destroy(struct digest *digest);                       /* NULL is fine */
 status digest_add(struct digest *digest, bytes piece);
-/* Of all pieces so far; none may follow. */
+/* The digest of all pieces so far; none may follow. */
 status digest_finish(struct digest *digest, uint8_t out[DIGEST_MOST_BYTES], size_t *size);
 
-/* Of what is in the file. NOT_FOUND, … */
+/* The digest of a file's content. NOT_FOUND, … */
 status digest_file(enum digest_kind kind, const char *path, uint8_t out[DIGEST_MOST_BYTES],
                    size_t *size);
 

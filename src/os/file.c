@@ -39,7 +39,7 @@ struct file_lock {
 
 enum { LOCK_ATTEMPTS = 16 }; /* at a file that is removed again and again */
 
-/* Not so if who had the lock has removed the file since it was opened. */
+/* False if the former holder of the lock has removed the file since it was opened. */
 static bool is_file_at(int fd, const char *path)
 {
     struct stat ours, there;

@@ -15,8 +15,8 @@ bool file_is_locked(const char *path);
 
 /* Keeps others out, processes and threads that ask likewise, by a file of that name, which is made
  * if it is not there, until the lock is given back or the process ends. What is locked is the file
- * that the name leads to: who removes it does so while he has the lock. FAILED_PRECONDITION if
- * another has it. */
+ * that the name leads to: only the holder of the lock may remove it. FAILED_PRECONDITION if another
+ * has it. */
 struct file_lock;
 status file_lock_take(const char *path, struct file_lock **out);
 void file_lock_release(struct file_lock *lock); /* NULL is fine */
@@ -45,8 +45,8 @@ status path_of_new_directory(const char *path, const char *act, char out[PATH_MA
  * before, and freed by the caller after success. */
 status file_read(const char *path, size_t most, unsigned forbidden, struct buffer *out);
 
-/* By what a file that was written again, put in the place of another, or made readable, is told
- * from what it was. */
+/* What tells a file that was written again, put in the place of another, or made readable, from
+ * what it was. */
 struct file_stamp {
     uint64_t device;
     uint64_t inode;

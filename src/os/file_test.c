@@ -23,7 +23,7 @@ static void open_to(const char *path, mode_t mode)
     assert_int_equal(chmod(path, mode), 0);
 }
 
-static void who_may_read_a_file_changes_its_stamp(void **state)
+static void changed_permissions_change_the_stamp(void **state)
 {
     char path[] = "file-test-XXXXXX";
     int fd = mkstemp(path);
@@ -137,7 +137,7 @@ static void a_file_is_locked_by_one_at_a_time(void **state)
     assert_ok(file_lock_take(path, &lock));
     assert_status(file_lock_take(path, &other), STATUS_FAILED_PRECONDITION);
     assert_null(other);
-    assert_int_equal(unlink(path), 0); /* by who has it: the name is free, and who comes has that */
+    assert_int_equal(unlink(path), 0); /* by the holder: the name is free for the next one */
     assert_ok(file_lock_take(path, &other));
     file_lock_release(lock);
     assert_status(file_lock_take(path, &lock), STATUS_FAILED_PRECONDITION);
@@ -152,7 +152,7 @@ static void a_file_is_locked_by_one_at_a_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_may_read_a_file_changes_its_stamp),
+        cmocka_unit_test(changed_permissions_change_the_stamp),
         cmocka_unit_test(paths_are_resolved_as_far_as_they_are_there),
         cmocka_unit_test(what_lies_in_a_directory_is_known),
         cmocka_unit_test(what_cannot_be_replaced_is_refused),

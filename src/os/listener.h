@@ -18,7 +18,7 @@ typedef void listener_accepted(void *context, int socket, const struct address *
 status listener_open(struct loop *loop, const struct address *address, listener_accepted *accepted,
                      void *context, struct listener **out);
 
-/* Whether that would succeed: binds for a moment, and listens to nobody. */
+/* Whether that would succeed: binds for a moment, and does not listen. */
 status listener_check(const struct address *address);
 
 /* The loop's thread only. NULL is fine. */

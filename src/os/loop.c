@@ -6,8 +6,8 @@
  *  1. `posted`, `asleep` and `stopping` are guarded by `mutex`; the rest belongs to the loop's
  *     thread.
  *  2. The loop goes to sleep only with `asleep` set and `posted` empty, both looked at under the
- *     mutex. Whoever posts first clears `asleep` and writes the eventfd: one system call a sleep,
- *     however much is posted meanwhile, and none while the loop is awake.
+ *     mutex. The first thread that posts clears `asleep` and writes the eventfd: one system call a
+ *     sleep, however much is posted meanwhile, and none while the loop is awake.
  *  3. The eventfd is watched edge-triggered and never read: each write wakes once.
  *  4. heap[1] is the timer due first; heap[i] is due no earlier than heap[i / 2]; a timer's
  *     heap_slot is its index, and 0 is no slot. */

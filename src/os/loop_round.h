@@ -1,7 +1,7 @@
 /* Something that each of several loops does once, on its own thread, for a thread that waits.
  *
- * A loop may be stuck, and whoever waits must not be: so he may leave, and what it works on lives
- * until the last loop has done its part. */
+ * A loop may be stuck, and the waiting thread must not be: so it may leave, and the object that
+ * they work on lives until the last loop has done its part. */
 #ifndef TRESTLE_OS_LOOP_ROUND_H
 #define TRESTLE_OS_LOOP_ROUND_H
 
@@ -22,12 +22,12 @@ struct loop_round {
     pthread_cond_t has_answered;
     size_t answered;
     size_t count;
-    atomic_size_t references; /* loops that have not, and who waits */
+    atomic_size_t references; /* loops that have not, and the waiting thread */
     struct loop_part *parts;
 };
 
-/* Asks the loops, of whom part N is the one at N. On failure (RESOURCE_EXHAUSTED) none has been
- * asked, and the object is still its maker's. */
+/* Asks the loops: part N is for the loop at N. On failure (RESOURCE_EXHAUSTED) none has been asked,
+ * and the object is still its maker's. */
 status loop_round_begin(struct loop_round *round, struct loop *const *loops, size_t count);
 
 /* Waits until all have, or so long. The number of those that have. */

@@ -1,5 +1,5 @@
-/* A round of loops: each does its part on its own thread, who waits may leave, and what they work
- * on is freed once. */
+/* A round of loops: each does its part on its own thread, the waiting thread may leave, and what
+ * they work on is freed once. */
 #include "os/loop_round.h"
 
 #include "base/testing/failmalloc.h"
@@ -106,8 +106,8 @@ static void each_loop_does_its_part(void **state)
     assert_int_equal(f->destroyed, 1);
 }
 
-/* The last of them is stuck: it runs only when nobody waits any more. */
-static void who_waits_may_leave(void **state)
+/* The last loop is stuck: it runs only when the waiting thread has left. */
+static void a_waiting_caller_may_leave(void **state)
 {
     struct fixture *f = *state;
     struct work *work = new_work(f);
@@ -126,7 +126,7 @@ static void who_waits_may_leave(void **state)
     assert_int_equal(f->destroyed, 1);
 }
 
-static void nobody_to_ask(void **state)
+static void a_round_without_loops_ends_at_once(void **state)
 {
     struct fixture *f = *state;
     struct work *work = new_work(f);
@@ -158,8 +158,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(each_loop_does_its_part),
-        TEST(who_waits_may_leave),
-        TEST(nobody_to_ask),
+        TEST(a_waiting_caller_may_leave),
+        TEST(a_round_without_loops_ends_at_once),
         TEST(without_memory_none_is_asked),
     };
     return cmocka_run_group_tests_name("os_loop_round", tests, NULL, NULL);

@@ -14,8 +14,8 @@ struct pool;
  * thread; at most 15 bytes of it. */
 status pool_create(unsigned threads, size_t queue_limit, const char *name, struct pool **out);
 
-/* Runs what is queued, then ends the threads. Nobody may submit any more, save the pool's own
- * tasks. NULL is fine. */
+/* Runs what is queued, then ends the threads. Only the pool's own tasks may still submit. NULL is
+ * fine. */
 void pool_destroy(struct pool *pool);
 
 /* False if the queue is full: the caller then answers pool_full or tries later. Any thread. */

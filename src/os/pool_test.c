@@ -112,7 +112,7 @@ static void waiting_is_measured(void **state)
     pthread_barrier_destroy(&door.leave);
 }
 
-/* Who meets the others: each task ends when all of them run. */
+/* A task that meets the others: each ends when all of them run. */
 struct meeting {
     struct task task;
     pthread_barrier_t *met;

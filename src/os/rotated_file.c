@@ -1,7 +1,7 @@
 /* See rotated_file.h.
  *
- * Invariant: `fd` is open, also when renaming or opening anew has failed: lines then go on into the
- * file that it was, and the next attempt is `bytes_most` later. */
+ * Invariant: `fd` is open, also when renaming or opening again has failed: lines then go on into
+ * the file that it was, and the next attempt is `bytes_most` later. */
 #include "os/rotated_file.h"
 
 #include <errno.h>

@@ -13,7 +13,7 @@ struct rotated_file;
 /* Path and log must outlive the file. */
 struct rotated_file_options {
     const char *path;
-    int64_t bytes_most;    /* of one file, but for a line that is larger; 0: it is never renamed */
+    int64_t bytes_most;    /* of one file, except for a larger line; 0: it is never renamed */
     int64_t older_most;    /* files beside the one that is written; 1 or more */
     const struct log *log; /* where it is told that renaming fails */
 };
@@ -22,8 +22,8 @@ struct rotated_file_options {
 status rotated_file_open(const struct rotated_file_options *options, struct rotated_file **out);
 void rotated_file_close(struct rotated_file *file); /* NULL is fine */
 
-/* Opens the path again, for when somebody else has renamed it. On failure the file that was open
- * stays. */
+/* Opens the path again, after another program has renamed the file. On failure the file that was
+ * open stays. */
 status rotated_file_reopen(struct rotated_file *file);
 
 /* Adds a line, which has its end. False if it could not be written: nothing of it is there then,

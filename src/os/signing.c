@@ -12,7 +12,7 @@ struct signing_key {
     EVP_PKEY *key;
 };
 
-/* Else OpenSSL asks for one at the terminal. */
+/* Gives no password: else OpenSSL asks for one at the terminal. */
 static int no_password(char *to, int size, int is_write, void *context)
 {
     (void)to, (void)size, (void)is_write, (void)context;

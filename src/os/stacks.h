@@ -1,8 +1,8 @@
 /* Where this process's threads stand, and where they spend their time, without a debugger or perf.
  *
- * A thread is asked by SIGPROF, and notes the functions that it is in, by itself: whoever asks
+ * A thread is asked by SIGPROF, and notes the functions that it is in, by itself: the asking thread
  * waits for that, and a thread that cannot answer (it waits for a disk that does not) is told as
- * one. For a profile each thread has a timer of its own CPU time. Nothing runs while nobody asks.
+ * one. For a profile each thread has a timer of its own CPU time. Nothing runs between requests.
  *
  * Invariants
  *  1. The handler finds its object by the signal's value, which this process alone may send. It
@@ -19,22 +19,22 @@
 struct stacks;
 
 status stacks_open(struct stacks **out);
-void stacks_close(struct stacks *stacks); /* NULL is fine; nobody may be asking */
+void stacks_close(struct stacks *stacks); /* NULL is fine; no request may be under way */
 
 /* Appends each thread: its name, state, CPU time, and the functions that it is in, the innermost
- * first. FAILED_PRECONDITION if somebody else asks at the moment; RESOURCE_EXHAUSTED. */
+ * first. FAILED_PRECONDITION if another request is under way; RESOURCE_EXHAUSTED. */
 status stacks_write(struct stacks *stacks, struct buffer *out);
 
-/* What a profile is to be. */
+/* A profile as it is asked for. */
 struct stacks_profile {
     int64_t duration_us;
     unsigned per_second; /* samples of each second of a thread's CPU time */
-    /* Asked several times a second: false ends it early. NULL: nobody ends it. */
+    /* Asked several times a second: false ends it early. NULL: it is not ended early. */
     bool (*goes_on)(void *context);
     void *context;
 };
 
-/* What came of it. */
+/* The counts of a profile that was taken. */
 struct stacks_counts {
     uint64_t samples;
     uint64_t lost; /* beyond the room for them, or without a stack */

@@ -27,7 +27,7 @@ struct fixture {
 };
 
 /* ThreadSanitizer keeps a signal until the thread calls something that it knows, and hands it on
- * from there: a thread that spins gets none, and nobody stands where it was interrupted. */
+ * from there: a thread that spins gets none, and no thread is seen where it was interrupted. */
 static void skip_with_tsan(void)
 {
 #if __has_feature(thread_sanitizer)
@@ -108,7 +108,7 @@ static void *lie(void *context)
     return NULL;
 }
 
-/* It takes no signals. */
+/* A thread that takes no signals. */
 static void *be_deaf(void *context)
 {
     sigset_t all;
@@ -129,11 +129,11 @@ static void where_a_thread_waits(void **state)
     assert_ok(stacks_write(f->stacks, &f->text));
     assert_true(has(f, "sleeper ("));
     assert_true(has(f, "    lie_in_wait\n    lie\n"));
-    assert_true(has(f, "    where_a_thread_waits\n")); /* who asks is one of them */
+    assert_true(has(f, "    where_a_thread_waits\n")); /* the asking thread is one of them */
     assert_false(has(f, "does not answer"));
 }
 
-static void who_does_not_answer_is_told(void **state)
+static void a_thread_that_does_not_answer_is_told(void **state)
 {
     struct fixture *f = *state;
     start(f, be_deaf);
@@ -211,7 +211,7 @@ static void one_at_a_time(void **state)
 }
 
 /* From elsewhere, with whatever is in it. */
-static void a_signal_of_somebody_else_is_nothing(void **state)
+static void foreign_signals_are_ignored(void **state)
 {
     struct fixture *f = *state;
     (void)f;
@@ -243,9 +243,9 @@ static void names_of_functions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(where_a_thread_waits), TEST(who_does_not_answer_is_told),
+        TEST(where_a_thread_waits), TEST(a_thread_that_does_not_answer_is_told),
         TEST(memory_may_run_out),   TEST(where_the_time_goes),
-        TEST(one_at_a_time),        TEST(a_signal_of_somebody_else_is_nothing),
+        TEST(one_at_a_time),        TEST(foreign_signals_are_ignored),
         TEST(names_of_functions),
     };
     return cmocka_run_group_tests_name("os_stacks", tests, NULL, NULL);

@@ -104,7 +104,7 @@ static enum stream_result fail(struct stream *stream, int error)
     return STREAM_FAILED;
 }
 
-/* What a plain call that returned -1 means. */
+/* The result of a plain call that returned -1. */
 static enum stream_result plain_result(struct stream *stream, uint32_t *interest, uint32_t event)
 {
     if (errno == EAGAIN || errno == EINTR) {

@@ -66,12 +66,12 @@ status stream_failure(const struct stream *stream);
 /* Whether it has failed for what the other side said in TLS, or instead of it: not if it went. */
 bool stream_is_refused(const struct stream *stream);
 
-/* How the two sides of one that has failed do not fit together, for who can say what to set. */
+/* How the two sides of a failed stream do not fit together, for words that say what to set. */
 enum stream_mismatch {
     STREAM_NO_MISMATCH,       /* none that is known */
     STREAM_NOT_TLS,           /* the other side does not speak TLS */
     STREAM_SAID_NOTHING,      /* it read what TLS begins with, and went: a write met its end */
-    STREAM_UNKNOWN_AUTHORITY, /* its certificate leads to nobody who is trusted */
+    STREAM_UNKNOWN_AUTHORITY, /* its certificate leads to no trusted authority */
     STREAM_OTHER_NAME,        /* it has another name than it was called by */
 };
 enum stream_mismatch stream_mismatch(const struct stream *stream);

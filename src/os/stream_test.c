@@ -163,7 +163,7 @@ static void a_plain_stream_has_no_protocol(void **state)
     assert_false(stream_has_pending(pair->server));
 }
 
-static void blocked_says_for_what(void **state)
+static void a_blocked_stream_says_for_what(void **state)
 {
     struct pair *pair = *state;
     char byte;
@@ -208,8 +208,8 @@ static void a_vanished_peer_fails_the_writer(void **state)
     assert_status(stream_failure(pair->client), STATUS_UNAVAILABLE);
 }
 
-/* The end comes to whoever writes, if he is slow between what he sends and what he looks for. */
-static void who_goes_before_a_word_of_tls_is_known(void **state)
+/* The peer's end meets a write, if the client is slow between what it sends and what it reads. */
+static void a_peer_that_goes_before_tls_begins_is_known(void **state)
 {
     (void)state;
     struct pair pair = {0};
@@ -395,11 +395,11 @@ int main(void)
         TLS_TEST(every_byte_arrives),
         TLS_TEST(the_protocol_is_agreed),
         PLAIN_TEST(a_plain_stream_has_no_protocol),
-        PLAIN_TEST(blocked_says_for_what),
-        TLS_TEST(blocked_says_for_what),
+        PLAIN_TEST(a_blocked_stream_says_for_what),
+        TLS_TEST(a_blocked_stream_says_for_what),
         TLS_TEST(pending_bytes_are_told),
         PLAIN_TEST(a_vanished_peer_fails_the_writer),
-        cmocka_unit_test(who_goes_before_a_word_of_tls_is_known),
+        cmocka_unit_test(a_peer_that_goes_before_tls_begins_is_known),
         cmocka_unit_test(a_wrong_name_is_refused),
         cmocka_unit_test(a_reload_is_for_new_connections),
         cmocka_unit_test(parts_are_read_again_apart),

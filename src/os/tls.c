@@ -20,8 +20,8 @@ struct tls_context {
 };
 
 /* ALPN's form: each name after its length; what we prefer comes first. gRPC's clients offer h2
- * alone. Who offers both is a browser, a probe or a REST client, and wants pages, which we serve by
- * HTTP/1.1. */
+ * alone. A client that offers both is a browser, a probe or a REST client, and wants pages, which
+ * we serve by HTTP/1.1. */
 static const unsigned char both_protocols[] = "\x08http/1.1\x02h2";
 static const unsigned char h2_only[] = "\x02h2";
 
@@ -99,7 +99,7 @@ static status load_identity(SSL_CTX *ssl, const struct tls_server_files *files)
     return status_ok();
 }
 
-/* Of the context that it is to take the place of. */
+/* Keeps the identity of the context that is to be replaced. */
 static status keep_identity(SSL_CTX *ssl, SSL_CTX *former)
 {
     STACK_OF(X509) *chain = NULL;
@@ -142,7 +142,7 @@ static status ask_for_certificates(SSL_CTX *ssl, const struct tls_server_files *
     return status_ok();
 }
 
-/* What is read, or kept of the former. */
+/* The parts that are read; others are kept of the former. */
 enum loaded_part { LOAD_ALL, LOAD_IDENTITY, LOAD_AUTHORITIES };
 
 static status load_parts(SSL_CTX *ssl, const struct tls_server_files *files, SSL_CTX *former,
@@ -181,7 +181,7 @@ status tls_server_create(const struct tls_server_files *files, struct tls_contex
     return context_create(ssl, out);
 }
 
-/* Nobody else puts another in its place: the former is there until this one does. Keys of tickets
+/* No other thread replaces the context: the former is there until this one does. Keys of tickets
  * are the context's own, so that none resumes what an authority vouched for that has gone. */
 static status reload(struct tls_context *context, const struct tls_server_files *files,
                      enum loaded_part part)

@@ -13,7 +13,7 @@ struct tls_server_files {
     const char *key;
     const char *client_authority; /* certificates that clients' must lead to; NULL: none are asked
                                    * for */
-    bool client_required;         /* who brings no certificate gets no connection */
+    bool client_required;         /* a client without a certificate gets no connection */
 };
 
 /* INVALID_ARGUMENT if the files cannot be read or do not belong together. */

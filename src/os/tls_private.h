@@ -9,8 +9,8 @@
 /* NULL without memory. `host`: see stream_connect; NULL on the server's side. */
 SSL *tls_session_create(struct tls_context *context, int socket, const char *host);
 
-/* What came out of an OpenSSL call on the session that returned `returned` (<= 0). `*interest` is
- * set if it is STREAM_BLOCKED. */
+/* The result of an OpenSSL call on the session that returned `returned` (<= 0). `*interest` is set
+ * if it is STREAM_BLOCKED. */
 enum stream_result tls_session_result(SSL *session, int returned, uint32_t *interest);
 
 /* The subject of the peer's certificate, see stream_peer_subject; NULL if it has none, or without

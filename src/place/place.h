@@ -75,12 +75,12 @@ status place_of_directory(struct files *files, const char *path, struct place **
 
 void place_close(struct place *place); /* NULL is fine */
 
-/* For people; as long as the place. */
+/* The place's name for people; lives as long as the place. */
 const char *place_title(const struct place *place);
 
 /* Makes the place, unless it is there: a directory whose parent is there. NOT_FOUND without that.
- * For who was told by a person to begin a place; nobody else, since the empty mount point of a disk
- * that is away is not the place. */
+ * Only for a command by which a person begins a place, since the empty mount point of a disk that
+ * is away is not the place. */
 status place_make(struct place *place);
 
 /* Makes the folder, and those above it, unless they are there. Objects are put into folders that
@@ -120,20 +120,20 @@ status place_list(struct place *place, const char *folder,
 /* Removes the object; an empty folder. Fine if there is none. Durable after place_sync_folder. */
 status place_remove(struct place *place, const char *name);
 status place_remove_folder(struct place *place, const char *folder);
-/* What was removed from the folder stays so, whatever happens. */
+/* Makes removals from the folder durable. */
 status place_sync_folder(struct place *place, const char *folder);
 
-/* Keeps others who lock the place out of it, in other processes, too. Who reads need not.
- * FAILED_PRECONDITION if somebody has the lock. */
+/* Keeps others that lock the place out of it, in other processes, too. Readers need no lock.
+ * FAILED_PRECONDITION if it is locked. */
 status place_lock(struct place *place, struct place_lock **out);
 void place_unlock(struct place *place, struct place_lock *lock); /* NULL is fine */
 
-/* Removes what writers that a crash cut short have left in the folder. Nobody writes into it
- * meanwhile: who writes has the place's lock, and so has the caller. */
+/* Removes what writers that a crash cut short have left in the folder. No writer is in it
+ * meanwhile: writers hold the place's lock, and so does the caller. */
 status place_sweep(struct place *place, const char *folder);
 
-/* By what a content is named here whose SHA-256 this is: the same, or, where what is kept is sealed
- * (sealed.h), one that tells nobody of what. */
+/* The name here of a content with this SHA-256: the same, or, where objects are sealed (sealed.h),
+ * one that does not tell which content it is. */
 status place_hide(struct place *place, const uint8_t digest[PLACE_DIGEST_BYTES],
                   uint8_t out[PLACE_DIGEST_BYTES]);
 

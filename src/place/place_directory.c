@@ -76,7 +76,7 @@ static status make(struct place *place)
 }
 
 /* Folders of it are made with those that they are in: one that cannot be found is the place itself,
- * which nobody makes unasked, for something may be to be mounted there. */
+ * which is made only on request, for something may be to be mounted there. */
 static status name_place(status s, const struct place *place)
 {
     if (s.code != STATUS_NOT_FOUND)
@@ -196,8 +196,8 @@ static void close_writer(struct place_writer *writer)
     free(own);
 }
 
-/* What is to be made finds no folder: which, as name_place says, is the place itself, or a folder
- * that was removed under it. */
+/* Names the folder that an object is to be made in and that is missing: as name_place says, the
+ * place itself, or a folder that was removed under it. */
 static status name_missing(status s, struct place *place)
 {
     if (s.code != STATUS_NOT_FOUND)
@@ -246,7 +246,8 @@ struct listing {
     struct buffer entries; /* struct place_entry */
 };
 
-/* What is no name of ours, as what a crash left or another program made, is not in the place. */
+/* Notes an entry. A name that is not ours, of what a crash left or another program made, is not in
+ * the place. */
 static status note_entry(void *context, const char *name)
 {
     struct listing *listing = context;

@@ -130,7 +130,7 @@ static void bad_names_are_refused(void **state)
 
 /* --- objects --- */
 
-/* Nobody makes it: something may be to be mounted there. */
+/* A missing place is not made: something may be to be mounted there. */
 static void a_place_that_is_not_there_is_named(void **state)
 {
     struct fixture *f = *state;
@@ -269,7 +269,7 @@ static void an_object_is_written_and_read_in_pieces(void **state)
     assert_null(reader);
 }
 
-static void what_is_not_finished_is_not_there(void **state)
+static void an_unfinished_object_is_not_there(void **state)
 {
     struct fixture *f = *state;
     struct place_writer *writer;
@@ -392,7 +392,7 @@ static void a_read_that_fails_says_so(void **state)
     free(to);
 }
 
-static void what_was_put_survives_a_power_cut(void **state)
+static void a_put_object_survives_a_power_cut(void **state)
 {
     struct fixture *f = *state;
     char *from = path_in(f->directory, "from");
@@ -450,7 +450,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_others_left_in_the_directory_is_not_listed, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(an_object_is_written_and_read_in_pieces, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_not_finished_is_not_there, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_unfinished_object_is_not_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_at_a_time_has_the_lock, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_sweep_removes_what_a_crash_left, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_was_removed_and_synced_survives_a_power_cut, set_up,
@@ -459,7 +459,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_missing_directory_is_never_made, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_put_that_fails_leaves_a_whole_object, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_read_that_fails_says_so, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_was_put_survives_a_power_cut, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_put_object_survives_a_power_cut, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -175,7 +175,7 @@ static status fill(struct place_reader *inner, uint8_t *to, size_t size, size_t 
     return status_ok();
 }
 
-/* It is the last one if nothing follows. */
+/* Opens the next chunk: the last one if nothing follows. */
 static status open_next(struct sealed_reader *r)
 {
     uint8_t nonce[CIPHER_NONCE_BYTES];
@@ -285,7 +285,7 @@ struct listing {
     void *context;
 };
 
-/* What it was before it was sealed. */
+/* The size before it was sealed. */
 static uint64_t plain_size(uint64_t size)
 {
     if (size < HEAD_SIZE + CIPHER_TAG_BYTES)

@@ -1,7 +1,7 @@
-/* A place whose objects are sealed with a key: who has the place alone learns how many objects
+/* A place whose objects are sealed with a key: a reader without the key learns how many objects
  * there are, their sizes to a few bytes, their names and when they were put; names of contents are
- * keyed. He cannot change, cut or swap one without being noticed; he can remove one, or put a
- * former one of the same name back.
+ * keyed. A writer without it cannot change, cut or swap one without being noticed; it can remove
+ * one, or put a former one of the same name back.
  *
  * An object is (docs/internals/format.md)
  *
@@ -21,8 +21,7 @@
  * been sealed with this key: PERMISSION_DENIED, DATA_LOSS. The key is copied. */
 status place_seal(struct place *inner, const struct place_key *key, struct place **out);
 
-/* For who reads without a key: PERMISSION_DENIED, in words, if that is how a sealed object begins.
- */
+/* For a read without a key: PERMISSION_DENIED, in words, if that is how a sealed object begins. */
 status place_check_plain(const struct place *place, const char *name, bytes beginning);
 
 #endif

@@ -1,4 +1,4 @@
-/* Tests of adds that are kept apart, for tombstones that may come late: folds, reads, overflowed
+/* Tests of adds that are kept apart, for tombstones that may come late: folds, reads, overflow
  * cells, memory that runs out. (The cluster's foreign_rows_test has random histories of them.) */
 #include "row/fold.h"
 #include "row/resolve.h"
@@ -199,7 +199,7 @@ static void a_fragment_says_that_it_has_some(void **state)
     buffer_free(&out);
 }
 
-/* --- reads, overflowed cells --- */
+/* --- reads, overflow cells --- */
 
 static void a_reader_gets_one_cell(void **state)
 {
@@ -280,7 +280,7 @@ static void fold_without_memory(void *context)
     buffer_free(&out);
 }
 
-static void it_fails_when_memory_runs_out(void **state)
+static void a_fold_fails_when_memory_runs_out(void **state)
 {
     (void)state;
     struct buffer adds[40];
@@ -307,7 +307,7 @@ int main(void)
         cmocka_unit_test(a_fragment_says_that_it_has_some),
         cmocka_unit_test(a_reader_gets_one_cell),
         cmocka_unit_test(overflowed_adds_stay_apart),
-        cmocka_unit_test(it_fails_when_memory_runs_out),
+        cmocka_unit_test(a_fold_fails_when_memory_runs_out),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

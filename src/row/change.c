@@ -164,7 +164,7 @@ static bool expect_big_cells(struct row_change *change, struct packer *packer)
     return packer->out->big != NULL;
 }
 
-/* One mutation by itself is what it comes to. */
+/* Combines the mutations; a single one needs no combining. */
 static bool combine(struct row_change *change, struct packer *packer)
 {
     DCHECK(!change->failed);

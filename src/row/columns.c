@@ -9,7 +9,7 @@ const struct string_set *columns_of_family(const struct columns *columns, bytes 
     return NULL;
 }
 
-/* The bounds are for who seeks; the set says it exactly. */
+/* The bounds are for seeks; the set is exact. */
 static void restrict_family(const struct string_set *qualifiers, struct family_scope *scope)
 {
     if (qualifiers == NULL || qualifiers->count == 0) {

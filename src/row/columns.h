@@ -1,5 +1,5 @@
 /* Which columns a reader may see, as an authorized view says it: of some families, some qualifiers.
- * What is not among them is for him as if it were not there. */
+ * Other columns are to it as if they were not there. */
 #ifndef TRESTLE_ROW_COLUMNS_H
 #define TRESTLE_ROW_COLUMNS_H
 
@@ -7,7 +7,7 @@
 #include "row/string_set.h"
 
 struct family_columns {
-    bytes family; /* its name: the view stays when a family is dropped and made anew */
+    bytes family; /* its name: the view stays when a family is dropped and made again */
     struct string_set qualifiers;
 };
 

@@ -231,7 +231,7 @@ static bool grow_apart(struct combiner *combiner)
     return true;
 }
 
-/* They mostly come in the order of their versions. One of a version that is there was delivered
+/* Adds mostly come in the order of their versions. One of a version that is there was delivered
  * twice. */
 static bool insert_apart(struct combiner *combiner, const struct entry *entry)
 {

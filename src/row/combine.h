@@ -3,7 +3,7 @@
  * ends.
  *
  * Entries go in in fragment order, any number of them at one place, in any order among themselves;
- * what counts comes out in fragment order, one entry a place, but for adds that are kept apart:
+ * what counts comes out in fragment order, one entry a place, except adds that are kept apart:
  *  1. Cells that a tombstone covers, or that the mark says have moved, do not come out.
  *  2. Tombstones that a wider one of the same or a greater version makes needless do not either;
  *     column tombstones come out disjoint.
@@ -19,7 +19,7 @@
 
 struct combiner {
     /* What takes the result; false ends the work. An entry's slices are as long-lived as those that
-     * went in, but for the value of an aggregate, which is good during the call. */
+     * went in, except the value of an aggregate, which is good during the call. */
     bool (*emit)(void *context, const struct entry *entry);
     void *context;
     bool out_of_memory; /* why it failed, unless `emit` knows */

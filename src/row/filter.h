@@ -43,7 +43,7 @@ struct byte_range {
 
 enum { CONDITION_PREDICATE, CONDITION_THEN, CONDITION_OTHERWISE, CONDITION_CHILDREN };
 
-/* A filter as somebody wants it; only what the kind has is looked at. */
+/* A filter as a request describes it; only what the kind has is looked at. */
 struct filter_spec {
     enum filter_kind kind;
     bool is_off; /* of those that have no argument: "false" was given, which is refused */
@@ -66,7 +66,7 @@ struct filter;
 
 /* Checks and compiles; INVALID_ARGUMENT with production's words. `spec` NULL passes all: `*out` is
  * then NULL, which every function here takes. Bytes that the description names are kept: they must
- * outlive the filter. Its memory is the arena's, but for regular expressions: hence
+ * outlive the filter. Its memory is the arena's, except that of regular expressions: hence
  * filter_destroy. */
 status filter_compile(const struct filter_spec *spec, struct arena *arena, struct filter **out);
 void filter_destroy(struct filter *filter);

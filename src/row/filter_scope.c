@@ -107,7 +107,7 @@ static status need_nothing(struct scoping *scoping, struct scope *out)
 
 static const struct family_scope all_of_family = {.is_wanted = true};
 
-/* What both want. */
+/* Narrows `a` to what both want. */
 static void intersect_family(struct family_scope *a, const struct family_scope *b)
 {
     a->is_wanted = a->is_wanted && b->is_wanted;
@@ -121,7 +121,7 @@ static void intersect_family(struct family_scope *a, const struct family_scope *
         a->is_wanted = false;
 }
 
-/* One range that spans what either wants. */
+/* Widens `a` to one range that spans what either wants. */
 static void unite_family(struct family_scope *a, const struct family_scope *b)
 {
     if (!b->is_wanted)

@@ -441,7 +441,7 @@ void fragment_set_version(uint8_t *fragment, uint64_t version)
 
 /* --- from elsewhere --- */
 
-/* Versions in the bytes are differences to the base, but for these. */
+/* Versions in the bytes are differences to the base, except these. */
 static void lower_at(uint8_t *at, uint64_t by)
 {
     uint64_t version = load_big_endian(at);

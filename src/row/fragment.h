@@ -7,8 +7,8 @@
  *
  * Order of entries: the overflow mark; the row tombstone; then by family id: the family tombstone,
  * then by qualifier: the column tombstones by rising start, then the cells, newest timestamp first.
- * At one place there is one entry, but for adds that are kept apart (fold.h): several cells of one
- * aggregate, the newest version first.
+ * At one place there is one entry, except for adds that are kept apart (fold.h): several cells of
+ * one aggregate, the newest version first.
  *
  * Meaning
  *  1. A tombstone with version v covers the cells (of its row, family, or column and timestamp
@@ -109,7 +109,7 @@ bool fragment_has_mark(bytes fragment);
 bool fragment_has_tombstones(bytes fragment);
 bool fragment_has_versions(bytes fragment); /* several cells in one column */
 bool fragment_has_apart(bytes fragment);    /* several adds at one place */
-/* None of it but perhaps versions: cells alone, each at a place of its own. */
+/* Whether the fragment has cells alone, each at a place of its own. */
 bool fragment_is_simple(bytes fragment);
 
 /* OK if the whole fragment parses and its entries are in order, each place taken once; else

@@ -118,7 +118,7 @@ static void model_add(struct model *model, uint32_t family, bytes qualifier, int
     model_set(model, family, qualifier, timestamp_us, bytes_make(&word, sizeof word));
 }
 
-/* The sketch is made anew of what it counts. */
+/* Builds the sketch again from all members that it counts. */
 static void model_count(struct model *model, bytes qualifier, int64_t timestamp_us, unsigned member)
 {
     const struct model_cell *cell = model_find(model, SKETCHES, qualifier, timestamp_us);

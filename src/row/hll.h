@@ -18,8 +18,8 @@
  *     flag | the upper p bits << 6 | rho of what follows the sp bits      (flag: 2^max(sp, p + 6))
  *
  * Merging adds up num_values, goes down to the lesser of both precisions p and of both sp, and
- * keeps the union; so it does not matter in which order and grouping sketches are merged, but for
- * one thing: a list may grow shorter by a byte when a rho in it grows, so that at the edge the
+ * keeps the union; so it does not matter in which order and grouping sketches are merged, with one
+ * exception: a list may grow shorter by a byte when a rho in it grows, so that at the edge the
  * grouping decides whether it had been too long for a moment. Zetasketch is no different there.
  *
  * Everything here is a pure function of its arguments. */

@@ -230,8 +230,8 @@ static bool add_listed(struct hll_sketch *sketch, bytes list, struct hll_precisi
 
 /* --- lesser precisions --- */
 
-/* In place: a register's new index is never greater than its old one, so what is overwritten was
- * read before. */
+/* Lowers registers in place: a register's new index is never greater than its old one, so what is
+ * overwritten was read before. */
 static void lower_registers(struct hll_sketch *sketch, unsigned to)
 {
     DCHECK(to <= sketch->precision);
@@ -250,7 +250,7 @@ static void lower_registers(struct hll_sketch *sketch, unsigned to)
     sketch->registers.size >>= from - to;
 }
 
-/* Sparse to sparse: every value is added anew. */
+/* Sparse to sparse: every value is added again. */
 static bool lower_list(struct hll_sketch *sketch, unsigned precision, unsigned sparse_precision)
 {
     struct hll_precisions at = precisions_of(sketch);

@@ -181,7 +181,7 @@ static void test_merging_across_precisions_has_no_order(void **unused)
         compare_groupings(seed, false);
 }
 
-/* What was counted twice is still one, whoever counted it. */
+/* A value that several sketches counted is still one. */
 static void test_merging_is_counting_all(void **unused)
 {
     (void)unused;
@@ -266,7 +266,7 @@ static void assert_pair_refused(struct hll_precisions at, uint32_t first, uint32
     assert_list_refused(at, bytes_make(list, (size_t)(end - list)), 2, words);
 }
 
-static void test_lists_that_nobody_writes(void **unused)
+static void test_impossible_lists(void **unused)
 {
     static const uint8_t twice_7[] = {7, 0}, too_long[] = {0xff, 0xff, 0xff, 0xff, 0x1f};
     uint32_t flag = hll_flag(usual);
@@ -285,7 +285,7 @@ static void test_lists_that_nobody_writes(void **unused)
     assert_pair_refused(usual, 7, UINT32_MAX, second);
 }
 
-static void test_registers_that_nobody_writes(void **unused)
+static void test_impossible_registers(void **unused)
 {
     uint8_t data[16] = {[3] = 61};
     struct hll_state state = {.precision = 4, .data = bytes_make(data, sizeof data)};
@@ -473,8 +473,8 @@ int main(void)
         cmocka_unit_test(test_merging_is_counting_all),
         cmocka_unit_test(test_merging_finds_the_type),
         cmocka_unit_test(test_a_cleared_sketch_is_fresh),
-        cmocka_unit_test(test_lists_that_nobody_writes),
-        cmocka_unit_test(test_registers_that_nobody_writes),
+        cmocka_unit_test(test_impossible_lists),
+        cmocka_unit_test(test_impossible_registers),
         cmocka_unit_test(test_a_list_of_everything),
         cmocka_unit_test(test_folds_merge),
         cmocka_unit_test(test_what_is_no_sketch_does_not_fold),

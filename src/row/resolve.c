@@ -176,7 +176,7 @@ struct merge {
     struct fragment_reader reader;
     bool has_hot;
     struct entry hot; /* the record's next entry */
-    uint64_t moved;   /* by the record's mark: its own cells up to there are overflow ones now */
+    uint64_t moved;   /* by the record's mark: its own cells up to there are overflow cells now */
     struct overflow_source *source;
     bool has_cold;
     struct entry cold; /* the next overflow cell */
@@ -257,7 +257,7 @@ static status advance_cold(struct merge *merge)
     return status_ok();
 }
 
-/* What went wrong when the combiner said no; OK if it was take_cell, which has set `stop`. */
+/* The failure when the combiner gave up; OK if it was take_cell, which has set `stop`. */
 static status combiner_failure(const struct merge *merge)
 {
     if (merge->combiner.out_of_memory)
@@ -442,7 +442,7 @@ static status resolve(const struct resolve_request *request, bool wants_any, str
     return finish(&resolver, too_large);
 }
 
-/* One cell of the row, whichever, without its value if it costs something. */
+/* Gives any one cell of the row, without its value if that costs something. */
 static status resolve_presence(const struct resolve_request *request, struct cell_list *out,
                                bool *too_large)
 {

@@ -12,8 +12,8 @@
 struct string_set;
 
 /* Which part of a row a reader can use; the filter says so (filter_scope). It only ever narrows: a
- * reader may get more than its scope, never less. But of a family with `visible`, which is what he
- * may see (columns_restrict), he gets no other columns, and none of a family that is not wanted. */
+ * reader may get more than its scope, never less. But of a family with `visible`, the columns that
+ * it may see (columns_restrict), it gets no others, and none of a family that is not wanted. */
 struct family_scope {
     bool is_wanted;
     bytes from; /* qualifiers, inclusive; empty: from the first */
@@ -27,8 +27,8 @@ struct read_scope {
     int32_t cells_per_column;            /* newest that are needed; INT32_MAX: all */
     int32_t cells_per_row;               /* first that are needed; INT32_MAX: all */
     bool wants_values;                   /* false: values may be left empty */
-    /* A row without a cell in scope comes with one of its others, if it has any: for readers to
-     * whom a row is there whatever is in it. Also beside `visible`. */
+    /* A row without a cell in scope comes with one of its others, if it has any: for readers for
+     * which a row is there whatever is in it. Also beside `visible`. */
     bool wants_presence;
 };
 

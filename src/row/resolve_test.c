@@ -383,7 +383,7 @@ static void assert_values(struct fixture *fixture, const char *expected)
     assert_string_equal(text, expected);
 }
 
-/* Those of the record come, whatever is left. */
+/* Values of the record come, whatever is left. */
 static void test_overflow_values_may_be_left(void **state)
 {
     struct entry mark = {
@@ -463,7 +463,7 @@ static void test_one_column_of_many_is_sought(void **state)
     assert_true(fixture->source.nexts <= 4);
 }
 
-/* And what makes a view of a few of them cheap. */
+/* A view of a few columns is cheap, since they are sought. */
 static void test_visible_columns_are_sought(void **state)
 {
     static struct entry overflow[MOST_OVERFLOW];

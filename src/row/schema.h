@@ -1,10 +1,10 @@
 /* What a table says of its families: names, numbers, garbage-collection rules.
  *
  * A schema is immutable. A change makes a new one; the table keeps the former ones as long as it
- * lives, because a compaction may still look at them, so nobody counts references to a schema.
+ * lives, because a compaction may still look at them, so references to a schema are not counted.
  *
  * A family is stored by its number, which is never used again in its table: a family that is
- * dropped and made anew under its old name cannot show old cells. Readers see families by name. */
+ * dropped and made again under its old name cannot show old cells. Readers see families by name. */
 #ifndef TRESTLE_ROW_SCHEMA_H
 #define TRESTLE_ROW_SCHEMA_H
 
@@ -78,8 +78,8 @@ bool schema_family_was_dropped(const struct schema *schema, uint32_t id);
 int32_t gc_most_versions(const struct gc_rule *rule);
 
 /* Whether the rule condemns a cell with this timestamp before which `newer` cells of its column
- * come. A NULL rule condemns nothing. Who knows of fewer newer cells than there are condemns less,
- * never more. */
+ * come. A NULL rule condemns nothing. A caller that knows of fewer newer cells than there are
+ * condemns less, never more. */
 bool gc_condemns(const struct gc_rule *rule, int64_t timestamp_us, int32_t newer, int64_t now_us);
 
 #endif

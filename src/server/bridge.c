@@ -2,8 +2,8 @@
  *
  * Invariants
  *  1. A flow reads only when its buffer is empty, and writes only when it is not.
- *  2. A socket that nothing is wanted of is not watched at all: epoll reports a hang-up even to
- *     those who watch for nothing, and would do so without end while the other side is slow. */
+ *  2. A socket that nothing is wanted of is not watched at all: epoll reports a hang-up even where
+ *     no event is watched for, and would do so without end while the other side is slow. */
 #include "server/bridge.h"
 
 #include "base/check.h"

@@ -13,11 +13,11 @@
 
 struct bridge;
 
-/* The stream stays its owner's, who must not watch its socket any more. `first` is what was read of
- * it already, at most BRIDGE_FIRST_SIZE bytes. `*server` gets the socket for the HTTP/1.1 server,
- * non-blocking, which the caller owns. `ended` is called once, on the loop, when nothing more can
- * be carried, never from within bridge_create; its callee may destroy the bridge. `is_whole`: the
- * stream has all that the server said; else it is broken, or took too long. */
+/* The stream stays its owner's, which must not watch its socket any more. `first` is what was read
+ * of it already, at most BRIDGE_FIRST_SIZE bytes. `*server` gets the socket for the HTTP/1.1
+ * server, non-blocking, which the caller owns. `ended` is called once, on the loop, when nothing
+ * more can be carried, never from within bridge_create; its callee may destroy the bridge.
+ * `is_whole`: the stream has all that the server said; else it is broken, or took too long. */
 enum { BRIDGE_FIRST_SIZE = 1024 };
 typedef void bridge_ended(void *context, bool is_whole);
 status bridge_create(struct loop *loop, struct stream *stream, bytes first, bridge_ended *ended,

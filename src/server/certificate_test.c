@@ -17,7 +17,7 @@ static const char *told(const struct certificate_dates *dates, int64_t now_us)
     return view.count == 0 ? "" : view.reasons[0].text;
 }
 
-static void of_a_year_two_weeks_before(void **state)
+static void a_certificate_of_a_year_is_told_two_weeks_before(void **state)
 {
     (void)state;
     const struct certificate_dates dates = {"x.pem", 0, 365 * DAY_US};
@@ -27,7 +27,7 @@ static void of_a_year_two_weeks_before(void **state)
                         "the certificate x.pem ends at 1971-01-01T00:00:00Z, in 335 hours");
 }
 
-static void of_a_day_a_fifth_before(void **state)
+static void a_certificate_of_a_day_is_told_a_fifth_before(void **state)
 {
     (void)state;
     const struct certificate_dates dates = {"x.pem", 0, DAY_US};
@@ -35,7 +35,7 @@ static void of_a_day_a_fifth_before(void **state)
     assert_string_not_equal(told(&dates, DAY_US - DAY_US / 6), "");
 }
 
-static void one_that_has_ended(void **state)
+static void an_ended_certificate_is_told(void **state)
 {
     (void)state;
     const struct certificate_dates dates = {"x.pem", 0, DAY_US};
@@ -47,9 +47,9 @@ static void one_that_has_ended(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_a_year_two_weeks_before),
-        cmocka_unit_test(of_a_day_a_fifth_before),
-        cmocka_unit_test(one_that_has_ended),
+        cmocka_unit_test(a_certificate_of_a_year_is_told_two_weeks_before),
+        cmocka_unit_test(a_certificate_of_a_day_is_told_a_fifth_before),
+        cmocka_unit_test(an_ended_certificate_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -137,7 +137,7 @@ static bool may_tell_refusal(struct connection_group *group, int64_t now_us)
     return may;
 }
 
-/* A client that only went is nobody's trouble: probes do. */
+/* A client that only went is not logged: probes do that. */
 static void log_refusal(struct connection *connection, status why)
 {
     struct connection_group *group = connection->group;
@@ -191,7 +191,7 @@ static void set_timer(struct connection *connection, int64_t due_us)
  * input resets the connection, and the reset may overtake our last bytes. */
 static void linger(struct connection *connection)
 {
-    /* Which is new to one that spoke HTTP/1.1, and may fail. */
+    /* The timer is new to a connection that spoke HTTP/1.1, and may fail. */
     status s =
         loop_timer_set(connection->group->loop, &connection->timer, now_us(connection) + LINGER_US);
     if (!status_is_ok(s) || stream_end_writing(connection->stream) == STREAM_FAILED) {
@@ -368,7 +368,7 @@ static void begin_http2(struct connection *connection)
 
 /* --- HTTP/1.1 --- */
 
-/* While the server stops it waits for nobody: connections end then that nothing was asked on. */
+/* A stopping server does not linger: it closes the connection at once. */
 static void end_http1(void *context, bool is_whole)
 {
     struct connection *connection = context;
@@ -533,7 +533,7 @@ static void refuse(struct connection_group *group, int socket)
     atomic_fetch_sub(group->open, 1);
 }
 
-/* On the group's loop from here on. */
+/* Starts the connection; on the group's loop from here on. */
 static void start(struct task *task)
 {
     struct connection *connection = LIST_ENTRY(task, struct connection, task);

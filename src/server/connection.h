@@ -53,7 +53,7 @@ struct connection_group {
 
 /* Takes the socket and serves it on the group's loop, or closes it for want of memory. Any thread.
  * Counts in `open` from now until it is closed. `is_reserved`: it is one beyond the most, for an
- * operator, who may ask for anything but data, and goes soon when he has nothing to ask. */
+ * operator: it may ask for anything but data, and is closed soon when it has nothing to ask. */
 void connection_begin(struct connection_group *group, int socket, const struct address *peer,
                       bool is_reserved);
 

@@ -154,7 +154,7 @@ static void *answer_http1(void *argument)
             break;
         size += (size_t)count;
     }
-    if (size > 0 && request[0] == '\r') { /* has no answer: waits until nobody is there any more */
+    if (size > 0 && request[0] == '\r') { /* has no answer: waits until the client has gone */
         readable.events = 0;
         CHECK(poll(&readable, 1, PATIENCE_MS) == 1 && (readable.revents & POLLHUP) != 0);
         close(fd);
@@ -287,7 +287,7 @@ static void assert_http1(int fd, const char *request, const char *expected)
     close(fd);
 }
 
-static void others_get_http1(void **state)
+static void other_beginnings_get_http1(void **state)
 {
     assert_http1(begin(*state), "GET /livez HTTP/1.1\r\n\r\n", "got 23 bytes");
     assert_http1(begin(*state), "PUT / HTTP/1.1\r\n\r\n", "got 18 bytes");
@@ -438,8 +438,8 @@ static void a_broken_client_hears_why(void **state)
     close(fd);
 }
 
-/* Nor is that to a client that speaks HTTP/1.1, and sends what the server does not want to read. */
-static void what_is_sent_too_late_is_dropped(void **state)
+/* A client of HTTP/1.1 that sends what the server does not want to read loses no answer either. */
+static void input_behind_the_answer_is_dropped(void **state)
 {
     struct fixture *f = *state;
     int fd = begin(f);
@@ -516,7 +516,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(http2_is_known_by_its_preface, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_preface_may_come_byte_by_byte, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_preface_gone_wrong_gets_no_answer, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(others_get_http1, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(other_beginnings_get_http1, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_request_may_come_in_pieces, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_end_of_a_request_is_passed_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_client_may_leave_at_any_byte, set_up, tear_down),
@@ -527,7 +527,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_idle_client_is_asked_to_leave, set_up, tear_down),
         cmocka_unit_test_setup_teardown(draining_asks_all_to_leave, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_broken_client_hears_why, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_sent_too_late_is_dropped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(input_behind_the_answer_is_dropped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tls_clients_get_http2, set_up_tls, tear_down),
         cmocka_unit_test_setup_teardown(plain_clients_of_a_tls_port_are_closed, set_up_tls,
                                         tear_down),

@@ -32,7 +32,7 @@ static void *begin(void *rooms)
     return NULL;
 }
 
-static void it_waits_for_as_much_as_it_takes(void **state)
+static void large_work_waits_for_as_much_as_it_takes(void **state)
 {
     struct large_rooms rooms;
     pthread_t thread;
@@ -212,9 +212,8 @@ static void a_closed_room_wants_no_memory(void **state)
     large_rooms_destroy(&rooms);
 }
 
-/* They do not end before the flush. Before, it waited as long as it would for any, and they for it.
- */
-static void it_does_not_wait_for_what_waits_for_it(void **state)
+/* The writes do not end before the flush. Once it waited for them in full, and they for it. */
+static void a_flush_does_not_wait_for_writes_that_wait_for_it(void **state)
 {
     struct large_rooms rooms;
     pthread_t thread;
@@ -237,7 +236,7 @@ static void it_does_not_wait_for_what_waits_for_it(void **state)
     large_rooms_destroy(&rooms);
 }
 
-static void it_waits_for_nothing_where_there_is_much(void **state)
+static void large_work_waits_for_nothing_with_ample_memory(void **state)
 {
     struct large_rooms rooms;
     (void)state;
@@ -252,15 +251,15 @@ static void it_waits_for_nothing_where_there_is_much(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_waits_for_as_much_as_it_takes),
+        cmocka_unit_test(large_work_waits_for_as_much_as_it_takes),
         cmocka_unit_test(a_flush_waits_for_less),
         cmocka_unit_test(the_rooms_together_keep_within_the_memory),
         cmocka_unit_test(what_is_asked_for_waits_for_memory),
         cmocka_unit_test(who_needs_much_has_a_turn),
         cmocka_unit_test(write_buffers_have_their_share),
         cmocka_unit_test(a_closed_room_wants_no_memory),
-        cmocka_unit_test(it_does_not_wait_for_what_waits_for_it),
-        cmocka_unit_test(it_waits_for_nothing_where_there_is_much),
+        cmocka_unit_test(a_flush_does_not_wait_for_writes_that_wait_for_it),
+        cmocka_unit_test(large_work_waits_for_nothing_with_ample_memory),
     };
     return cmocka_run_group_tests_name("cmd_large_work", tests, NULL, NULL);
 }

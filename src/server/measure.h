@@ -7,7 +7,7 @@
 #include "server/place_watch.h"
 #include "wire/grpc_server.h"
 
-/* What is measured; all of it outlives whoever asks. */
+/* What is measured; all of it outlives the measuring. */
 struct measured {
     struct metrics *metrics;
     struct cluster *cluster;

@@ -1,4 +1,4 @@
-/* A data directory opened as a server opens it, with nobody listening, for a command that writes to
+/* A data directory opened as a server opens it, without a listener, for a command that writes to
  * it. Nothing is done unasked that can wait. */
 #ifndef TRESTLE_SERVER_OFFLINE_CLUSTER_H
 #define TRESTLE_SERVER_OFFLINE_CLUSTER_H

@@ -63,7 +63,7 @@ static status make_urls(const char *endpoint, struct otlp *otlp)
     return otlp->shown.failed ? status_out_of_memory() : status_ok();
 }
 
-/* What the collector says is not looked at. */
+/* Leaves out what the collector answers. */
 static size_t leave_out(char *data, size_t size, size_t count, void *context)
 {
     (void)data;

@@ -1,7 +1,7 @@
 /* Where an OpenTelemetry collector takes spans: batches, by POST, from one thread.
  *
  * http_proxy, https_proxy and no_proxy are obeyed, as libcurl does; https:// servers are checked
- * against the system's authorities. Where a collector sends elsewhere nobody follows. */
+ * against the system's authorities. A collector's redirections are not followed. */
 #ifndef TRESTLE_SERVER_OTLP_H
 #define TRESTLE_SERVER_OTLP_H
 

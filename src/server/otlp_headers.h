@@ -17,7 +17,7 @@ struct curl_slist;
  * without a value; else what reading one failed with. */
 status otlp_headers_append(const char *setting, struct curl_slist **list);
 
-/* What that says of the setting, which may be NULL. */
+/* Checks the setting, which may be NULL. */
 status otlp_headers_check(const char *setting);
 
 #endif

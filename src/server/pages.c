@@ -19,7 +19,7 @@ static void show_live(struct pages *pages, struct http_request *request)
     answer(request, 200, "ok");
 }
 
-/* It is worth sending requests here, be it with a warning. A server that stops accepts no
+/* The server is worth sending requests to, be it with a warning. A server that stops accepts no
  * connection to say so on. */
 static void show_ready(struct pages *pages, struct http_request *request)
 {
@@ -38,7 +38,7 @@ static void show_ready(struct pages *pages, struct http_request *request)
     buffer_free(&text);
 }
 
-/* False if the request has been answered: whoever asks may not. */
+/* False if the request has been answered: its client may not see pages. */
 static bool admit(struct pages *pages, struct http_request *request)
 {
     enum { UNAUTHORIZED = 401, FORBIDDEN = 403 };

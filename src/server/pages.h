@@ -10,8 +10,8 @@
 struct pages {
     struct measured *measured;
     struct cluster *cluster;
-    bool hides_names;     /* there is access control: from whoever has not been admitted */
-    struct access *guard; /* of /metrics; NULL: it is for everybody */
+    bool hides_names;     /* there is access control: from clients that were not admitted */
+    struct access *guard; /* of /metrics; NULL: it is for all clients */
 };
 
 void pages_handle(struct pages *pages, struct http_request *request);

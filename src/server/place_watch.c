@@ -1,7 +1,7 @@
 /* See place_watch.h.
  *
  * `lock` guards all but what is set before the thread starts. The thread touches nothing but the
- * watch: whoever stops it may have to leave it behind. The last of the two frees it. */
+ * watch: a stop may have to leave the thread behind. The last of the two frees the watch. */
 #include "server/place_watch.h"
 
 #include "os/thread.h"
@@ -26,7 +26,7 @@ struct place_watch {
     pthread_cond_t wake; /* both ways */
     bool is_stopping;
     bool has_ended;
-    bool is_left;     /* nobody waits for the thread */
+    bool is_left;     /* the thread is not waited for */
     int64_t asked_us; /* when a round ended, by the steady clock; 0: none has */
     size_t count;
     struct watched places[PLACES_MOST];

@@ -1,7 +1,7 @@
 /* How much space is left in the directories that backups and the archive are put into: the metric
  * place_free_bytes, asked for every ten seconds.
  *
- * A share whose server is gone does not answer, and whoever asks waits. So a thread of its own
+ * A share whose server is gone does not answer, and the asking thread waits. So a thread of its own
  * asks; what it has not learnt for a minute is not told any more, and a stop does not wait for it:
  * then the thread ends by itself, whenever it has its answer. A directory that is not there is not
  * told of, and neither are buckets. */

@@ -1,4 +1,4 @@
-/* Tests of place_watch.h: what is told, what is not, and who waits for whom. */
+/* Tests of place_watch.h: what is told, what is not, and which thread waits for which. */
 #include "server/place_watch.h"
 
 #include "base/testing/failmalloc.h"
@@ -14,7 +14,7 @@
 /* --- a clock that stands, and disks that answer as they are told --- */
 
 static struct turned_clock turned = {.clock = TURNED_CLOCK};
-static atomic_bool hangs; /* whoever asks for "/hangs" */
+static atomic_bool hangs; /* so does a call for "/hangs" */
 static atomic_bool is_in_there;
 
 static bool has_come_back(void *context)
@@ -108,7 +108,7 @@ static void directories_that_are_there(void **state)
     place_watch_stop(watch);
 }
 
-static void what_is_old_is_not_told(void **state)
+static void old_answers_are_not_told(void **state)
 {
     struct place_watch *watch = start("/a", NULL, *state);
     wait_for(watch, *state, "/a=2 ");
@@ -125,7 +125,7 @@ static bool somebody_waits(void *context)
 }
 
 /* A stop leaves the thread behind; what it touches afterwards is its own. */
-static void nobody_waits_for_a_dead_share(void **state)
+static void a_dead_share_holds_no_thread_up(void **state)
 {
     atomic_store(&hangs, true);
     struct place_watch *watch = start("/a", "/hangs", *state);
@@ -157,8 +157,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(directories_that_are_there, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_old_is_not_told, setup, teardown),
-        cmocka_unit_test_setup_teardown(nobody_waits_for_a_dead_share, setup, teardown),
+        cmocka_unit_test_setup_teardown(old_answers_are_not_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_dead_share_holds_no_thread_up, setup, teardown),
         cmocka_unit_test_setup_teardown(without_memory, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,8 +10,8 @@
 /* In the order of the metrics that count them. */
 enum reload_kind { RELOAD_ACCESS, RELOAD_AUDIT_LOG, RELOAD_TLS, RELOAD_TLS_CLIENT_CA };
 
-/* Some files that are read together, and who reads them. On failure he keeps what he had of those
- * that he cannot read. */
+/* Some files that are read together, and their reader. On failure the reader keeps what it had of
+ * those that it cannot read. */
 struct reloadable {
     const char *what; /* for the log: "TLS" */
     enum reload_kind kind;

@@ -27,7 +27,7 @@
 
 enum { PATH_SIZE = 4096 };
 
-/* What is no mistake, one line each; NULL: nobody reads it. */
+/* Notes on what is no mistake, one line each; NULL: not wanted. */
 struct notes {
     struct buffer text;
     bool is_served; /* a server runs on the data directory: most likely the one to be restarted */
@@ -56,7 +56,7 @@ static status check_writable(const char *directory)
     return status_ok();
 }
 
-/* Where root may write by its mode, and nothing can be made. */
+/* Refuses a file system in which nothing can be made, although root may write there by its mode. */
 static status check_file_system(const char *directory)
 {
     struct statfs about;
@@ -90,7 +90,7 @@ static status check_parent(const char *path)
     return check_file_system(parent);
 }
 
-/* One that is made if it is not there. */
+/* Checks a directory that is made if it is not there. */
 static status check_directory(const char *path, const char *what, struct notes *notes)
 {
     if (access(path, F_OK) == 0)
@@ -99,8 +99,8 @@ static status check_directory(const char *path, const char *what, struct notes *
     return check_parent(path);
 }
 
-/* The log's end and the list of tables. Who serves looks when it opens the store: reading is for
- * who only asks, and while a server runs it would see halves. */
+/* The log's end and the list of tables. A server looks when it opens the store: reading is for a
+ * check alone, and while a server runs it would see halves. */
 static status check_log_end(const struct settings *settings, const struct notes *notes)
 {
     const struct store_options options = {
@@ -233,7 +233,7 @@ static status look_into(const struct settings *settings, struct notes *notes)
     return s;
 }
 
-/* What a start reads of it. Of what is to be salvaged nobody knows before it is. */
+/* What a start reads of it. What is to be salvaged is not known before it is. */
 static status check_store(const struct settings *settings, struct notes *notes)
 {
     if (notes == NULL || notes->is_served || !notes->has_store)
@@ -247,7 +247,7 @@ static status check_store(const struct settings *settings, struct notes *notes)
     return look_into(settings, notes);
 }
 
-/* Who serves locks it when its turn comes: to look at a lock is for who only asks, since a process
+/* A server locks it when its turn comes: to look at a lock is for a check alone, since a process
  * that closes a file that it has locked has lost the lock. */
 static status check_unused(const char *directory, struct notes *notes)
 {
@@ -391,7 +391,7 @@ static status check_audit_log(const struct settings *settings, struct notes *not
     return status_ok();
 }
 
-/* --- who is let in --- */
+/* --- access --- */
 
 static status check_certificate(const struct settings *settings, struct notes *notes)
 {

@@ -12,7 +12,7 @@
 status serve_check(const struct settings *settings);
 
 /* Whether serve would refuse the data directory without --salvage for what is lost of it. Reads the
- * log; what is lost of the catalog only who opens it knows. */
+ * log; what is lost of the catalog shows only when it is opened. */
 bool serve_needs_salvage(const struct settings *settings);
 
 /* All that is wrong, a line "wrong: ..." each, and behind it what had better be known, a line

@@ -30,7 +30,7 @@ static status blame(const struct server *server, const char *member, status s)
     return refusal;
 }
 
-/* Nobody looks before the server has started. */
+/* Before the server starts: no look comes earlier. */
 static void create_measured(struct server *server)
 {
     server->measured = (struct measured){

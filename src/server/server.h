@@ -32,8 +32,9 @@ status server_start(struct server *server);
  * cannot be read is logged, and what was read before goes on being used. */
 void server_reload(struct server *server, bool all);
 
-/* About once a second: whoever asks has what is so at the moment, but the log has only what was
- * looked at, and nobody else looks at the certificate. May wait for the disk. */
+/* Looks at the server's condition, about once a second: a request sees what is so at the moment,
+ * but the log has only what was looked at, and only this looks at the certificate. May wait for the
+ * disk. */
 void server_look(struct server *server);
 
 /* Whether the setting memory is given. */
@@ -48,7 +49,7 @@ void server_look_at_memory(struct server *server);
 void server_drain(struct server *server);
 
 /* Cancels what still runs, waits until it has ended, and closes the data. Not OK if the next start
- * will miss files that somebody has removed meanwhile. NULL is fine. */
+ * will miss files that were removed meanwhile. NULL is fine. */
 status server_destroy(struct server *server);
 
 #endif

@@ -1,7 +1,7 @@
 /* Who is let in: callers, with the audit log of what they change; and pages of which sites. */
 #include "server/server_private.h"
 
-/* Who is let in does not hang on the audit log's file. */
+/* Access does not depend on the audit log's file. */
 static status reload_access(void *context, struct buffer *changes)
 {
     struct server *server = context;
@@ -22,7 +22,7 @@ static status reopen_audit(void *context, struct buffer *changes)
     return audit_reopen(server->audit);
 }
 
-/* With access control off there is nothing to tell of but a file of one's own. */
+/* With access control off there is an audit log only if it has a file of its own. */
 static status create_audit(struct server *server)
 {
     const struct settings *settings = server->settings;

@@ -36,7 +36,7 @@ status server_read_fault_rules(struct server *server)
     return rules == NULL ? status_ok() : fault_rules_parse(bytes_of(rules), &server->fault_rules);
 }
 
-/* Nobody is to wonder why calls fail. */
+/* The log says why calls fail on purpose. */
 static void warn_of_faults(const struct server *server)
 {
     struct buffer rules = {0};

@@ -13,7 +13,7 @@
 
 #include <unistd.h>
 
-/* Off loopback, data and credentials would cross networks in the clear, and be anybody's. */
+/* Off loopback, data and credentials would cross networks in the clear, for all to read. */
 status server_check_exposure(const struct settings *settings, const struct address *address)
 {
     bool is_secure = settings->tls_cert != NULL && settings->auth == AUTH_ON;
@@ -79,8 +79,8 @@ static void warn_of_identity(const struct server *server)
             LOG_STR("directory", server->settings->data_dir));
 }
 
-/* Left on, it gives up what is lost next, and nobody has been asked. The catalog's records are
- * known once it is open: who has given some up, or keeps a keyspace of theirs, says so as
+/* Left on, --salvage gives up what is lost next, unasked. The catalog's records are known once it
+ * is open: a cluster that has given some up, or keeps a keyspace of theirs, says so as
  * `salvaged`. */
 static void warn_of_salvage(const struct server *server)
 {

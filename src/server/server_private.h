@@ -118,7 +118,7 @@ struct server {
 
 /* INVALID_ARGUMENT for an address off loopback without TLS and access control. */
 status server_check_exposure(const struct settings *settings, const struct address *address);
-/* Those that the settings name. */
+/* The files that the settings name. */
 struct tls_server_files server_tls_files(const struct settings *settings);
 status server_create_tls(struct server *server);
 /* Whether the certificate is at its end. */
@@ -128,7 +128,7 @@ status server_open_backups(struct server *server);
 /* Where they are: beside the data unless the settings say otherwise. A string, in `out`; NULL
  * without memory. */
 const char *server_backup_directory(const struct settings *settings, struct buffer *out);
-/* What the server makes by itself. */
+/* The backups that the server makes by itself. */
 struct whole_schedule_wish server_backup_schedules(const struct settings *settings);
 /* How much space is left where backups and the archive go. */
 status server_watch_places(struct server *server);
@@ -159,7 +159,7 @@ status server_create_http(struct server *server);
 
 /* --- server_workers.c --- */
 
-/* Lets who asks see what runs. After server_create_http. */
+/* Lets requests see what runs. After server_create_http. */
 void server_show_running(struct server *server);
 
 status server_create_workers(struct server *server);

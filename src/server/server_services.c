@@ -137,7 +137,7 @@ static void list_apis(struct server *server)
     memcpy(server->apis, apis, sizeof apis);
 }
 
-/* Those of gRPC itself tell of the others. */
+/* gRPC's own services tell of the others. */
 static status list_services(struct server *server)
 {
     size_t count = 0;

@@ -458,7 +458,7 @@ static void assert_page(const struct server *server, const char *path, const cha
 
 /* --- tests --- */
 
-/* An address at which nobody listens any more. */
+/* An address at which no server listens any more. */
 static struct address deserted(void)
 {
     struct address address;
@@ -471,7 +471,7 @@ static struct address deserted(void)
 }
 
 /* As "localhost" has ::1 and 127.0.0.1, and the server one of them. */
-static void a_link_finds_the_address_at_which_somebody_is(void **state)
+static void a_link_finds_the_address_that_answers(void **state)
 {
     (void)state;
     struct running one;
@@ -485,7 +485,7 @@ static void a_link_finds_the_address_at_which_somebody_is(void **state)
     stop_server(&one);
 }
 
-static void a_link_says_why_nobody_is_found(void **state)
+static void a_link_says_why_no_server_is_found(void **state)
 {
     (void)state;
     const struct address addresses[] = {deserted(), deserted()};
@@ -650,8 +650,8 @@ static void memory_runs_out_anywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_link_finds_the_address_at_which_somebody_is),
-        cmocka_unit_test(a_link_says_why_nobody_is_found),
+        cmocka_unit_test(a_link_finds_the_address_that_answers),
+        cmocka_unit_test(a_link_says_why_no_server_is_found),
         cmocka_unit_test(two_serve_in_one_process),
         cmocka_unit_test(pages_are_served),
         cmocka_unit_test(too_many_connections_are_closed),

@@ -81,7 +81,7 @@ static bool has(const struct authorities *authorities, const struct tls_certific
     return false;
 }
 
-/* Those that only `these` has. */
+/* Notes the authorities that only `these` has. */
 static void note_changes(const struct authorities *these, const struct authorities *others,
                          const char *action, struct audit_changes *changes)
 {

@@ -23,7 +23,7 @@
 
 struct sql_session;
 
-/* How a function is called; the same for all rows but for `arena`. */
+/* How a function is called; the same for all rows except `arena`. */
 struct sql_call {
     struct arena *arena;                 /* for what the result points to; emptied after the row */
     const struct sql_type *type;         /* of the result */
@@ -126,9 +126,9 @@ struct sql_view_parameter {
     struct sql_value value; /* STRING */
 };
 
-/* Who decides whether a query may go on. `look` is asked every few milliseconds of work: its error
- * ends the query (a call that was cancelled), `*is_turn_over` asks it to let others have a turn at
- * the next place where it can: sql_execution_next then says that it was paused. */
+/* Decides whether a query may go on. `look` is asked every few milliseconds of work: its error ends
+ * the query (a call that was cancelled), `*is_turn_over` asks it to let others have a turn at the
+ * next place where it can: sql_execution_next then says that it was paused. */
 struct sql_watch {
     status (*look)(void *context, bool *is_turn_over);
     void *context;

@@ -50,7 +50,7 @@ extern const struct sql_type sql_bytes;
 extern const struct sql_type sql_date;
 extern const struct sql_type sql_timestamp;
 
-/* Of parts that outlive the arena; NULL without memory. `fields` are not copied. */
+/* A type made of parts that outlive the arena; NULL without memory. `fields` are not copied. */
 const struct sql_type *sql_array_of(struct arena *arena, const struct sql_type *element);
 const struct sql_type *sql_map_of(struct arena *arena, const struct sql_type *key,
                                   const struct sql_type *value);

@@ -1,7 +1,7 @@
 /* Values of SQL expressions.
  *
- * A value does not say its type: whoever has the one has the other beside it (expr.h). It owns
- * nothing; what it points to lives in the arena of whoever made it, or in the row that was read. */
+ * A value does not say its type: its holder has the type beside it (expr.h). It owns nothing; what
+ * it points to lives in its maker's arena, or in the row that was read. */
 #ifndef TRESTLE_SQL_VALUE_H
 #define TRESTLE_SQL_VALUE_H
 
@@ -9,9 +9,9 @@
 
 struct sql_value {
     bool is_null;
-    /* What it is to walk through it: of a text, its bytes by SQL_WEIGHT_BYTES; of items, one each
-     * and what they weigh. Parts that are shared count each time: a value may be far larger than
-     * the memory that it takes. UINT32_MAX: at least that. */
+    /* The weight of walking through a value: of a text, its bytes by SQL_WEIGHT_BYTES; of items,
+     * one each and what they weigh. Parts that are shared count each time: a value may be far
+     * larger than the memory that it takes. UINT32_MAX: at least that. */
     uint32_t weight;
     union {
         bool boolean;
@@ -66,7 +66,7 @@ static inline struct sql_value sql_of_text(bytes text)
     return (struct sql_value){.weight = sql_weight_of(text.size / SQL_WEIGHT_BYTES), .text = text};
 }
 
-/* What so many values weigh together. */
+/* The weight of so many values together. */
 static inline uint64_t sql_weigh(const struct sql_value *values, size_t count)
 {
     uint64_t weight = count;

@@ -2,7 +2,8 @@
  *
  * Work is counted in steps: a call of a function is one, and so is what it takes to walk through
  * SQL_WEIGHT_A_STEP of a value (value.h). Whatever loops over rows, items or bytes counts, and
- * every SQL_STEPS_A_LOOK steps somebody looks whether the query may go on: a few milliseconds. */
+ * every SQL_STEPS_A_LOOK steps, a few milliseconds, the query's sql_watch is asked whether it may
+ * go on. */
 #ifndef TRESTLE_SQL_WORK_H
 #define TRESTLE_SQL_WORK_H
 
@@ -23,7 +24,7 @@ static inline status sql_work(struct sql_session *session, uint64_t steps)
     return session->work < SQL_STEPS_A_LOOK ? status_ok() : sql_look(session);
 }
 
-/* Of what looks at each byte by itself, and not once. */
+/* The steps of work that looks at each byte by itself. */
 static inline uint64_t sql_steps_of_bytes(uint64_t size)
 {
     enum { BYTES_A_STEP = 8 };

@@ -1,4 +1,4 @@
-/* What bounds a query: the steps it may take, the memory it may keep, and who may stop it. */
+/* What bounds a query: the steps it may take, the memory it may keep, and what may stop it. */
 #include "sql/work.h"
 
 #include "base/testing/testing.h"
@@ -115,7 +115,7 @@ static void regular_expressions_fit_their_texts(void **state)
     gives(&plain, "SELECT REGEXP_CONTAINS(REPEAT('a', 1000000), '(x+x+)+y')", "false\n");
 }
 
-/* An aggregate over a growing frame was computed anew for each row. */
+/* An aggregate over a growing frame was once computed again for each row. */
 static void running_windows_are_linear(void **state)
 {
     (void)state;
@@ -130,7 +130,7 @@ static void running_windows_are_linear(void **state)
           "1 2 NULL 1\n2 3 2 2\n3 3 2 2\n4 2 2 2\n");
 }
 
-/* --- who watches --- */
+/* --- the watch --- */
 
 struct watcher {
     uint64_t looks;

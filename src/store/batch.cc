@@ -69,7 +69,7 @@ static void append(store_batch *batch, size_t size, size_t more, function change
     }
 }
 
-/* So that a loss can be named (log_ends.h). */
+/* Notes that the keyspace is written to, so that a loss can be named (log_ends.h). */
 static void note_write(const keyspace *keyspace)
 {
     std::atomic<bool> *is_set = &keyspace->mark->is_set;
@@ -233,9 +233,9 @@ status check_writable(store *store)
     return status_ok();
 }
 
-/* Anything but a lack of space, or of memory for a flush, leaves the log's end in doubt; but what
- * waits for flushes that fail and are made anew ends before the log (Incomplete), once the write
- * buffers are full. */
+/* Anything but a lack of space, or of memory for a flush, leaves the log's end in doubt; but a
+ * write that waits for flushes that fail and are tried again ends before the log (Incomplete), once
+ * the write buffers are full. */
 static status write_failed(store *store, const rocksdb::Status &s)
 {
     if (s.IsIncomplete())

@@ -1,4 +1,4 @@
-/* The block cache as RocksDB gets to see it: an LRU cache with somebody at the door.
+/* The block cache as RocksDB gets to see it: an LRU cache that turns some blocks away.
  *
  * What an event loop reads comes out of the kernel's page cache (file_system.cc), so a copy of it
  * in the block cache saves a system call and a checksum when it is asked for again, and no more.
@@ -27,8 +27,8 @@ enum : uint32_t {
     LOOK_ONE_OF = 64, /* offers between two looks at how full the cache is: that takes 64 mutexes */
 };
 
-/* Of no entry. Its users tell it from the handles of the cache, which are aligned, by the last bit
- * of its address. */
+/* The handle of no entry. Its users tell it from the handles of the cache, which are aligned, by
+ * the last bit of its address. */
 struct visitor {
     void *block;
     block_owner owner;

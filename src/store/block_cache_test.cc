@@ -1,5 +1,4 @@
-/* Who comes into the block cache once it is full, and that nobody's block is lost or freed twice.
- */
+/* Which blocks come into a full block cache, and that no block in use is lost or freed twice. */
 #include "store/internal.h"
 #include "store/rocksdb_versions.h"
 

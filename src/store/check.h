@@ -14,8 +14,8 @@ struct store;
 struct store_options;
 
 /* Whether store_open would open the store that is there, as far as its write-ahead logs and its
- * list of tables tell: with its errors. Reads all of the logs, and changes nothing. Nobody has the
- * directory open meanwhile. */
+ * list of tables tell: with its errors. Reads all of the logs, and changes nothing. The directory
+ * must not be open elsewhere meanwhile. */
 status store_check_log_end(const struct store_options *options);
 
 /* Of a store that is open for reading alone, whether store_begin_compactions would refuse it for a

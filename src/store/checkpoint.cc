@@ -5,10 +5,11 @@
  * end grow on, so their first bytes are copied, up to what the list says. All range deletes are in
  * these files as they were: nothing is exported or imported (store.md says what that loses).
  *
- * A log may be cut in the middle of a record by who writes meanwhile. That record's writer has not
- * come back yet, and replay ends before it. SYNCED (log_ends.h) is written anew: the copy's logs
- * are ended, and end where they do. They are held against what is known to have been synced: what
- * the disk has lost meanwhile of a log, which only the memory still has, makes the checkpoint fail.
+ * A log may be cut in the middle of a record that is being written. That record's writer has not
+ * come back yet, and replay ends before it. SYNCED (log_ends.h) is not copied but written: the
+ * copy's logs are ended, and end where they do. They are held against what is known to have been
+ * synced: what the disk has lost meanwhile of a log, which only the memory still has, makes the
+ * checkpoint fail.
  *
  * Of a store that is fenced there is none, nor of one that is fenced meanwhile: what its log ends
  * with is in doubt.
@@ -231,7 +232,7 @@ status store_checkpoint_write(store_checkpoint *checkpoint, const char *director
     });
 }
 
-/* --- who it is --- */
+/* --- identity --- */
 
 status store_identity(store *store, char out[STORE_IDENTITY_SIZE])
 {
@@ -239,7 +240,7 @@ status store_identity(store *store, char out[STORE_IDENTITY_SIZE])
     return guarded([&] {
         std::string identity;
         TRY(status_from(store->db->GetDbIdentity(identity)));
-        if (!is_identity(identity)) /* who only reads makes one up, as of one that is missing */
+        if (!is_identity(identity)) /* only read: one is made up, as if there were none */
             identity = rocksdb::Env::Default()->GenerateUniqueId();
         if (identity.size() >= STORE_IDENTITY_SIZE)
             return status_make(STATUS_INTERNAL, "an identity has %zu bytes", identity.size());

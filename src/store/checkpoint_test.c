@@ -151,7 +151,7 @@ static void a_large_log_is_flushed_and_a_small_one_copied(void **state)
     store_close(open_copy(f, &keyspace));
 }
 
-static void what_comes_later_has_no_keyspace_there(void **state)
+static void later_keyspaces_are_not_in_a_checkpoint(void **state)
 {
     struct fixture *f = *state;
     struct store_checkpoint *checkpoint;
@@ -243,7 +243,7 @@ static void a_log_that_was_damaged_makes_no_checkpoint(void **state)
         assert_status(take_checkpoint(f), STATUS_DATA_LOSS);
         free(log);
         clear_copy(f);
-        /* Once it is in tables, nobody needs the log. */
+        /* Once it is in tables, the log is not needed. */
         assert_ok(keyspace_flush(f->keyspace));
         assert_ok(take_checkpoint(f));
         clear_copy(f);
@@ -343,8 +343,9 @@ static void *make_keyspaces(void *context)
     return NULL;
 }
 
-/* It was known to be synced as far as RocksDB did not count yet, and the checkpoint, which has what
- * RocksDB counts, was said to have lost something: a backup of it could not be restored. */
+/* The manifest was known to be synced as far as RocksDB did not count yet, and the checkpoint,
+ * which has what RocksDB counts, was said to have lost something: a backup of it could not be
+ * restored. */
 static void a_manifest_that_grows_is_taken_as_listed(void **state)
 {
     struct fixture *f = *state;
@@ -530,7 +531,7 @@ static void files_are_deleted_again_after_its_end(void **state)
     assert_int_equal(count_tables(f->directory), 1);
 }
 
-/* --- who it is --- */
+/* --- identity --- */
 
 static void a_copy_has_another_identity(void **state)
 {
@@ -558,7 +559,7 @@ static void reopen(struct fixture *f, char identity[STORE_IDENTITY_SIZE])
 }
 
 /* One flipped byte would make another server of it, without a word. */
-static void what_is_no_identity_is_as_good_as_none(void **state)
+static void an_invalid_identity_counts_as_none(void **state)
 {
     static const char *const damaged[] = {"",
                                           "\n",
@@ -599,7 +600,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_checkpoint_is_the_store_at_its_instant, setup, teardown),
         cmocka_unit_test_setup_teardown(a_large_log_is_flushed_and_a_small_one_copied, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(what_comes_later_has_no_keyspace_there, setup, teardown),
+        cmocka_unit_test_setup_teardown(later_keyspaces_are_not_in_a_checkpoint, setup, teardown),
         cmocka_unit_test_setup_teardown(what_a_copy_loses_of_its_log_is_known, setup, teardown),
         cmocka_unit_test_setup_teardown(a_log_that_was_damaged_makes_no_checkpoint, setup,
                                         teardown),
@@ -618,7 +619,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_checkpoint_syncs_no_log, setup, teardown),
         cmocka_unit_test_setup_teardown(files_are_deleted_again_after_its_end, setup, teardown),
         cmocka_unit_test_setup_teardown(a_copy_has_another_identity, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_no_identity_is_as_good_as_none, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_invalid_identity_counts_as_none, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,7 +158,7 @@ std::vector<closed_ranges::range> closed_ranges::all() const
     return out;
 }
 
-/* Whoever writes asks for now. */
+/* Writers ask for the present state: an opening since some read does not matter. */
 status keyspace_check_open(keyspace *keyspace, bytes from, bytes to)
 {
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);

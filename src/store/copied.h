@@ -1,4 +1,4 @@
-/* A directory that has, byte for byte, the files of a checkpoint (store.h), and that nobody has
+/* A directory that has, byte for byte, the files of a checkpoint (store.h), and that has not been
  * opened yet: each of them was held against its digest. */
 #ifndef TRESTLE_STORE_COPIED_H
 #define TRESTLE_STORE_COPIED_H

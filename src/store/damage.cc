@@ -1,12 +1,12 @@
 /* Damaged tables: which keys they take out of service, and how the store lives with them.
  *
- * Whoever meets damage notes it: a read, a compaction, keyspace_verify. A read waits for what comes
- * of it, some seconds at most, since its error is to say which keys. The watch's thread then looks
- * at the table, block by block (table_blocks.cc), and
+ * What meets damage notes it: a read, a compaction, keyspace_verify. A read waits for the outcome,
+ * some seconds at most, since its error is to say which keys. The watch's thread then looks at the
+ * table, block by block (table_blocks.cc), and
  *
  *     closes       the range of each damaged block, or that of the file if the file as a whole
  *                   cannot be read
- *     tells        the store's owner, who remembers it: from here on a start closes it again
+ *     tells        the store's owner, which remembers it: from here on a start closes it again
  *     keeps        the file under a second name, as it is
  *     stands in    for what is damaged (stand_in.cc): the rest of the file can be read, and
  *                   RocksDB compacts the file away like any other. For what the disk does not read
@@ -14,13 +14,13 @@
  *
  * Invariants
  *  1. A closed range is closed over all levels: the damaged table may have deleted or overwritten
- *     what older ones hold, and nobody knows any more. So no read that meets the range is answered
- *     (read.cc asks after each), whatever other tables have; nor is one that began before the range
- *     was opened again and looks at what was there then.
+ *     what older ones hold, and that is not known any more. So no read that meets the range is
+ *     answered (read.cc asks after each), whatever other tables have; nor is one that began before
+ *     the range was opened again and looks at what was there then.
  *  2. What is damaged has a stand-in only once the range is remembered: a compaction that reads
  *     through it takes the file away, and nothing else knows that keys are missing.
- *  3. A keyspace is not compacted while a damaged table of it has no stand-in for good: because
- *     nobody could remember the range, because the disk may read the table again, or because it
+ *  3. A keyspace is not compacted while a damaged table of it has no stand-in for good: because the
+ *     range could not be remembered, because the disk may read the table again, or because it
  *     proved good again, which a repair is to find out. Nor if compactions fail all the same, as
  *     they do when RocksDB goes on with what it remembers of a table that was cut off meanwhile:
  *     then a start helps, and now and then they are tried again.
@@ -107,7 +107,7 @@ void damage_watch::stop()
         thread.join();
 }
 
-/* Without memory for the note, the next one who meets the damage notes it. */
+/* Without memory for the note, the next thread that meets the damage notes it. */
 void damage_watch::note(uint64_t keyspace, uint64_t file)
 {
     try {
@@ -156,7 +156,7 @@ unsigned damage_watch::failed_compactions(uint64_t keyspace)
     return found != failed.end() ? found->second.count : 0;
 }
 
-/* What was found since may have been why. */
+/* Forgives failed compactions: damage that was found since may have been the cause. */
 void damage_watch::forgive_failures(uint64_t keyspace)
 {
     std::lock_guard<std::mutex> lock(mutex);
@@ -171,7 +171,8 @@ void damage_watch::forgive_old_failures()
         each = now - each->second.last >= patience ? failed.erase(each) : std::next(each);
 }
 
-/* What cannot be read may be now, or is given up; what could not be compacted is tried again. */
+/* Tries again: what could not be read may be readable now, or is given up; failed compactions are
+ * repeated. */
 void damage_watch::try_again()
 {
     for (const job &each : unreadable_for_long())
@@ -222,7 +223,7 @@ void damage_watch::run()
     }
 }
 
-/* What was looked at just now has nothing new to tell: damage is met again and again. */
+/* False for a file that was looked at just now: damage is met again and again. */
 bool damage_watch::is_due(const job &job)
 {
     auto now = std::chrono::steady_clock::now();
@@ -246,7 +247,7 @@ void damage_watch::look(const job &job, const table_pacer &pacer)
             look_at(job.keyspace, file, pacer, CACHED);
 }
 
-/* None, if there is no such keyspace (any more). */
+/* The keyspace's table files; none if there is no such keyspace (any more). */
 std::vector<rocksdb::SstFileMetaData> damage_watch::files_of(uint64_t id)
 {
     std::lock_guard<std::mutex> lock(looking);
@@ -293,8 +294,8 @@ static std::string end_of(const bad_block &block, const rocksdb::SstFileMetaData
 }
 
 /* Whether what is read now can be read without the block, which it is if newer tables have deleted
- * all of it by ranges. Only of a store that is read alone, which nobody has read from: what is in
- * its cache is not what the disk has now. */
+ * all of it by ranges. Only of a store that is opened for reading alone and has not been read from:
+ * what is in its cache is not what the disk has now. */
 static bool is_all_deleted(const keyspace *keyspace, const std::string &from, const std::string &to)
 {
     rocksdb::ReadOptions options;
@@ -488,7 +489,7 @@ bool damage_watch::close(keyspace *keyspace, const rocksdb::SstFileMetaData &fil
     return !news.empty();
 }
 
-/* What is told again was not remembered the last time. */
+/* Tells news. A range that is told again was not remembered the last time. */
 void damage_watch::tell_news()
 {
     std::vector<found> told = std::move(news);
@@ -512,7 +513,7 @@ bool damage_watch::keep(const rocksdb::SstFileMetaData &file)
     return s.ok() || s.IsPathNotFound();
 }
 
-/* It may have been a cable. */
+/* A file that cannot be read is waited for: it may be a loose cable. */
 bool damage_watch::is_waited_for(const job &job, const table_findings &findings)
 {
     if (!findings.is_unreadable) {

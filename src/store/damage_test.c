@@ -27,7 +27,7 @@ static void assert_names_the_block(status s)
     status_free(s);
 }
 
-/* It said which file, and only the next one which keys. */
+/* The first read once said which file, and only the next one which keys. */
 static void the_first_read_is_told_what_is_closed(void **state)
 {
     struct fixture *f = *state;

@@ -1,5 +1,5 @@
-/* What of a keyspace is out of service, and who looks at damaged tables. A part of internal.h,
- * which includes it where it needs it; nobody else does. */
+/* What of a keyspace is out of service, and the thread that looks at damaged tables. A part of
+ * internal.h, which alone includes it, where it needs it. */
 #ifndef TRESTLE_STORE_DAMAGE_WATCH_H
 #define TRESTLE_STORE_DAMAGE_WATCH_H
 
@@ -26,13 +26,13 @@ class closed_ranges {
         return any() || newest_opening.load(std::memory_order_acquire) > since;
     }
     /* OK, or DATA_LOSS in the words of the first range that [from, to) meets; UNAVAILABLE if that
-     * was opened since the reader began, who may see what it hid. Who writes says so: that a
-     * thread reads what was healed (store_read_healed) is no leave to write there. */
+     * was opened since the reader began, which may see what it hid. Writers call check_write: that
+     * a thread reads what was healed (store_read_healed) is no leave to write there. */
     status check(const rocksdb::Slice &from, const rocksdb::Slice &to, uint64_t since) const;
     status check_write(const rocksdb::Slice &from, const rocksdb::Slice &to) const;
     /* Whether it is to be told: it is new, or not remembered. */
     bool add(const range &range);
-    /* Of one that is closed. */
+    /* Notes that a closed range is remembered. */
     void remember(const range &range);
     void say(const range &range); /* in these words, and whether it is remembered */
     void note_healed(const rocksdb::Slice &from, const rocksdb::Slice &to);
@@ -65,20 +65,20 @@ status let_compact(struct keyspace *keyspace, bool is_let);
 
 /* --- damage.cc --- */
 
-/* All of a keyspace. */
+/* All table files of a keyspace. */
 std::vector<rocksdb::SstFileMetaData> tables_of(const struct keyspace *keyspace);
 /* Whether compactions may take the table away: all that its ranges were closed for has a stand-in
  * for good. What has none may be sound, and would be lost by a repair that does not find it. */
 bool is_given_up(const struct keyspace *keyspace, uint64_t file);
 
-/* Looks at tables of which somebody said that they are damaged, on a thread of its own, and takes
- * out of service what they cannot answer for. */
+/* Looks at tables that were noted as damaged, on a thread of its own, and takes out of service what
+ * they cannot answer for. */
 class damage_watch {
   public:
     damage_watch(struct store *store, const store_options *options);
     ~damage_watch();
 
-    /* Closes what these tables may hold, before anybody reads: they have stand-ins. */
+    /* Closes what these tables may hold, before the first read: they have stand-ins. */
     void see_at_open(const std::vector<rocksdb::LiveFileMetaData> &tables);
     void start();
     void stop(); /* before the database is closed */
@@ -87,7 +87,7 @@ class damage_watch {
      * all tables of the keyspace are looked at. Any thread; does not wait. */
     void note(uint64_t keyspace, const std::string &words);
     void note(uint64_t keyspace, uint64_t file);
-    /* Likewise, of a reader that may wait: until what he has met is closed, in its words, or some
+    /* Likewise, of a reader that may wait: until what it has met is closed, in its words, or some
      * seconds have passed. */
     void note_and_wait(uint64_t keyspace, const std::string &words);
     void note_failed_compaction(uint64_t keyspace, const std::string &words);
@@ -101,7 +101,7 @@ class damage_watch {
     /* Looks at all tables that are chosen by their numbers. CANCELLED by the pacer. */
     status look_at_all(const std::function<bool(uint64_t)> &is_chosen, const table_pacer &pacer,
                        bool is_direct);
-    /* All of one keyspace, unless the store is about to be closed. */
+    /* Looks at all tables of one keyspace, unless the store is about to be closed. */
     status look_at_keyspace(uint64_t keyspace);
 
     /* Held while a keyspace is asked for its files, and while what was found is closed and told: it

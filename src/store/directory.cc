@@ -74,8 +74,8 @@ static bool has_record(rocksdb::FileSystem *files, const std::string &directory,
     return is_whole && (has_tables || !record.logs.empty());
 }
 
-/* Then there was a FORMAT. No other program makes copies of manifests; without SYNCED nobody knows
- * what has been lost, which the start goes on to say. */
+/* Then there was a FORMAT. No other program makes copies of manifests; without SYNCED it is not
+ * known what has been lost, which the start goes on to say. */
 static status is_ours(rocksdb::FileSystem *files, const std::string &directory, bool *is_so)
 {
     bool is_there = false, has_copy = false;
@@ -189,7 +189,7 @@ status store_check_directory(const char *directory, bool salvage, bool *is_new)
     return access(directory, F_OK) == 0 ? refuse_foreign_files(files, directory) : status_ok();
 }
 
-/* --- who it is --- */
+/* --- identity --- */
 
 bool is_identity(const std::string &text)
 {
@@ -203,7 +203,7 @@ bool is_identity(const std::string &text)
 
 enum identity_state { IDENTITY_SOUND, IDENTITY_MISSING, IDENTITY_DAMAGED };
 
-/* Of one that cannot be read nothing is said. */
+/* Looks at the identity; of one that cannot be read nothing is said. */
 static identity_state look_at_identity(rocksdb::FileSystem *files, const std::string &directory)
 {
     std::string text;
@@ -251,5 +251,5 @@ bool directory_is_locked(rocksdb::FileSystem *files, const std::string &director
         files->UnlockFile(lock, IOOptions(), nullptr).PermitUncheckedError();
         return false;
     }
-    return access(name.c_str(), W_OK) == 0; /* else it cannot be locked by anybody like us */
+    return access(name.c_str(), W_OK) == 0; /* else no process of our user can lock it */
 }

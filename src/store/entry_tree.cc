@@ -146,8 +146,8 @@ struct entry_tree::inner : node {
     }
 };
 
-/* How the writer came to a leaf: the inner nodes by level, which child he took, and the bounds of
- * what he came to. */
+/* How the writer came to a leaf: the inner nodes by level, which child it took, and the bounds of
+ * what it came to. */
 struct entry_tree::path {
     struct step {
         inner *at;
@@ -403,8 +403,8 @@ void entry_tree::cursor::enter(const leaf *leaf)
         prefetch(after, sizeof(entry_tree::leaf));
 }
 
-/* Entries are where they were written, so whoever walks would wait for memory at each: the one that
- * comes in LOOK_AHEAD steps is called for now. */
+/* Entries are where they were written, so a walk would wait for memory at each: the one that comes
+ * in LOOK_AHEAD steps is called for now. */
 void entry_tree::cursor::look_ahead() const
 {
     slot_order here(order);

@@ -10,13 +10,13 @@
  *
  * Invariants
  *  1. A node's slots are written once, and an entry never changes. Which slots count, and in which
- *     order, is one word (`order`): storing it publishes what was added. Who loads it once has one
- *     state of the node.
+ *     order, is one word (`order`): storing it publishes what was added. A reader that loads it
+ *     once has one state of the node.
  *  2. A full node is not taken apart: its content is copied into new ones, which take its place,
- *     and it stays as it was, for those who are in it, as long as the tree.
- *  3. So whoever goes from a node that was in the tree at some moment, to a child or along the
- *     leaves, arrives at one that was in the tree then or later: nothing that had been inserted
- *     before he came is missing. What is inserted after it may be.
+ *     and it stays as it was, for readers that are in it, as long as the tree.
+ *  3. So a reader that goes from a node that was in the tree at some moment, to a child or along
+ *     the leaves, arrives at one that was in the tree then or later: nothing that had been inserted
+ *     before it came is missing. What is inserted after it may be.
  *  4. All keys that can ever come into a node begin with the same `skip` bytes, those that its
  *     bounds have in common. Of each key it keeps the eight bytes that follow, its head.
  *  5. Nodes are never freed one by one: their memory goes with the allocator's. */

@@ -7,8 +7,8 @@
  * after each flush or compaction that failed, which tests on disks that fail cut short.
  *
  * The threads: RocksDB begins compactions within DB::Open, and picks their tables when a thread
- * runs them. Who has yet to close ranges that it remembers (store_begin_compactions) keeps them
- * from running until then. */
+ * runs them. A cluster that has yet to close ranges that it remembers keeps them from running until
+ * then (store_begin_compactions). */
 #include "store/internal.h"
 
 #include "rocksdb/system_clock.h"

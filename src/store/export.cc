@@ -15,7 +15,7 @@ using rocksdb::Options;
 enum : uint32_t { TABLE_WRITER_MAGIC = 0x5461626c };
 enum : size_t { VERIFY_READAHEAD = 2 << 20 };
 
-/* Of a file that belongs to no keyspace. */
+/* The options of a table file that belongs to no keyspace. */
 static Options table_options(store *store)
 {
     rocksdb::DBOptions db_options;

@@ -1,18 +1,18 @@
-/* The file system as RocksDB gets to see it. Six things differ from the one below:
+/* The file system as RocksDB gets to see it. Seven things differ from the one below:
  *
- *  1. Logs are wrapped (log_file.cc), and who keeps account of them hears of their syncs, of their
- *     names', and of their end (log_ends.h).
+ *  1. Logs are wrapped (log_file.cc), and their log_tracker hears of their syncs, of their names',
+ *     and of their end (log_ends.h).
  *  2. A directory is opened once. RocksDB opens its one directory again for every keyspace that it
  *     makes and keeps it open: a descriptor a table.
  *  3. Options files are refused. RocksDB writes all settings of all keyspaces to one whenever a
  *     keyspace comes or goes, and holds up all writers meanwhile (0.15 s with 1,000 keyspaces). It
- *     goes on without, and nobody reads them here: the settings are options.cc.
+ *     goes on without, and they are not read here: the settings are options.cc.
  *  4. The lock of the store's directory can be taken twice through it: by the store and RocksDB.
- *  5. A manifest has a copy, and who keeps account of logs hears of it, too (manifest.cc).
+ *  5. A manifest has a copy, and the log_tracker hears of it, too (manifest.cc).
  *  6. A thread can forbid itself to wait for the disk, and learn whether it would have had to, or
  *     whether a read failed (`read_watch`), or a block was damaged: that is no file system's
- *     business, but tables tell it nobody but a counter.
- *  6. Damaged tables have stand-ins (stand_in.cc). */
+ *     business, but tables tell it to a counter alone.
+ *  7. Damaged tables have stand-ins (stand_in.cc). */
 #include "store/log_ends.h"
 #include "store/uncounted.h"
 
@@ -32,10 +32,10 @@ const char NO_OPTIONS_FILE[] = "options files are not kept";
 
 namespace {
 
-/* More than that is not copied out of the page cache by who must not wait: 1 MiB takes 0.1 ms. */
+/* A thread that must not wait copies no more out of the page cache: 1 MiB takes 0.1 ms. */
 enum : size_t { PEEK_MOST = 1 << 20 };
 
-/* Of the present thread's watch. */
+/* The state of the present thread's watch. */
 thread_local struct {
     bool is_hasty; /* must not wait for the disk */
     bool was_refused;
@@ -95,7 +95,7 @@ class page_cache {
 };
 
 /* A table that is not read is no reason to fence, also one that was just made: RocksDB opens those
- * before it names them, and a flush that fails by that is made anew if the error says so. No byte
+ * before it names them, and a flush that fails by that is tried again if the error says so. No byte
  * of the log or the manifest is in doubt. */
 IOStatus as_read(IOStatus s)
 {
@@ -104,7 +104,7 @@ IOStatus as_read(IOStatus s)
     return s;
 }
 
-/* A table. `pages` may be NULL: then who must not wait gets nothing from it. */
+/* A table. `pages` may be NULL: then a thread that must not wait gets nothing from it. */
 class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
   public:
     watched_file(std::unique_ptr<rocksdb::FSRandomAccessFile> file,
@@ -190,8 +190,8 @@ class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
         return s;
     }
 
-    /* What lies between the blocks that have stand-ins: the disk may not read those. `failed` if
-     * there are none. */
+    /* Reads what lies between the blocks that have stand-ins: the disk may not read those. `failed`
+     * if there are none. */
     IOStatus read_around(uint64_t offset, size_t size, const IOOptions &options,
                          rocksdb::Slice *result, char *scratch, IODebugContext *debug,
                          const IOStatus &failed) const
@@ -397,7 +397,7 @@ class file_system final : public rocksdb::FileSystemWrapper {
         return s;
     }
 
-    /* Of a log that is salvaged what is whole. */
+    /* Opens a file; a log that is salvaged gives what is whole. */
     IOStatus NewSequentialFile(const std::string &path, const rocksdb::FileOptions &options,
                                std::unique_ptr<rocksdb::FSSequentialFile> *out,
                                IODebugContext *debug) override

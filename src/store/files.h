@@ -17,7 +17,7 @@ struct files *files_of_system(void);
 struct files *files_of_store(struct store *store); /* as long as the store is open */
 
 /* Whether the directory has a store, but not the file that says which one it is (store_identity):
- * whoever opens it for writing makes it another one. */
+ * an opening for writing makes it another one. */
 bool files_lack_identity(const char *directory);
 
 /* Makes the directory, durably, unless it is there; its parent is. */
@@ -72,7 +72,7 @@ status files_create(struct files *files, const char *path, struct file_writer **
 status file_writer_append(struct file_writer *writer, bytes piece);
 /* Syncs the file, though not its name. */
 status file_writer_finish(struct file_writer *writer);
-/* One that was not finished stays, in whatever state. NULL is fine. */
+/* Closes the file; one that was not finished stays, in whatever state. NULL is fine. */
 void file_writer_close(struct file_writer *writer);
 
 /* Puts the content in place of the file's, durably, so that a crash finds the one or the other.

@@ -8,7 +8,7 @@ static thread_local store_folded operands_folded; /* for fold_watch */
 static thread_local bool lacked_memory;           /* for is_lack_of_memory */
 static thread_local const void *rules_instead;    /* for rules_scope */
 
-/* What a fold on the present thread goes by. */
+/* The rules that a fold on the present thread goes by. */
 static const void *rules_of(const folder *folder)
 {
     return rules_instead != nullptr ? rules_instead : folder->rules.load(std::memory_order_acquire);

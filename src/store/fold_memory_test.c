@@ -103,7 +103,7 @@ static void a_cursor_lacks_memory(void **state)
     assert_passes(f);
 }
 
-/* It ends, is not fenced for it, and closes nothing. */
+/* The compaction ends, the store is not fenced for it, and nothing is closed. */
 static void a_compaction_lacks_memory(void **state)
 {
     struct fixture *f = *state;
@@ -117,7 +117,7 @@ static void a_compaction_lacks_memory(void **state)
     assert_passes(f);
 }
 
-/* Writes wait for the one who looks after it, and nothing is lost. */
+/* Writes wait until a flush finds memory, and nothing is lost. */
 static void a_flush_lacks_memory(void **state)
 {
     struct fixture *f = *state;

@@ -60,8 +60,8 @@ bool full_buffers::fits(uint64_t there, uint64_t more) const
     return there <= most && more <= most - there;
 }
 
-/* With the store's lock, which keeps keyspaces there. Takes RocksDB's for each of them, so only who
- * has to wait looks. */
+/* With the store's lock, which keeps keyspaces there. Takes RocksDB's for each of them, so only a
+ * batch that has to wait looks. */
 full_buffers::fill full_buffers::look() const
 {
     fill all = {};

@@ -11,9 +11,9 @@
  *     readers hold on to of what was flushed is nothing to wait for.
  *  2. What is being filled is flushed first, the largest before others, if only that makes room:
  *     RocksDB would look at it within the next write.
- *  3. Who waits holds no lock, and goes on or is refused within `patience`; at once when the store
- *     takes no writes any more, or is about to be closed. So nothing that a flush waits for needs
- *     to know of him. */
+ *  3. A waiting writer holds no lock, and goes on or is refused within `patience`; at once when the
+ *     store takes no writes any more, or is about to be closed. So nothing that a flush waits for
+ *     needs to know of it. */
 #ifndef TRESTLE_STORE_FULL_BUFFERS_H
 #define TRESTLE_STORE_FULL_BUFFERS_H
 
@@ -30,15 +30,15 @@ class full_buffers {
   public:
     full_buffers(struct store *store, const store_options *options);
 
-    /* Before a batch of that size is written. UNAVAILABLE: flushes do not get on, or nobody waits
-     * any more; or what check_writable says. Costs nothing where memory is not bounded. */
+    /* Before a batch of that size is written. UNAVAILABLE: flushes do not get on, or the store is
+     * being closed; or what check_writable says. Costs nothing where memory is not bounded. */
     status await(uint64_t bytes);
 
     void flushed(); /* something was, or failed */
-    void close();   /* nobody waits from now on */
+    void close();   /* no batch waits from now on */
 
     bool is_waited_for() const { return waiting > 0; }
-    uint64_t waited_us() const { return waited; } /* so far, by those who have ended */
+    uint64_t waited_us() const { return waited; } /* so far, by waits that have ended */
 
   private:
     /* What is there, bytes. */

@@ -125,7 +125,7 @@ static void *write_one_more(void *argument)
     return NULL;
 }
 
-/* It waits when this returns. */
+/* The writer waits when this returns. */
 static void begin_to_wait(struct fixture *f, struct writer *writer)
 {
     *writer = (struct writer){.f = f};
@@ -141,7 +141,7 @@ static status finish(struct writer *writer)
     return writer->result;
 }
 
-/* Meanwhile whoever reads, or drops a keyspace, is not held up. */
+/* Meanwhile reads, and drops of a keyspace, are not held up. */
 static void a_write_waits_until_what_was_before_it_is_flushed(void **state)
 {
     struct fixture *f = *state;
@@ -179,7 +179,7 @@ static void a_write_that_has_waited_too_long_is_refused(void **state)
     assert_ok(write_value(f, 1, SIZE));
 }
 
-static void nobody_waits_once_the_store_is_about_to_be_closed(void **state)
+static void no_write_waits_once_the_store_is_about_to_be_closed(void **state)
 {
     struct fixture *f = *state;
     struct writer writer;
@@ -191,7 +191,7 @@ static void nobody_waits_once_the_store_is_about_to_be_closed(void **state)
     assert_ok(write_value(f, 1, 1)); /* what has room is written */
 }
 
-static void nobody_waits_for_a_store_that_is_fenced(void **state)
+static void no_write_waits_for_a_fenced_store(void **state)
 {
     struct fixture *f = *state;
     struct writer writer;
@@ -212,7 +212,7 @@ static void the_largest_go_one_after_the_other(void **state)
 }
 
 /* Whose flush frees nothing, and may never: a client that does not read on. */
-static void what_readers_hold_on_to_is_not_waited_for(void **state)
+static void buffers_that_readers_hold_are_not_waited_for(void **state)
 {
     enum { CURSORS = 4 };
     struct fixture *f = *state;
@@ -237,10 +237,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_write_waits_until_what_was_before_it_is_flushed),
         TEST(a_write_that_has_waited_too_long_is_refused),
-        TEST(nobody_waits_once_the_store_is_about_to_be_closed),
-        TEST(nobody_waits_for_a_store_that_is_fenced),
+        TEST(no_write_waits_once_the_store_is_about_to_be_closed),
+        TEST(no_write_waits_for_a_fenced_store),
         TEST(the_largest_go_one_after_the_other),
-        TEST(what_readers_hold_on_to_is_not_waited_for),
+        TEST(buffers_that_readers_hold_are_not_waited_for),
     };
     return cmocka_run_group_tests_name("store_full_buffers", tests, NULL, NULL);
 }

@@ -4,10 +4,10 @@
  *                          (damage.cc puts stand-ins in place of it, so that the rest is read)
  *     flush, compact       all tables over the range, to the lowest level: files that were damaged
  *                          are in no version of the keyspace any more, and RocksDB deletes them
- *     open                 the range, once nobody remembers it any more
+ *     open                 the range, once the owner has forgotten it
  *
- * A crash in between leaves the range closed for who remembers it, and what was damaged either
- * still is, or is gone: it is done again. */
+ * A crash in between leaves the range remembered, and so closed; what was damaged either still is,
+ * or is gone: it is done again. */
 #include "store/internal.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ static bool overlaps(const rocksdb::SstFileMetaData &file, const Slice &from, co
     return (to.empty() || to.compare(file.smallestkey) > 0) && from.compare(file.largestkey) <= 0;
 }
 
-/* What the disk does not read is given up if all of it is to be healed: a part of that may have
- * been damage, and the rest is only not read just now. */
+/* Gives up what the disk does not read, if all of it is to be healed: a part of that may have been
+ * damage, and the rest is only not read just now. */
 static void cover_all(keyspace *keyspace, const Slice &from, const Slice &to)
 {
     std::vector<uint64_t> known = keyspace->closed.files();
@@ -72,8 +72,9 @@ static status refresh_stand_ins(keyspace *keyspace, const std::vector<uint64_t> 
     return status_ok();
 }
 
-/* A table must not be compacted away when nobody would close its range at the next start, nor when
- * another range of it may be sound after all, or the disk may read it again. */
+/* A table must not be compacted away when its range is not remembered, so that the next start would
+ * not close it, nor when another range of it may be sound after all, or the disk may read it
+ * again. */
 static status check_given_up(const keyspace *keyspace, const Slice &from, const Slice &to)
 {
     if (!keyspace->closed.remembers(0))
@@ -135,8 +136,8 @@ void keyspace_note_healed(keyspace *keyspace, bytes from, bytes to)
     keyspace->closed.note_healed(to_slice(from), to_slice(to));
 }
 
-/* In service again, for who begins to read from here on. Without memory compactions rest until
- * damage is looked at the next time. */
+/* In service again, for reads that begin from here on. Without memory compactions rest until damage
+ * is looked at the next time. */
 void keyspace_open_range(keyspace *keyspace, uint64_t file, bytes from, bytes to)
 {
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
@@ -150,7 +151,7 @@ void keyspace_open_range(keyspace *keyspace, uint64_t file, bytes from, bytes to
 
 /* --- what was no damage of the disk's --- */
 
-/* Of a range of the whole table its damaged blocks have been closed by themselves. */
+/* Whether the range is sound. Damaged blocks of a whole table's range have ranges of their own. */
 static bool is_sound_in(const table_findings &findings, const struct store_damage *range)
 {
     Slice from = to_slice(range->from), to = to_slice(range->to);
@@ -178,7 +179,7 @@ static bool find_sound(const keyspace *keyspace, const struct store_damage *rang
     return false;
 }
 
-/* It is read through that until the next start. */
+/* Whether the file is read through a stand-in, which it is until the next start. */
 static bool has_stand_in(const keyspace *keyspace, const struct store_damage *range)
 {
     std::shared_ptr<const stand_in> instead = keyspace->store->stand_ins->find(range->file);

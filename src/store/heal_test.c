@@ -1,4 +1,4 @@
-/* Damaged tables: compactions around them, their end, and who read before. */
+/* Damaged tables: compactions around them, their end, and reads that began before. */
 #include "store/testing/damage_testing.h"
 
 /* --- healing --- */
@@ -194,8 +194,9 @@ static void what_is_not_remembered_is_not_compacted_away(void **state)
     assert_all(f, 7);
 }
 
-/* As where a backup is restored: what nobody knew of was missing afterwards, without a word. */
-static void where_nobody_remembers_nothing_is_compacted_away(void **state)
+/* As where a backup is restored: damage without an owner that remembers it was compacted away, and
+ * the keys were missing without a word. */
+static void without_an_owner_no_damage_is_compacted_away(void **state)
 {
     struct fixture *f = *state;
     char path[512];
@@ -315,7 +316,7 @@ static void fill_and_compact(struct fixture *f)
     assert_ok(keyspace_compact(f->keyspace, bytes_of(""), bytes_of("")));
 }
 
-/* It is compacted no more; after a restart, too. */
+/* The file is compacted no more; after a restart, too. */
 static void assert_kept(struct fixture *f, const struct range *range)
 {
     fill_and_compact(f);
@@ -414,7 +415,7 @@ static void a_range_becomes_smaller_when_less_is_damaged(void **state)
 
 /* --- readers that began before --- */
 
-static void who_read_before_is_told_to_ask_again(void **state)
+static void an_earlier_reader_is_told_to_ask_again(void **state)
 {
     struct fixture *f = *state;
     char path[512], key[32];
@@ -495,14 +496,14 @@ int main(void)
         TEST(a_missing_table_heals),
         TEST(a_table_with_damage_is_compacted_around_it),
         TEST(what_is_not_remembered_is_not_compacted_away),
-        TEST(where_nobody_remembers_nothing_is_compacted_away),
+        TEST(without_an_owner_no_damage_is_compacted_away),
         TEST(a_table_that_is_cut_under_way_holds_up_no_writes),
         TEST(a_table_in_anothers_place_is_found),
         TEST(what_is_not_read_for_a_while_is_not_lost),
         TEST(what_is_not_read_at_a_start_is_not_lost),
         TEST(what_is_never_read_is_given_up),
         TEST(a_range_becomes_smaller_when_less_is_damaged),
-        TEST(who_read_before_is_told_to_ask_again),
+        TEST(an_earlier_reader_is_told_to_ask_again),
         TEST(a_checkpoint_goes_on_without_a_missing_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

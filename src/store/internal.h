@@ -1,4 +1,4 @@
-/* What the files of this folder share; nobody else includes it.
+/* What the files of this folder share; no other folder includes it.
  *
  * Rules of this folder
  *  1. RocksDB throws std::bad_alloc and is not safe against exceptions that pass through it. So
@@ -12,10 +12,10 @@
  *       - closing with a handle, an iterator or a snapshot alive aborts: store.h asks for their
  *         release, and store_close releases the handles itself;
  *       - Resume() asserts that a failed manifest was given up and that files were kept: true
- *         unless somebody enables file deletions, which nobody does here;
+ *         unless file deletions are enabled, which no code here does;
  *       - a write that names a dropped keyspace: forbidden by store.h;
  *       - SyncWAL after a log could not be written or synced: leave_logs_scope, and store_close
- * asks whether the store is fenced;
+ *         asks whether the store is fenced;
  *       - sealing a write buffer with deleted ranges a second time, after a log that failed: what
  *         asks RocksDB for a flush asks first whether the store is fenced. */
 #ifndef TRESTLE_STORE_INTERNAL_H
@@ -63,7 +63,7 @@ enum store_magic : uint32_t {
     CURSOR_MAGIC = 0x43757273,
 };
 
-/* --- trouble.cc: why writes are refused, and who is told --- */
+/* --- trouble.cc: why writes are refused, and telling it --- */
 
 /* A fence never ends, nor does a seal. Lack of space does, and has two sources: no room in the log,
  * and background work (a flush, a new log) that RocksDB has stopped writes for. */
@@ -176,7 +176,7 @@ class log_file;
 class log_tracker; /* log_ends.h */
 struct write_mark;
 
-/* What a batch of that size takes in the log: a header before each piece of at most 32 KiB. */
+/* The size of a batch in the log: a header before each piece of at most 32 KiB. */
 static inline uint64_t log_record_size(uint64_t batch_size)
 {
     return batch_size + 16 * (batch_size / (32 << 10) + 2);
@@ -213,8 +213,8 @@ class log_room : public std::enable_shared_from_this<log_room> {
 
 /* Calls of RocksDB by the present thread sync no log, for as long as it lives: to list the files
  * 7.8 does (9.10 does not), and Debian's build aborts if another thread's write or flush has just
- * failed to write to a log or to sync one, which it may before anybody is told. Scopes do not nest.
- */
+ * failed to write to a log or to sync one, which it may before an error is told. Scopes do not
+ * nest. */
 class leave_logs_scope {
   public:
     leave_logs_scope();
@@ -286,7 +286,7 @@ class read_watch {
     explicit read_watch(enum store_read_tier read_tier);
     ~read_watch();
 
-    bool was_refused() const; /* reach is STORE_READ_CACHED, and it would have had to wait */
+    bool was_refused() const; /* under STORE_READ_CACHED: it would have had to wait */
     bool has_failed() const;  /* the disk failed */
     /* A table or a block of one could not be made out; only of reads that fill the cache. */
     bool has_met_damage() const;
@@ -316,7 +316,7 @@ bool thread_is_merging();
 
 /* What the present thread deletes stays, for as long as it lives. An ingestion whose record could
  * not be synced deletes its tables, although the manifest may name them: the store would not open.
- * What nobody names goes at the next start. Scopes do not nest. */
+ * A table that no manifest names goes at the next start. Scopes do not nest. */
 class keep_files_scope {
   public:
     keep_files_scope();
@@ -335,7 +335,7 @@ extern const char NO_OPTIONS_FILE[];
 
 /* --- level0.cc: its head says what for --- */
 
-/* Of one keyspace. */
+/* Level 0 of one keyspace. */
 class level0 {
   public:
     level0(rocksdb::DB *db, rocksdb::ColumnFamilyHandle *handle);
@@ -363,7 +363,7 @@ class level0 {
     rocksdb::DB *const db;
     rocksdb::ColumnFamilyHandle *const handle;
     std::shared_mutex gate;
-    std::mutex door; /* of who waits to have `gate` alone; taken before it */
+    std::mutex door; /* of a thread that waits for `gate` exclusively; taken before it */
     std::atomic<bool> closing{false};
     std::condition_variable_any arrived; /* with `gate` */
     unsigned arriving = 0;               /* changes under `gate` */
@@ -372,7 +372,7 @@ class level0 {
     std::unique_ptr<rocksdb::Iterator> held; /* all tables, if HELD */
 };
 
-/* Of all keyspaces; told by the listener. */
+/* Level 0 of all keyspaces; told by the listener. */
 class level0_list {
   public:
     void add(const std::string &name, std::shared_ptr<level0> one);
@@ -466,7 +466,7 @@ class large_work {
     void compaction_begins(const rocksdb::CompactionJobInfo &job);
     void end(); /* of the thread's job, if it is a large one */
 
-    void close();  /* nobody waits from now on */
+    void close();  /* no job waits from now on */
     void closed(); /* no job is left: RocksDB tells the end of none that it gave up */
 
   private:
@@ -537,7 +537,7 @@ void clip_to_sections(const std::vector<table_section> &sections, bad_block *blo
 
 /* --- weights.cc --- */
 
-/* For tables that are written: they say whose values take most. NULL: nobody's are weighed. */
+/* For tables that are written: they say whose values take most. NULL: none are weighed. */
 std::shared_ptr<rocksdb::TablePropertiesCollectorFactory>
     make_weight_collector(size_t (*owner)(bytes key));
 
@@ -564,8 +564,8 @@ struct deleted_range {
     }
 };
 
-/* What a table says of itself, for who has no manifest. Keys are as tables have them, with their
- * sequence numbers. */
+/* What a table says of itself, for an opening without a manifest. Keys are as tables have them,
+ * with their sequence numbers. */
 struct table_summary {
     bool has_family = false; /* it was written for a keyspace of the store's, not taken in */
     uint32_t family = 0;     /* RocksDB's number for that */
@@ -607,7 +607,7 @@ enum : unsigned long {
 
 struct directory_state {
     unsigned long format = 0;     /* of the store there; 0: there is none yet */
-    bool has_lost_format = false; /* and it is to be made anew */
+    bool has_lost_format = false; /* and it is to be made again */
 };
 
 /* Makes the directory and says what is there. Nothing is changed if there is a store. A FORMAT that
@@ -626,7 +626,7 @@ status remove_flat_directory(rocksdb::FileSystem *files, const std::string &path
 rocksdb::IOStatus copy_first_bytes(rocksdb::FileSystem *files, const std::string &from,
                                    const std::string &to, uint64_t size, bool syncs);
 
-/* Of the name of a column family. store.cc. */
+/* Reads the id out of the name of a column family. store.cc. */
 bool parse_keyspace_id(const std::string &name, uint64_t *id);
 bool directory_is_locked(rocksdb::FileSystem *files, const std::string &directory);
 
@@ -736,7 +736,7 @@ void interrupt_compactions(keyspace *keyspace);
 /* OK, or why nothing can be changed at present. */
 status check_writable(store *store);
 
-/* What store_open does when the file system is there and the object is made. */
+/* The part of store_open after the file system is there and the object is made. */
 status open_directory(store *store, const store_options *options);
 
 /* store_open on a file system of the caller's, for tests, where RocksDB sleeps at most so long. */

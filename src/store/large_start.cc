@@ -4,7 +4,7 @@
  * kill one for each write buffer. RocksDB would merge all of them at once, and a read holds a value
  * of each. So here the oldest is taken alone, into the level below, and then the next: what a table
  * of level 0 may be merged with without those that are newer. That is done before compactions begin
- * and before anybody asks for anything, on the caller's thread; what fails is left to RocksDB.
+ * and before the first request, on the caller's thread; what fails is left to RocksDB.
  *
  * Where a value is larger than those that there is memory for, the start ends. All tables of level
  * 0 are asked, and below it those that are larger than tables get to be otherwise. */
@@ -106,7 +106,7 @@ class starting_keyspace {
     bool is_level0_large = false;
 };
 
-/* It may take minutes, before the server says that it serves. */
+/* Tells of the compactions: they may take minutes, before the server says that it serves. */
 void tell(const struct log *log, size_t left)
 {
     const log_field fields[] = {{"left", log_field::LOG_FIELD_INT, {nullptr, 0}, (int64_t)left},
@@ -154,7 +154,8 @@ status large_work::compact_at_start()
     });
 }
 
-/* What the log has is in write buffers, where a start would write tables of it. */
+/* Looks into write buffers, too: they have what the log has, and a start would write tables of
+ * it. */
 status store_check_large_values(struct store *store, uint64_t most)
 {
     static const uint8_t behind_all = 0xff; /* keys begin with a letter */

@@ -10,9 +10,9 @@
  *  1. Such work comes one job after the other. A job waits for the one before it before it reads or
  *     copies anything, as long as others end, and for PATIENCE: a flush that never came would stop
  *     all writes.
- *  2. Who bounds memory hears of each, before it waits and after it, on the job's thread, and may
- *     hold it up. Each that begins ends for them, at the latest when the store is closed: RocksDB
- *     does not tell of all.
+ *  2. The owner of the memory bound (on_large_work) hears of each job, before it waits and after
+ *     it, on the job's thread, and may hold it up. Each job that begins is told as ended, at the
+ *     latest when the store is closed: RocksDB does not tell of all.
  *  3. A keyspace that gets large values is compacted from one table of level 0 on, not four, and
  *     not flushed before level 0 is empty: each table that is merged holds one more value.
  *  4. What a start finds at level 0 is compacted table by table, before anything else

@@ -185,9 +185,9 @@ static void a_flush_that_another_commits_has_ended(void **state)
     assert_true(watch.is_overtaken);
 }
 
-/* Nor is that of many values of half a megabyte: each fills a block, so that by their blocks alone
- * tables of them would pass for such with a large one. */
-static void small_work_is_told_to_nobody(void **state)
+/* Small work is also that of many values of half a megabyte: each fills a block, so that by their
+ * blocks alone tables of them would pass for such with a large one. */
+static void small_work_is_not_told(void **state)
 {
     enum { HALF = 1 << 19, HALVES = 20 };
     struct fixture *f = *state;
@@ -201,7 +201,7 @@ static void small_work_is_told_to_nobody(void **state)
     assert_int_equal(watch.begun, 0);
 }
 
-/* Nobody has said of it that it has large values since the start; its tables do. */
+/* No write since the start has shown that it has large values; its tables do. */
 static void tables_of_a_former_start_are_known(void **state)
 {
     struct fixture *f = *state;
@@ -277,7 +277,7 @@ static void fill_level0(struct fixture *f, int count)
     open_store(f);
 }
 
-/* No reader waits for a table of the start that nobody tells as listed. */
+/* No reader waits for a table of the start, which RocksDB never tells as listed. */
 static void assert_readable(struct keyspace *keyspace)
 {
     struct store_cursor_options options = {.read_tier = STORE_READ_ANY};
@@ -336,7 +336,7 @@ static size_t whole_key(bytes key)
     return key.size;
 }
 
-/* Opened for reading alone, as by whoever asks what a start would say. */
+/* Opened for reading alone, as by a check of what a start would say. */
 static void assert_refused_for_large_values(struct fixture *f)
 {
     struct store_options options = f->options;
@@ -411,7 +411,7 @@ int main(void)
         TEST(large_work_comes_one_at_a_time),
         TEST(a_flush_is_large_work),
         TEST(a_flush_that_another_commits_has_ended),
-        TEST(small_work_is_told_to_nobody),
+        TEST(small_work_is_not_told),
         TEST(tables_of_a_former_start_are_known),
         TEST(large_values_are_compacted_soon),
         TEST(a_large_value_among_small_ones_is_known),

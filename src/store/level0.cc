@@ -10,18 +10,17 @@
  *
  * Invariants
  *  1. While an iterator is made over level 0 with range tombstones (HELD), all tables of level 0
- * are open and stay so: a second iterator, which leaves range tombstones alone and is never moved,
- *     holds on to them. Making that one is safe, and says whether a table cannot be opened.
+ *     are open and stay so: a second iterator, which leaves range tombstones alone and is never
+ *     moved, holds on to them. Making that one is safe, and says whether a table cannot be opened.
  *  2. No table comes to level 0 between the look at it and the making of an iterator. A table is
  *     arriving from its end (OnTableFileCreated, before RocksDB lists it) until it is listed or
- * given up; to begin that takes `gate` exclusively, to look and to make an iterator takes it
- * shared.
- *  3. As long as tables are arriving, nobody makes an iterator over range tombstones: who must not
- *     wait reads later, others wait for the record in the manifest.
+ *     given up; to begin that takes `gate` exclusively, to look and to make an iterator takes it
+ *     shared.
+ *  3. As long as tables are arriving, no iterator is made over range tombstones: a thread that must
+ *     not wait reads later, others wait for the record in the manifest.
  *
  *        UNKNOWN --look, no range tombstones--> PLAIN --a table with them arrives--> UNKNOWN
- *        UNKNOWN --look, range tombstones-----> HELD --a table arrives, a compaction is done-->
- * UNKNOWN
+ *        UNKNOWN --look, range tombstones-----> HELD --a table arrives, compaction ends--> UNKNOWN
  *
  * What is held belongs to the present version of the keyspace, so it costs no disk and, save for a
  * few hundred bytes a table, no memory; it is let go when a version follows. */
@@ -40,7 +39,7 @@ constexpr bool FREES_TOMBSTONES_TWICE =
 /* By the steady clock: far longer than a manifest takes, unless the disk hangs. */
 constexpr std::chrono::seconds ARRIVAL_LONGEST(30);
 
-/* Of the job that runs on the present thread of RocksDB's. */
+/* The state of the job that runs on the present thread of RocksDB's. */
 thread_local struct {
     int output_level;    /* of a compaction; 0: it is none */
     uint64_t last_table; /* that it has made */
@@ -58,9 +57,9 @@ uint64_t number_of(const std::string &path)
 
 level0::level0(rocksdb::DB *db_, rocksdb::ColumnFamilyHandle *handle_) : db(db_), handle(handle_) {}
 
-/* Shared, for a few microseconds, or for a look. A shared_mutex lets readers pass those who wait to
- * have it alone, and many loops make cursors all the time: so they are kept at the door meanwhile.
- */
+/* Shared, for a few microseconds, or for a look. A shared_mutex lets readers pass a thread that
+ * waits for it exclusively, and many loops make cursors all the time: so they are kept at `door`
+ * meanwhile. */
 std::shared_lock<std::shared_mutex> level0::enter()
 {
     if (closing.load(std::memory_order_acquire)) {
@@ -114,7 +113,7 @@ bool level0::look()
     return true;
 }
 
-/* Under `gate`, shared. Who looks may wait for the disk, so a loop does not wait for him. */
+/* Under `gate`, shared. The look may wait for the disk, so a loop does not wait for it. */
 bool level0::is_known()
 {
     if (state != UNKNOWN)

@@ -244,7 +244,7 @@ static void find_keyspaces(struct random_run *run)
         run->keyspaces[i] = store_keyspace_find(run->f->store, 1 + i);
 }
 
-/* A change and a flush while the disk is well, now and then; starts anew, which closes tables. */
+/* A change while the disk is well; now and then a flush, or a restart, which closes tables. */
 static void disturb(struct random_run *run, unsigned step)
 {
     unsigned i = dice(&run->seed, KEYSPACES);
@@ -294,7 +294,7 @@ struct reader {
     struct fixture *f;
     unsigned seed;
     unsigned whole;
-    bool has_lost; /* a row that nobody dropped */
+    bool has_lost; /* a row that was not dropped */
 };
 
 /* Rows of "s" are never dropped, those of "k" come and go. */

@@ -130,7 +130,7 @@ class listener final : public rocksdb::EventListener {
         large->flush_begins(name);
     }
 
-    /* What it read was at fault, not what it wrote, which goes on the same thread. */
+    /* Whether what the job read was at fault, not what it wrote on the same thread. */
     static bool is_damage(const rocksdb::Status &s)
     {
         return s.IsCorruption() || (s.IsIOError() && thread_could_not_read());

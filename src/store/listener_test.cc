@@ -126,7 +126,7 @@ void a_flush_is_large_work_while_its_table_is_made(void **)
     assert_int_equal(f.seen.ended, 1);
 }
 
-/* Which is told before it makes any. */
+/* A compaction is told before it makes any table. */
 void a_table_of_a_compaction_is_none(void **)
 {
     fixture f;

@@ -5,8 +5,8 @@
  *   above it                            a power cut may have torn it: told, and the store opens.
  *                                       Unless what is behind proves that it was synced: loss
  *   a recorded log that is not there    loss
- *   commits that are there twice        no loss, but RocksDB must not see the second ones: the same
- *                                       as a loss for whoever opens
+ *   commits that are there twice        no loss, but RocksDB must not see the second ones: for an
+ *                                       opening the same as a loss
  *
  * A directory of a format before SYNCED has the proof alone. */
 #include "store/log_ends.h"
@@ -42,7 +42,7 @@ static void say_torn(std::string *words, const log_scan &scan)
         (number)scan.commits_behind);
 }
 
-/* What cannot be read. Further ones are counted. */
+/* Names the gaps that cannot be read. Further ones are counted. */
 static void say_gaps(std::string *words, const log_scan &scan)
 {
     enum : size_t { MOST = 4 };
@@ -90,7 +90,7 @@ static void say_twin(std::string *words, const log_scan &scan)
         scan.twin == scan.number ? "it has before that" : ("are those of " + twin).c_str());
 }
 
-/* Of a loss in that log, or behind it. */
+/* Names the tables that a loss in that log, or behind it, may concern. */
 static void say_tables(std::string *words, const synced_record &record, uint64_t first_lost)
 {
     std::string names;
@@ -139,7 +139,7 @@ class judge {
             lose(scan.number, [&](std::string *words) { say_proven(words, scan); });
         else if (scan.end < scan.size && !is_ended)
             tear(scan);
-        /* What is behind the end of one that had ended stays unread. */
+        /* what is behind the end of a log that had ended stays unread */
         uint64_t end = is_ended && !is_lost ? length : scan.end;
         if (end > 0)
             findings->record.logs.push_back({scan.number, end, true});
@@ -220,7 +220,7 @@ static bool is_there(const std::vector<log_scan> &scans, uint64_t wanted)
     return false;
 }
 
-/* Without SYNCED nobody knows whether a log is whole: that may be a loss. */
+/* Without SYNCED it is not known whether a log is whole: that may be a loss. */
 static status read_record(log_tracker *tracker, synced_record *recorded, log_findings *findings)
 {
     status s = tracker->read(recorded);

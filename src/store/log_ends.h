@@ -9,17 +9,17 @@
  *     its name is durable as well. So SYNCED may be older than the logs, never newer: what it
  *     names was on the disk.
  *  2. No commit waits for SYNCED. A thread of its own writes it, at most every 100 ms while there
- *     are syncs (log_tracker), and once more at an orderly end. Who makes keyspaces waits: without
- *     the manifest nothing else says whose rows the logs have.
+ *     are syncs (log_tracker), and once more at an orderly end. The making of a keyspace waits:
+ *     without the manifest nothing else says whose rows the logs have.
  *  3. A log leaves SYNCED, durably, before it is deleted. So a recorded log that is not there was
  *     not deleted by us.
- *  4. Of the logs of a former run, which nobody appends to any more, SYNCED has the end that a
+ *  4. Of the logs of a former run, which are not appended to any more, SYNCED has the end that a
  *     start has found: what is behind that has been told once, and is no news.
  *  5. SYNCED is overwritten in place, one of two slots after the other: it needs no space on a full
  *     disk, and a torn write leaves the other slot.
  *  6. A salvage (salvage.cc) changes neither SYNCED nor the logs before all that it took from them
  *     is in tables and the layers above have settled what they miss: one that is killed before that
- *     is begun anew, and finds what the first has found.
+ *     begins again, and finds what the first has found.
  *
  * log_scan.cc finds the ends, synced_file.cc reads and writes SYNCED, log_tracker.cc keeps it,
  * log_check.cc holds the one against the other when a store opens, salvage.cc opens it all the
@@ -77,7 +77,7 @@ struct log_scan {
 
 struct synced_record;
 
-/* Of the directory's logs, by rising number, with `most`, `below` and `twin`. */
+/* Scans the directory's logs, by rising number, with `most`, `below` and `twin`. */
 rocksdb::IOStatus scan_logs(rocksdb::FileSystem *files, const std::string &directory,
                             const synced_record &recorded, std::vector<log_scan> *out);
 
@@ -88,7 +88,7 @@ using log_visitor = std::function<void(const std::string &record)>;
 rocksdb::IOStatus scan_log(rocksdb::FileSystem *files, const std::string &path, log_scan *out,
                            const log_visitor &visit = nullptr);
 
-/* What of a log is known, without what was found in it: for who looks at it once more. */
+/* What of a log is known, without what was found in it: for a second look at it. */
 log_scan bounds_of(const log_scan &scan);
 
 /* --- log_salvage.cc --- */
@@ -129,7 +129,7 @@ struct synced_record {
     std::vector<synced_log> logs;
     std::vector<logged_table> tables;
     uint64_t unnamed_tables = 0;         /* beside `tables`, which is bounded */
-    std::vector<logged_family> families; /* bounded, too; for who has no manifest */
+    std::vector<logged_family> families; /* bounded, too; for an opening without a manifest */
 };
 
 class synced_file {
@@ -169,9 +169,9 @@ std::string manifest_name(uint64_t number); /* MANIFEST-000005 */
 /* What was written to a manifest, as long as it is written, in MANIFEST-n.copy. One that fails is
  * removed, and does without.
  *
- * A manifest that somebody has removed below the store is still written, by who has it open, and
- * nobody finds it again. Then the copy, which is made anew if it is gone as well, gets the
- * manifest's name, too: it is the manifest from then on, and who syncs that waits for it. */
+ * A manifest that was removed below the store is still written, since it is open, but no start
+ * would find it. Then the copy, which is made again if it is gone as well, gets the manifest's
+ * name, too: it is the manifest from then on, and a sync of that waits for it. */
 class manifest_copy {
   public:
     manifest_copy(rocksdb::FileSystem *files, const std::string &path, uint64_t number);
@@ -185,7 +185,7 @@ class manifest_copy {
     /* Any thread: what has been appended is durable on return, or there is no copy. */
     void sync();
 
-    /* Which of the two nobody finds by its name. Waits for nobody: what is being written counts as
+    /* Which of the two is not there by its name. Does not wait: what is being written counts as
      * there. */
     void look(bool *manifest_is_gone, bool *copy_is_gone);
     /* Both are there afterwards, durably. */
@@ -229,7 +229,7 @@ status check_manifest(struct store *store, const synced_record &recorded, bool m
 /* Whether check_manifest would return OK; nothing is changed. */
 status judge_manifest(const struct store *store, const synced_record &recorded, bool salvage);
 
-/* --- log_tracker.cc: who keeps it --- */
+/* --- log_tracker.cc: keeping it --- */
 
 /* A log that is there. */
 struct tracked_log {
@@ -250,7 +250,7 @@ struct write_mark {
     explicit write_mark(uint64_t id) : keyspace_id(id) {}
 
     const uint64_t keyspace_id;
-    std::atomic<bool> is_set{false}; /* somebody writes to it */
+    std::atomic<bool> is_set{false}; /* it was written to */
     uint64_t last_log = 0;           /* under the tracker's mutex, as are the next */
     std::string name;
     uint32_t family = 0; /* RocksDB's number; 0: not known yet */
@@ -265,13 +265,13 @@ class log_tracker {
     void begin(rocksdb::FileSystem *files, const std::string &directory);
     bool is_of(const std::string &path) const { return path == directory; }
     status read(synced_record *out) { return file.read(out); }
-    /* What would be recorded now. */
+    /* The record as it would be written now. */
     synced_record present() { return gather(); }
     void know(const synced_record &record);
     /* RocksDB gets to see of that log what is whole. Before it opens them. */
     void salvage(const log_scan &scan) { salvaged.emplace(scan.number, scan); }
     const log_scan *find_salvaged(const std::string &name) const; /* NULL: it sees the log itself */
-    /* From now on what changes is recorded; what is known already, at once. */
+    /* Starts recording: what is known already at once, and changes from now on. */
     rocksdb::IOStatus start_recording();
     void start_thread();
     /* Nothing is recorded any more: the directory may be another one. */
@@ -307,7 +307,7 @@ class log_tracker {
     std::shared_ptr<write_mark> add_mark(uint64_t keyspace_id);
     void name_mark(write_mark *mark, const char *name);
     void number_mark(write_mark *mark, uint32_t family);
-    /* Keyspaces were made, and have numbers: recorded on return, before anybody can write to them.
+    /* Keyspaces were made, and have numbers: recorded on return, before they can be written to.
      * What fails is told, and tried again with the next sync. */
     void keyspaces_made() { record_news(); }
 
@@ -375,7 +375,7 @@ struct log_findings {
 status check_logs(rocksdb::FileSystem *files, const std::string &directory, log_tracker *tracker,
                   bool has_record, log_findings *out);
 
-/* The same against this record, whoever made it. */
+/* The same against this record, wherever it comes from. */
 status judge_logs(rocksdb::FileSystem *files, const std::string &directory,
                   const synced_record &recorded, log_findings *out);
 
@@ -396,7 +396,7 @@ rocksdb::IOStatus write_durably(const struct store *store, const std::string &na
 
 /* --- salvage.cc: opening without what was lost --- */
 
-/* All that is in write buffers goes into tables, of keyspaces that nobody drops meanwhile. */
+/* All that is in write buffers goes into tables, of keyspaces that are not dropped meanwhile. */
 rocksdb::Status flush_all(struct store *store);
 
 /* RocksDB looks for what it could not delete before. */

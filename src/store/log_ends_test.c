@@ -65,7 +65,7 @@ static int64_t show_set(struct clock *clock)
     return set_us;
 }
 
-/* It is what a restore to the last moment begins with: it was the time of the stop. */
+/* A restore to the last moment begins with this time: it was once that of the stop. */
 static void the_last_commit_was_before_the_stop(void **state)
 {
     struct fixture *f = *state;
@@ -85,8 +85,9 @@ static void the_last_commit_was_before_the_stop(void **state)
     expect_loss(f, "the last synced commit was at 2020-09-13T12:26:40");
 }
 
-/* It has a copy of the live log by that log's name. Removed, it took the log off the record: after
- * each backup of a whole server what was then cut off the log, or all of it, was no loss. */
+/* A checkpoint has a copy of the live log by that log's name. Removed, it once took the log off the
+ * record: after each backup of a whole server what was then cut off the log, or all of it, was no
+ * loss. */
 static void a_checkpoint_that_goes_forgets_no_log(void **state)
 {
     struct fixture *f = *state;
@@ -137,7 +138,7 @@ static void a_torn_write_is_told_once(void **state)
     cut_power(f, ALL);
     cut(newest_log(f), 3);
     f->of_copy.read_only = true;
-    for (int i = 0; i < 3; i++) { /* who only reads leaves it as it is */
+    for (int i = 0; i < 3; i++) { /* a store that is only read leaves it as it is */
         expect(f, STORE_LOG_TORN);
         assert_non_null(strstr(store_log_end(f->other).words,
                                "up to 100 ms of acknowledged writes before the stop may be "
@@ -357,7 +358,7 @@ static void the_file_grows(void **state)
 /* --- failures --- */
 
 /* No write fails because of it. */
-static void what_cannot_be_recorded_stops_nobody(void **state)
+static void a_record_that_fails_stops_no_writes(void **state)
 {
     struct fixture *f = *state;
     static const enum fault_operation operations[] = {FAULT_APPEND, FAULT_SYNC};
@@ -488,7 +489,7 @@ static void a_salvage_goes_on_without_a_log_that_is_gone(void **state)
 }
 
 /* One that was killed before its loss was accepted, as often as that happens. */
-static void a_salvage_that_is_not_finished_is_begun_anew(void **state)
+static void a_salvage_that_is_not_finished_begins_again(void **state)
 {
     struct fixture *f = *state;
     put(f->store, f->keyspace, "a", "1");
@@ -556,7 +557,7 @@ static void a_salvage_goes_on_behind_a_damaged_log(void **state)
     }
 }
 
-static void a_salvage_makes_the_record_anew(void **state)
+static void a_salvage_makes_the_record_again(void **state)
 {
     struct fixture *f = *state;
     put(f->store, f->keyspace, "a", "1");
@@ -606,7 +607,7 @@ static void stop_with_a_log(struct fixture *f)
     cut_power(f, 0);
 }
 
-/* A start refuses with these words, whoever only looks sees each commit once, and so does a
+/* A start refuses with these words; an opening for reading sees each commit once, and so does a
  * salvage, after which nothing is wrong. */
 static void expect_twice(struct fixture *f, const char *words)
 {
@@ -708,7 +709,7 @@ static void a_former_format_becomes_the_present_one(void **state)
     f->of_copy.read_only = true;
     expect(f, STORE_LOG_WHOLE);
     close_copy(f);
-    assert_format(f, "trestle 1\n"); /* who only reads changes nothing */
+    assert_format(f, "trestle 1\n"); /* a store that is only read changes nothing */
     f->of_copy.read_only = false;
     expect(f, STORE_LOG_WHOLE);
     assert_value(of_copy(f), "a", "1");
@@ -806,14 +807,14 @@ int main(void)
         TEST(one_slot_is_enough),
         TEST(a_write_that_is_torn_leaves_the_other_slot),
         TEST(the_file_grows),
-        TEST(what_cannot_be_recorded_stops_nobody),
+        TEST(a_record_that_fails_stops_no_writes),
         TEST(a_fenced_store_has_nothing_to_record),
         TEST(a_start_that_fails_changes_nothing),
         TEST(a_salvage_brings_back_all_but_what_is_damaged),
         TEST(a_salvage_goes_on_without_a_log_that_is_gone),
-        TEST(a_salvage_that_is_not_finished_is_begun_anew),
+        TEST(a_salvage_that_is_not_finished_begins_again),
         TEST(a_salvage_goes_on_behind_a_damaged_log),
-        TEST(a_salvage_makes_the_record_anew),
+        TEST(a_salvage_makes_the_record_again),
         TEST(a_log_appended_to_itself_is_told),
         TEST(a_copy_of_a_log_is_told),
         TEST(logs_one_after_the_other_are_whole),

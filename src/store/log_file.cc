@@ -10,7 +10,7 @@
  *     write buffer with range deletes cannot be sealed twice (Debian's build aborts: an assertion
  *     in MemTable::ConstructFragmentedRangeTombstones). It takes over the room that the former log
  *     has for the batches that are under way, and has no more use for.
- *  3. What fails later fails for good: after a failed append or sync nobody knows what the log
+ *  3. What fails later fails for good: after a failed append or sync it is not known what the log
  *     holds, so the error is turned into one that RocksDB never resumes from, whatever the disk
  *     called it. (A sync that says "no space" would count as a full disk otherwise.)
  *
@@ -47,7 +47,7 @@ static IOStatus fatal(const char *what, const IOStatus &cause)
     return IOStatus::IOError(what, cause.ToString());
 }
 
-/* Of one sync, also of one that fails: a disk that is about to is often slow before. */
+/* Times one sync, also one that fails: a disk that is about to fail is often slow before. */
 class sync_timer {
   public:
     explicit sync_timer(struct metrics *metrics_) : metrics(metrics_) {}
@@ -122,7 +122,7 @@ class log_file final : public rocksdb::FSWritableFileOwnerWrapper {
         return synced(target()->Fsync(options, debug), length);
     }
 
-    /* What RocksDB asks before it syncs a log aside of writes, and that alone: DB::SyncWAL. */
+    /* RocksDB asks this before it syncs a log beside writes (DB::SyncWAL), and only then. */
     bool IsSyncThreadSafe() const override
     {
         return !leaves_logs && FSWritableFileOwnerWrapper::IsSyncThreadSafe();
@@ -176,8 +176,8 @@ void log_room::give_back(uint64_t bytes)
     under_way -= bytes;
 }
 
-/* If there is no room even so, somebody else took it meanwhile: then the write that is under way
- * fails, and fences the store. If none is, the next one is refused. */
+/* If there is no room even so, another user of the disk has taken it meanwhile: then the write that
+ * is under way fails, and fences the store. If none is, the next one is refused. */
 void log_room::begin(log_file *file)
 {
     std::lock_guard<std::mutex> lock(mutex);

@@ -1,5 +1,5 @@
-/* What write-ahead logs and manifests are made of (log_scan.cc says how): for who reads them, and
- * for who writes one. */
+/* What write-ahead logs and manifests are made of (log_scan.cc says how): for code that reads them,
+ * or writes one. */
 #ifndef TRESTLE_STORE_LOG_PIECES_H
 #define TRESTLE_STORE_LOG_PIECES_H
 
@@ -13,8 +13,8 @@ enum piece_type : uint8_t { FULL = 1, FIRST = 2, MIDDLE = 3, LAST = 4 };
 /* The checksum in a piece's header, of its type and its payload, which lie side by side. */
 uint32_t piece_sum(const char *type_and_payload, size_t size);
 
-/* Writes records, one after the other, into `text`. Whoever takes something of that from its
- * beginning adds how much to `taken`. */
+/* Writes records, one after the other, into `text`. The caller that removes bytes from its
+ * beginning adds how many to `taken`. */
 class record_writer {
   public:
     void add(const std::string &record);

@@ -2,8 +2,8 @@
  *
  * RocksDB stops at the first broken piece, drops what is behind that and all later logs. Its mode
  * that goes on fails on records of several pieces. So it meets no broken piece: while it reads, the
- * log is looked through once more, and each whole commit is written anew behind the one before. No
- * more than one record, and a block, is in memory. */
+ * log is looked through once more, and each whole commit is copied behind the one before. No more
+ * than one record, and a block, is in memory. */
 #include "store/log_scanner.h"
 
 #include <algorithm>

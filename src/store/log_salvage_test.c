@@ -122,7 +122,7 @@ static void a_byte_costs_the_commit_that_it_is_in(void **state)
 }
 
 /* Checksum, size, type. */
-static void nor_does_a_byte_of_its_header_cost_more(void **state)
+static void a_header_byte_costs_the_commit_that_it_is_in(void **state)
 {
     struct fixture *f = *state;
     static const int hit[] = {0, 77};
@@ -308,7 +308,7 @@ static void what_a_start_has_dropped_stays_dropped(void **state)
 }
 
 /* Then no later log has their numbers: where the start found the log's end tells. */
-static void also_if_nothing_was_written_since(void **state)
+static void dropped_commits_stay_so_if_nothing_was_written_since(void **state)
 {
     struct fixture *f = *state;
     long at = drop_some(f);
@@ -321,7 +321,7 @@ static void also_if_nothing_was_written_since(void **state)
 }
 
 /* Then nothing but the numbers says so. */
-static void nor_does_it_come_back_without_synced(void **state)
+static void a_dropped_commit_stays_so_without_synced(void **state)
 {
     struct fixture *f = *state;
     (void)drop_a_commit(f);
@@ -333,14 +333,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_byte_costs_the_commit_that_it_is_in),
-        TEST(nor_does_a_byte_of_its_header_cost_more),
+        TEST(a_header_byte_costs_the_commit_that_it_is_in),
         TEST(two_places_are_told_and_left_out),
         TEST(a_stretch_costs_what_it_is_in),
         TEST(a_record_over_blocks_is_left_out_as_a_whole),
         TEST(a_value_that_looks_like_a_log_is_none),
         TEST(what_a_start_has_dropped_stays_dropped),
-        TEST(also_if_nothing_was_written_since),
-        TEST(nor_does_it_come_back_without_synced),
+        TEST(dropped_commits_stay_so_if_nothing_was_written_since),
+        TEST(a_dropped_commit_stays_so_without_synced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,9 @@
  * of zeroes at its end. A piece: masked CRC-32C of type and payload (4 bytes), size of the payload
  * (2), type (1), payload; numbers lowest byte first. A record, which is one of our commits, is one
  * FULL piece, or FIRST, MIDDLE …, LAST. It begins with the sequence number of its first entry (8
- * bytes) and how many entries it has (4), each of which has the next number. These rise, so a
- * commit that has former ones again was brought here by somebody else than RocksDB; which ends the
- * process with an assertion when it meets a key twice with one number. */
+ * bytes) and how many entries it has (4), each of which has the next number. These rise, so RocksDB
+ * did not write a commit that has former ones again; and it ends the process with an assertion when
+ * it meets a key twice with one number. */
 #include "store/log_scanner.h"
 
 #include <algorithm>
@@ -133,8 +133,8 @@ bool log_scanner::read_piece(const Slice &block, size_t offset, piece *out)
     return true;
 }
 
-/* A piece's size, the one thing that its checksum does not cover, by that sum; 0: none fits. Who
- * writes values knows no sum, since it is over the commit's number, too. */
+/* A piece's size, the one thing that its checksum does not cover, by that sum; 0: none fits. A
+ * client that writes values cannot know a sum, since it is over the commit's number, too. */
 static size_t size_by_sum(const Slice &block, size_t offset)
 {
     const char *type = block.data() + offset + HEADER - 1;
@@ -169,7 +169,7 @@ size_t log_scanner::step_over(const Slice &block, size_t offset) const
 }
 
 /* Whether a commit begins there, and no bytes of a value that look like one: its number is among
- * the next that come, which nobody who writes values knows. */
+ * the next that come, which no client that writes values knows. */
 bool log_scanner::may_come_next(const Slice &block, size_t offset) const
 {
     constexpr uint64_t near = 1 << 20;
@@ -305,7 +305,7 @@ log_scan bounds_of(const log_scan &scan)
     return bounds;
 }
 
-/* How far it counts: up to the end that a start found, of one that nobody has written to since. */
+/* How far a log counts: up to the end that a start found, if it has not been written to since. */
 static uint64_t recorded_most(const synced_record &recorded, uint64_t number)
 {
     for (const synced_log &each : recorded.logs)
@@ -375,7 +375,7 @@ static void find_twins(const synced_record &recorded, std::vector<log_scan> *sca
     }
 }
 
-/* Of what is behind something broken that may not count which a later log has, too. */
+/* Bounds the scans: commits behind something broken that a later log has, too, must not count. */
 static IOStatus bound(rocksdb::FileSystem *files, const std::string &directory,
                       std::vector<log_scan> *scans)
 {

@@ -34,7 +34,7 @@ class log_scanner {
 
     log_scan *const found;
     const log_visitor &visit;
-    std::string record; /* so far; its head, if nobody visits */
+    std::string record; /* so far; its head, if there is no visitor */
     uint64_t begun = 0; /* where its first piece is */
     uint64_t first = 0; /* its sequence number, and how many it has */
     uint64_t count = 0;

@@ -1,4 +1,4 @@
-/* Who keeps SYNCED: see log_ends.h.
+/* The log_tracker keeps SYNCED: see log_ends.h.
  *
  * The thread "synced" sleeps while no log is synced. The first sync wakes it, it lets 100 ms pass,
  * in which more may come, and writes what there is then. Threads of RocksDB's that delete a log
@@ -206,7 +206,8 @@ synced_record log_tracker::gather()
     return record;
 }
 
-/* What is recorded for another reason, such as an orderly stop, is no commit. Under the mutex. */
+/* Takes the time of the last commit; a record for another reason, such as an orderly stop, is none.
+ * Under the mutex. */
 void log_tracker::gather_time(synced_record *record)
 {
     if (!record->logs.empty()) {
@@ -255,7 +256,7 @@ void log_tracker::gather_tables(synced_record *record)
         add_table(record, table);
 }
 
-/* Those that this run has written to come first. Under the mutex. */
+/* Families that this run has written to come first. Under the mutex. */
 void log_tracker::gather_families(synced_record *record, bool written)
 {
     for (const auto &each : marks) {

@@ -1,11 +1,11 @@
 /* The manifest, RocksDB's list of what belongs to the database: whether it is all there, and a
  * second one in case it is not.
  *
- * Without the manifest nobody knows which tables count: some on the disk are what compactions have
- * replaced. One that ends early is worse: RocksDB takes that for its end, and deletes the tables
- * that came later. So SYNCED (log_ends.h) says how far it was synced, and each manifest has a copy,
- * MANIFEST-n.copy, to which the same is appended. Nobody waits for the copy: it is synced when
- * SYNCED is written, before that, and before logs are deleted whose rows went into new tables.
+ * Without the manifest it is not known which tables count: some on the disk are what compactions
+ * have replaced. One that ends early is worse: RocksDB takes that for its end, and deletes the
+ * tables that came later. So SYNCED (log_ends.h) says how far it was synced, and each manifest has
+ * a copy, MANIFEST-n.copy, to which the same is appended. No write waits for the copy: it is synced
+ * when SYNCED is written, before that, and before logs are deleted whose rows went into new tables.
  *
  * A manifest has the form of a log (log_scan.cc). RocksDB begins one with each start, and CURRENT
  * names the one that counts. */
@@ -132,7 +132,7 @@ static IOStatus copy_from(int reader, uint64_t size, rocksdb::FSWritableFile *to
     return s;
 }
 
-/* The copy, out of the manifest as who writes that has it. With the mutex. */
+/* Makes the copy again, out of the manifest as its writer has it. With the mutex. */
 IOStatus manifest_copy::make_anew()
 {
     std::unique_ptr<rocksdb::FSWritableFile> made;
@@ -149,7 +149,7 @@ IOStatus manifest_copy::make_anew()
     return s;
 }
 
-/* What somebody has put in the manifest's place stays, as n.damaged. With the mutex. */
+/* A foreign file in the manifest's place stays, as n.damaged. With the mutex. */
 IOStatus manifest_copy::take_name()
 {
     IOStatus s = file->Sync(IOOptions(), nullptr);
@@ -289,7 +289,7 @@ static status look(const store *store, const synced_record &recorded, manifest_f
     return find_whole(store, name + ".copy", &out->copied);
 }
 
-/* Of one that SYNCED knows nothing of. */
+/* Words on a manifest that SYNCED knows nothing of. */
 static std::string describe_unrecorded(const manifest_findings &found)
 {
     char text[256] = "";
@@ -299,7 +299,7 @@ static std::string describe_unrecorded(const manifest_findings &found)
     return text;
 }
 
-/* What is wrong; empty: nothing. */
+/* Words on what is wrong; empty: nothing. */
 static std::string describe(const manifest_findings &found, const synced_record &recorded)
 {
     std::string name = manifest_name(recorded.manifest);
@@ -320,7 +320,7 @@ static std::string describe(const manifest_findings &found, const synced_record 
     return text;
 }
 
-/* What there is under its name stays, as n.damaged. */
+/* Restores the manifest. A file that is there under its name stays, as n.damaged. */
 static IOStatus restore_manifest(const store *store, const std::string &name, uint64_t copied)
 {
     rocksdb::FileSystem *files = store->files.get();
@@ -355,8 +355,8 @@ static status refuse(manifest_findings *found, const store *store, const std::st
                        store->directory.c_str(), words.c_str());
 }
 
-/* What SYNCED would know of it is not known: how far it was synced, its copy says, which never has
- * more than was written to it. */
+/* Looks at a manifest that SYNCED knows nothing of: how far it was synced, its copy says, which
+ * never has more than was written to it. */
 static status look_unrecorded(const store *store, manifest_findings *out)
 {
     TRY(read_current(store, &out->current));

@@ -86,7 +86,7 @@ static void without_a_copy_a_manifest_is_not_brought_back(void **state)
     f->of_copy.salvage = true;
     cut_power(f, 0);
     flip(manifest_of(f, ".copy"), 30, 1);
-    expect(f, STORE_LOG_WHOLE); /* nobody asks for it */
+    expect(f, STORE_LOG_WHOLE); /* it is not needed */
     close_copy(f);
     cut_power(f, 0);
     flip(manifest_of(f, ".copy"), 30, 1);
@@ -95,7 +95,7 @@ static void without_a_copy_a_manifest_is_not_brought_back(void **state)
     expect_loss(f, "and so is its copy");
 }
 
-static void a_current_that_is_gone_or_wrong_is_made_anew(void **state)
+static void a_current_that_is_gone_or_wrong_is_made_again(void **state)
 {
     struct fixture *f = *state;
     static const char *const contents[] = {"", "garbage\n", "MANIFEST-000001\n", "MANIFEST-00000"};
@@ -111,7 +111,7 @@ static void a_current_that_is_gone_or_wrong_is_made_anew(void **state)
     }
 }
 
-static void a_format_that_is_gone_or_wrong_is_made_anew(void **state)
+static void a_format_that_is_gone_or_wrong_is_made_again(void **state)
 {
     struct fixture *f = *state;
     static const char *const contents[] = {"", "garbage\n", "trestle \n", "trestle 3"};
@@ -133,7 +133,7 @@ static void a_format_that_is_gone_or_wrong_is_made_anew(void **state)
 }
 
 /* The manifest's copy says whose directory it is; what else is lost SYNCED would have said. */
-static void a_format_and_synced_that_are_gone_are_made_anew(void **state)
+static void a_format_and_synced_that_are_gone_are_made_again(void **state)
 {
     struct fixture *f = *state;
     stop_with_a_table(f);
@@ -177,8 +177,8 @@ static void a_manifest_without_synced_comes_back_from_its_copy(void **state)
     }
 }
 
-/* A copy that cannot be written is none, and nobody minds. */
-static void what_fails_in_the_copy_stops_nobody(void **state)
+/* A copy that cannot be written is none, and harms nothing. */
+static void a_copy_that_fails_stops_no_writes(void **state)
 {
     struct fixture *f = *state;
     static const enum fault_operation operations[] = {FAULT_CREATE, FAULT_APPEND, FAULT_SYNC};
@@ -256,11 +256,11 @@ int main(void)
         TEST(a_manifest_that_is_flipped_is_brought_back),
         TEST(a_manifest_that_is_gone_is_brought_back),
         TEST(without_a_copy_a_manifest_is_not_brought_back),
-        TEST(a_current_that_is_gone_or_wrong_is_made_anew),
-        TEST(a_format_that_is_gone_or_wrong_is_made_anew),
-        TEST(a_format_and_synced_that_are_gone_are_made_anew),
+        TEST(a_current_that_is_gone_or_wrong_is_made_again),
+        TEST(a_format_that_is_gone_or_wrong_is_made_again),
+        TEST(a_format_and_synced_that_are_gone_are_made_again),
         TEST(a_manifest_without_synced_comes_back_from_its_copy),
-        TEST(what_fails_in_the_copy_stops_nobody),
+        TEST(a_copy_that_fails_stops_no_writes),
         TEST(a_manifest_is_brought_back_in_several_attempts),
         TEST(an_abandoned_directory_gets_no_manifest),
     };

@@ -88,7 +88,7 @@ class pooled_iterator final : public iterator {
     static void operator delete(void *) {} /* after the destructor */
 };
 
-/* What a get uses and RocksDB 7.8 never gives back: one for each thread. */
+/* An iterator that a get uses and RocksDB 7.8 never gives back: one for each thread. */
 class lent_iterator final : public iterator {
   public:
     explicit lent_iterator(const entry_tree *tree) : iterator(tree) {}

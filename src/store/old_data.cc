@@ -64,7 +64,7 @@ class family_list {
                            [&](const found_family &each) { return each.keyspace_id == id; });
     }
 
-    /* Of a keyspace that nobody knows the number of: a new one. */
+    /* Adds a family of a keyspace of unknown number: a new one. */
     found_family *add_nameless(uint32_t number) { return add(number, next_nameless); }
     uint32_t next_number() const
     {
@@ -345,7 +345,7 @@ static IOStatus take_files(rocksdb::FileSystem *files, const std::string &from,
     return s;
 }
 
-/* What is known of logs is true of their copies; of the manifest nothing is known. */
+/* Writes SYNCED: logs are as known, since they are copies; of the manifest nothing is known. */
 static IOStatus write_synced(rocksdb::FileSystem *files, const std::string &directory,
                              const synced_record &recorded)
 {

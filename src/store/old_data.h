@@ -1,20 +1,20 @@
 /* A store whose manifest is gone, and its copy with it: what its table files and logs have.
  *
- * Nobody knows then which tables count. On the disk there may be some that a compaction has
+ * It is not known then which tables count. On the disk there may be some that a compaction has
  * replaced, and what they have was deleted or overwritten since: such a store may show deleted
- * data. It is served, read-only, to who asks for it (store_options.salvage), and may be taken for
- * true (accepts_old_data).
+ * data. It is served, read-only, on request (store_options.salvage), and may be taken for true
+ * (accepts_old_data).
  *
  *     DIR/old-data             a store of its own, made of the directory's files: tables are
  *                              linked, logs copied, the manifest is written from what the tables
- *                              say of themselves. Made anew each time; what is served is this one
+ *                              say of themselves. Made again each time; what is served is this one
  *     DIR/old-data.accepted    the same, complete, about to take the place of what is in DIR
  *     DIR/old-data.moving      the same, when what was in DIR has been moved away
  *     DIR/replaced             what was in DIR
  *
  * Invariants
  *  1. No file of the directory is changed, moved or removed before old-data.accepted is there.
- *  2. Each table that can be read counts, but those of which others prove that they do not:
+ *  2. Each table that can be read counts, except those of which others prove that they do not:
  *     leave_out_replaced. Of two entries of a key the one with the greater sequence number is the
  *     newer one, whatever tables they are in: old_data_order.cc.
  *  3. What cannot be read, or is of no known keyspace, is said (store_old_data).
@@ -28,7 +28,7 @@
 
 extern const char OLD_DATA_DIRECTORY[];
 
-/* What it says; it goes, whatever happens. */
+/* The status's words; frees it in any case. */
 inline std::string words_of(status s)
 {
     struct owner {
@@ -57,10 +57,10 @@ struct found_family {
     uint64_t keyspace_id = 0;
     uint64_t log_number = 0; /* the first log that has what no table of the family has */
     std::vector<found_table> tables;
-    /* The order of tables does not say which entry is the newest: only who merges them by their
-     * sequence numbers knows. */
+    /* The order of tables does not say which entry is the newest: only a merge by their sequence
+     * numbers does. */
     bool is_interleaved = false;
-    /* The same of what they delete by ranges, which nobody merges but a compaction. */
+    /* The same of what they delete by ranges, which only a compaction merges. */
     bool wants_compaction = false;
 };
 
@@ -78,7 +78,7 @@ struct old_data {
 void leave_out_replaced(found_family *family, uint64_t unfinished, std::vector<uint64_t> *left_out);
 
 /* Puts the family's tables into levels. With `is_exact`, a family that is interleaved wants to be
- * compacted, too: whoever looks at one table after the other then finds the newest. */
+ * compacted, too: a reader that looks at one table after the other then finds the newest. */
 void order_tables(found_family *family, bool is_exact);
 
 /* A manifest with that number, and CURRENT. */

@@ -33,7 +33,7 @@ status check_not_moving(rocksdb::FileSystem *files, const std::string &directory
                        directory.c_str());
 }
 
-/* Of the store's own: others have their files in the directory, too. */
+/* Whether the file is the store's own: other modules have files in the directory, too. */
 static bool is_of_store(const std::string &name)
 {
     static const char *const names[] = {"CURRENT", "FORMAT", "IDENTITY", "SYNCED"};

@@ -99,7 +99,7 @@ status open_old_data(const store_options *options, store *origin, store **out)
     of_made.directory = path.c_str();
     of_made.no_compactions = true; /* it takes no more space than it has, and its order is known */
     if (options->accepts_old_data)
-        of_made.on_damage = let_go; /* nobody who remembers is open, and it is gone afterwards */
+        of_made.on_damage = let_go; /* no owner remembers yet, and it is gone later */
     auto made =
         std::make_unique<struct store>(&of_made, origin->base_files, origin->longest_sleep_us);
     made->old_data = origin->old_data + (found.words.empty() ? "" : "; ") + found.words;

@@ -1,4 +1,4 @@
-/* In which order tables count of which nobody knows in what levels they were.
+/* In which order tables count whose levels are not known.
  *
  * RocksDB believes that of two tables that may have the same key the one in the upper level has the
  * newer entry: a get looks no further, and a range that is deleted in the upper one hides all in
@@ -7,7 +7,7 @@
  *
  * Tables are put one upon the other by their greatest sequence number. That is right where their
  * sequence numbers do not interleave. Where they do, gets do not go by tables (read.cc); and where
- * it matters to what is deleted by ranges, the family is compacted before anybody reads.
+ * it matters to what is deleted by ranges, the family is compacted before the first read.
  *
  * Bounds. A compaction that ends a table writes all of a deleted range into it, also what is beyond
  * its last key, and the manifest says that the table ends before the next one. Without it a range
@@ -38,7 +38,7 @@ std::string with_tail(const Slice &key, uint64_t sequence, uint64_t kind)
     return key.ToString() + std::string(reinterpret_cast<const char *>(&packed), TAIL);
 }
 
-/* A table's last key is in it, but for an end of a deleted range. */
+/* A table's last key is in it, except an end of a deleted range. */
 bool ends_before_last(const found_table &table)
 {
     return table.largest == with_tail(user_key(table.largest), SEQUENCE_MOST, RANGE_DELETION);
@@ -68,7 +68,7 @@ bool is_older(const found_table &a, const found_table &b)
  * Keys lose their sequence numbers at the bottom, where tables do not overlap. So of two that do,
  * and have such keys both, the one with the lesser number went into the making of the other, which
  * has replaced it; or a kill cut the making short, and all that it was made of is still there.
- * Both must not count: of equal keys without numbers nobody knows which is the newer one, and an
+ * Both must not count: of equal keys without numbers it is not known which is the newer one, and an
  * iterator of RocksDB's that comes to the second aborts. */
 
 bool is_made_of(const found_table &made, const found_table &table)
@@ -81,7 +81,7 @@ bool is_made_of(const found_table &made, const found_table &table)
 
 using made_tables = std::vector<found_table *>;
 
-/* Of `table`, behind all that was made of it, there is more, and of later tables one has no end. */
+/* Whether `table` has more behind all that was made of it, and a later table has no end. */
 bool is_cut_short(const made_tables &made, const found_table &table, uint64_t unfinished)
 {
     return std::all_of(made.begin(), made.end(), [&](const found_table *each) {
@@ -90,7 +90,7 @@ bool is_cut_short(const made_tables &made, const found_table &table, uint64_t un
     });
 }
 
-/* Those before it, which are newer, are settled. */
+/* The tables before it, which are newer, are decided already. */
 void resolve_replaced(std::vector<found_table> *tables, size_t at, uint64_t unfinished)
 {
     made_tables made;
@@ -132,7 +132,7 @@ bool keeps_out(const found_table &table, const found_table &other)
            (other.number > table.number || share_deletion(table, other));
 }
 
-/* What it deletes, from end to end. */
+/* The keys that the table deletes, from end to end. */
 void find_deleted_bounds(const found_table &table, std::string *from, std::string *to)
 {
     *from = table.summary.deleted[0].from;
@@ -185,7 +185,7 @@ void bound(const found_family &family, found_table *table)
 
 /* --- whether the order tells --- */
 
-/* Of the keys of `keys` some that `deleting` deletes, as far as it goes. */
+/* Whether the range of `deleting`, as far as it goes, reaches keys of `keys`. */
 bool reaches(const found_table &deleting, const deleted_range &range, const found_table &keys)
 {
     if (!keys.summary.has_keys || !overlap(deleting, keys))
@@ -221,7 +221,7 @@ void judge(found_family *family)
 
 /* --- levels --- */
 
-/* Each as low as what is below it allows. */
+/* Puts each table as low as those below it allow. */
 void resolve_levels(found_family *family)
 {
     auto &tables = family->tables;

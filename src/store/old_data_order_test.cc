@@ -68,7 +68,7 @@ void sequence_numbers_tell_not_files(void **)
     assert_true(table_of(family, 10).level < table_of(family, 20).level);
 }
 
-void what_does_not_overlap_lies_side_by_side(void **)
+void tables_without_overlap_lie_side_by_side(void **)
 {
     found_family family = ordered({keys(10, "a", "c", 1, 3), keys(11, "d", "f", 2, 7)});
     assert_false(family.is_interleaved);
@@ -76,7 +76,7 @@ void what_does_not_overlap_lies_side_by_side(void **)
     assert_int_equal(table_of(family, 11).level, STORE_LEVELS - 1);
 }
 
-void what_interleaves_is_found(void **)
+void interleaved_tables_are_found(void **)
 {
     std::vector<found_table> tables = {keys(10, "a", "k", 3, 4), keys(11, "k", "z", 0, 7)};
     found_family served = ordered(tables), accepted = ordered(tables, true);
@@ -168,14 +168,14 @@ std::vector<uint64_t> left_out(std::vector<found_table> tables, uint64_t unfinis
 
 using numbers = std::vector<uint64_t>;
 
-void what_was_replaced_does_not_count(void **)
+void a_replaced_table_does_not_count(void **)
 {
     assert_true(left_out({keys(10, "a", "z", 0, 0), keys(12, "a", "y", 0, 3)}, 0) == numbers{10});
     assert_true(left_out({keys(10, "a", "z", 0, 0), keys(12, "a", "z", 0, 3)}, 15) == numbers{10});
     assert_true(left_out({keys(10, "a", "z", 0, 0), keys(12, "a", "m", 0, 3)}, 11) == numbers{10});
 }
 
-void what_was_not_finished_does_not_count(void **)
+void an_unfinished_table_does_not_count(void **)
 {
     std::vector<found_table> tables = {keys(10, "a", "z", 0, 0), keys(12, "a", "f", 0, 3),
                                        keys(13, "g", "m", 0, 3)};
@@ -203,16 +203,16 @@ int main()
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(sequence_numbers_tell_not_files),
-        cmocka_unit_test(what_does_not_overlap_lies_side_by_side),
-        cmocka_unit_test(what_interleaves_is_found),
+        cmocka_unit_test(tables_without_overlap_lie_side_by_side),
+        cmocka_unit_test(interleaved_tables_are_found),
         cmocka_unit_test(level_0_has_the_rest_in_order),
         cmocka_unit_test(a_deletion_above_what_is_newer_wants_a_compaction),
         cmocka_unit_test(a_deletion_below_what_is_older_wants_a_compaction),
         cmocka_unit_test(a_deletion_goes_on_behind_the_keys),
         cmocka_unit_test(a_deletion_ends_where_a_younger_table_is),
         cmocka_unit_test(a_deletion_ends_where_another_table_has_it),
-        cmocka_unit_test(what_was_replaced_does_not_count),
-        cmocka_unit_test(what_was_not_finished_does_not_count),
+        cmocka_unit_test(a_replaced_table_does_not_count),
+        cmocka_unit_test(an_unfinished_table_does_not_count),
         cmocka_unit_test(each_is_judged_by_what_counts),
         cmocka_unit_test(what_has_sequence_numbers_or_other_keys_counts),
     };

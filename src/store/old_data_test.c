@@ -91,7 +91,7 @@ static char *listing(const char *directory)
 
 /* --- tables and logs --- */
 
-/* And stops: what a log has of which keyspace is on record soon, and then. */
+/* Fills the store, and stops: what a log has of which keyspace is on record soon, and at a stop. */
 static void fill(struct fixture *f)
 {
     struct keyspace *other = make_keyspace(f->store, 9);
@@ -143,7 +143,7 @@ static void what_tables_and_logs_have_is_served(void **state)
     free(before);
 }
 
-static void it_can_be_sealed(void **state)
+static void old_data_can_be_sealed(void **state)
 {
     struct fixture *f = *state;
     fill(f);
@@ -160,7 +160,7 @@ static void it_can_be_sealed(void **state)
     expect_all(f);
 }
 
-static void what_is_accepted_is_a_store_again(void **state)
+static void accepted_old_data_is_a_store_again(void **state)
 {
     struct fixture *f = *state;
     fill(f);
@@ -180,7 +180,7 @@ static void what_is_accepted_is_a_store_again(void **state)
     free(replaced);
 }
 
-static void how_it_is_is_told(void **state)
+static void the_state_of_old_data_is_told(void **state)
 {
     struct fixture *f = *state;
     enum store_old_data_state how;
@@ -401,7 +401,7 @@ static struct store_snapshot *delete_beside(struct fixture *f)
     return snapshot;
 }
 
-/* Nobody but a compaction holds deleted ranges against sequence numbers. */
+/* Only a compaction holds deleted ranges against sequence numbers. */
 static void a_newer_table_may_have_what_was_deleted(void **state)
 {
     struct fixture *f = *state;
@@ -410,7 +410,7 @@ static void a_newer_table_may_have_what_was_deleted(void **state)
     store_snapshot_release(snapshot);
 }
 
-/* As of who is not open yet. */
+/* As an owner answers that is not open yet. */
 static bool forget_damage(void *context, const struct store_damage *damage)
 {
     (void)context, (void)damage;
@@ -418,7 +418,7 @@ static bool forget_damage(void *context, const struct store_damage *damage)
 }
 
 /* A keyspace that has to be compacted, and one of whose tables is damaged. */
-static void what_is_damaged_is_left_out_of_what_is_accepted(void **state)
+static void damaged_tables_are_left_out_of_accepted_data(void **state)
 {
     struct fixture *f = *state;
     struct store_value value;
@@ -520,7 +520,7 @@ static void a_table_that_was_not_finished_is_left_out(void **state)
 }
 
 /* More tables of one key than there are levels, which RocksDB would compact if it was let. */
-static void it_is_not_compacted_by_itself(void **state)
+static void old_data_is_not_compacted_by_itself(void **state)
 {
     struct fixture *f = *state;
     enum { TABLES = STORE_LEVELS + 5 };
@@ -616,7 +616,7 @@ static void change_some(struct fixture *f, struct model *model, bool deletes_ran
         assert_ok(keyspace_flush(f->keyspace));
 }
 
-/* And one that may be compacted without that. */
+/* A change of a store that may be compacted without that. */
 static void change_one(struct fixture *f, struct model *model, unsigned step)
 {
     char from[8], to[8];
@@ -723,7 +723,7 @@ static bool serve_with_failures(struct fixture *f, enum fault_operation operatio
     return has_failed;
 }
 
-static void what_fails_is_begun_anew(void **state)
+static void an_opening_that_fails_begins_again(void **state)
 {
     struct fixture *f = *state;
     fill(f);
@@ -821,9 +821,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_tables_and_logs_have_is_served),
-        TEST(it_can_be_sealed),
-        TEST(what_is_accepted_is_a_store_again),
-        TEST(how_it_is_is_told),
+        TEST(old_data_can_be_sealed),
+        TEST(accepted_old_data_is_a_store_again),
+        TEST(the_state_of_old_data_is_told),
         TEST(without_synced_as_well_there_is_less),
         TEST(a_keyspace_is_known_since_it_was_made),
         TEST(a_table_that_is_damaged_is_named),
@@ -832,10 +832,10 @@ int main(void)
         TEST(a_newer_table_may_have_what_was_deleted),
         TEST(a_table_that_was_replaced_is_left_out),
         TEST(a_table_that_was_not_finished_is_left_out),
-        TEST(it_is_not_compacted_by_itself),
-        TEST(what_is_damaged_is_left_out_of_what_is_accepted),
+        TEST(old_data_is_not_compacted_by_itself),
+        TEST(damaged_tables_are_left_out_of_accepted_data),
         TEST(random_histories_come_back),
-        TEST(what_fails_is_begun_anew),
+        TEST(an_opening_that_fails_begins_again),
         TEST(without_memory_nothing_is_opened),
         TEST(an_acceptance_goes_on_where_it_was),
     };

@@ -70,7 +70,7 @@ rocksdb::DBOptions make_db_options(const store_options *options, store *store)
     o.max_total_wal_size = std::max<uint64_t>(2 * options->write_buffer_bytes, LOG_MIN);
     o.write_buffer_manager = store->write_buffers;
 
-    /* One thread commits for everybody (tablet/commit.h): concurrent inserts would only cost. */
+    /* One thread commits for all others (tablet/commit.h): concurrent inserts would only cost. */
     o.allow_concurrent_memtable_write = false;
     o.enable_write_thread_adaptive_yield = false;
 
@@ -78,21 +78,22 @@ rocksdb::DBOptions make_db_options(const store_options *options, store *store)
     o.max_open_files = options->open_files / 2; /* a table takes two: file_system.cc */
     o.table_cache_numshardbits = 4; /* 64 shards would be too small to hold what they should */
     o.max_file_opening_threads = 2;
-    /* It cannot be written, which is meant (file_system.cc), and from 8.0 on would be an error. */
+    /* The file cannot be written, which is meant (file_system.cc), and from 8.0 on would be an
+     * error. */
     o.fail_if_options_file_error = false;
-    /* It would refuse a table that has not the identity that the manifest gives it: one that was
-     * put in another's place. But stand-ins (stand_in.cc) cannot have it, it holds for all tables
-     * or none, and a level 0 with one table that is refused is not readable at all. Without it
-     * there are the size, which a start compares, and the number that a table was written with,
+    /* The check would refuse a table that has not the identity that the manifest gives it: one that
+     * was put in another's place. But stand-ins (stand_in.cc) cannot have it, it holds for all
+     * tables or none, and a level 0 with one table that is refused is not readable at all. Without
+     * it there are the size, which a start compares, and the number that a table was written with,
      * which each look at it compares with its name (table_blocks.cc): doctor, scrub, and what
-     * follows a read that failed. Tables that were taken in from elsewhere never had an identity.
-     */
+     * follows a read that failed. Tables that were taken in from elsewhere never had an
+     * identity. */
     o.verify_sst_unique_id_in_manifest = false;
     skip_record_count(&o);
     /* These would read from every table at each start. */
     o.skip_stats_update_on_db_open = true;
 
-    /* Who drops an iterator or a version never deletes files for it: event loops do that. */
+    /* A thread that drops an iterator or a version deletes no files: event loops drop some. */
     o.avoid_unnecessary_blocking_io = true;
     o.bytes_per_sync = MiB; /* tables go to the disk while they are written, not in one burst */
 
@@ -143,8 +144,8 @@ rocksdb::ColumnFamilyOptions make_keyspace_options(const store *store,
     o.write_buffer_size =
         std::min<uint64_t>(store->write_buffers->buffer_size() / 2, WRITE_BUFFER_MAX);
     /* Each is full, or as large as one batch, and four of a keyspace that wait for a slow disk
-     * would be several times what all keyspaces' together may have. Who bounds memory has one that
-     * is filled, and two that wait; then writes wait, too. */
+     * would be several times what all keyspaces' together may have. Where memory is bounded one is
+     * filled, and two wait; then writes wait, too. */
     o.max_write_buffer_number = store->large.is_bounded() ? 2 : 4;
 
     o.compression = CompressionType::kLZ4Compression;

@@ -3,7 +3,7 @@
  * one, or puts another one in its place, disturbs nobody: what was open stays open. But what is
  * written to it then is gone when the process is.
  *
- * As long as the process lives it has all of it, and makes them anew:
+ * As long as the process lives it has all that was in them, and makes them again:
  *
  *     logs        all that is in write buffers goes into tables, and a new log is begun; then no
  *                 start wants the former ones. Until then nothing should be acknowledged
@@ -75,7 +75,7 @@ static void add(std::string *names, const std::string &name)
     names->append(names->empty() ? "" : ", ").append(name);
 }
 
-/* One that is deleted leaves the list before. */
+/* Names missing logs. A log that is deleted leaves the list before. */
 static std::string missing_logs(store *store)
 {
     std::string names;
@@ -143,7 +143,7 @@ static std::string names_of(store *store, const own_files &gone)
     return names;
 }
 
-/* Of others nothing is to be kept, or nothing can be. */
+/* False for stores of which nothing is to be kept, or nothing can be. */
 static bool keeps_files(const store *store)
 {
     return !store->read_only && !store->is_salvaging && store->origin == nullptr &&
@@ -168,7 +168,7 @@ void store_look_for_files(store *store, struct store_missing_files *out)
     }
 }
 
-/* --- making them anew --- */
+/* --- making them again --- */
 
 /* Of a file that counts as gone until it is durable: a new one may get the inode of the one that
  * was removed. */

@@ -9,7 +9,7 @@ static const char *const OWN[] = {"*.log",           "SYNCED",   "CURRENT", "MAN
                                   "MANIFEST-*.copy", "IDENTITY", "FORMAT",  "LOCK"};
 enum { OWN_COUNT = sizeof OWN / sizeof *OWN };
 
-/* --- what somebody does to the directory of a store that is open --- */
+/* --- what is done from outside to the directory of an open store --- */
 
 static glob_t files_like(struct fixture *f, const char *pattern)
 {
@@ -122,7 +122,7 @@ static void of_a_directory_that_is_whole_nothing_is_missing(void **state)
     assert_false(is_missing(f));
 }
 
-static void what_is_removed_is_made_anew(void **state)
+static void removed_files_are_made_again(void **state)
 {
     struct fixture *f = *state;
     put(f->store, f->keyspace, "a", "1");
@@ -146,7 +146,7 @@ static void what_is_removed_is_made_anew(void **state)
     assert_value(f->keyspace, "later", "7");
 }
 
-static void what_is_replaced_is_made_anew(void **state)
+static void replaced_files_are_made_again(void **state)
 {
     struct fixture *f = *state;
     put(f->store, f->keyspace, "a", "1");
@@ -163,7 +163,7 @@ static void what_is_replaced_is_made_anew(void **state)
     }
 }
 
-static void a_current_that_names_another_manifest_is_made_anew(void **state)
+static void a_current_that_names_another_manifest_is_made_again(void **state)
 {
     struct fixture *f = *state;
     char *path = NULL;
@@ -175,7 +175,7 @@ static void a_current_that_names_another_manifest_is_made_anew(void **state)
     assert_durable(f, "a", "1");
 }
 
-static void all_at_once_are_made_anew(void **state)
+static void all_files_at_once_are_made_again(void **state)
 {
     struct fixture *f = *state;
     put(f->store, f->keyspace, "a", "1");
@@ -191,7 +191,7 @@ static void all_at_once_are_made_anew(void **state)
 /* --- a log --- */
 
 /* Right after a start the live log is empty, and all that is not in tables is in former ones. */
-static void an_empty_log_is_made_anew(void **state)
+static void an_empty_log_is_made_again(void **state)
 {
     struct fixture *f = *state;
     put(f->store, f->keyspace, "a", "1");
@@ -236,8 +236,8 @@ static void nothing_is_left_of_what_begins_a_log(void **state)
 }
 
 /* RocksDB asks once whether it may remove a log, and may not, since that cannot be recorded. It was
- * known, and missing, for good then: in a fourth of the runs of all_at_once_are_made_anew beside
- * eight busy threads. */
+ * known, and missing, for good then: in a fourth of the runs of all_files_at_once_are_made_again
+ * beside eight busy threads. */
 static void a_log_whose_end_was_refused_is_forgotten(void **state)
 {
     struct fixture *f = *state;
@@ -322,8 +322,8 @@ static void another_process_that_has_the_lock_has_the_directory(void **state)
 
 /* --- what cannot be made anew --- */
 
-/* It stays missing, is told so, and is made anew when the disk is well. */
-static void what_fails_is_tried_again(void **state)
+/* A file stays missing, is told as missing, and is made again when the disk is well. */
+static void a_file_that_fails_is_tried_again(void **state)
 {
     struct fixture *f = *state;
     static const enum fault_operation operations[] = {FAULT_CREATE, FAULT_SYNC,
@@ -360,18 +360,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(of_a_directory_that_is_whole_nothing_is_missing),
-        TEST(what_is_removed_is_made_anew),
-        TEST(what_is_replaced_is_made_anew),
-        TEST(a_current_that_names_another_manifest_is_made_anew),
-        TEST(all_at_once_are_made_anew),
-        TEST(an_empty_log_is_made_anew),
+        TEST(removed_files_are_made_again),
+        TEST(replaced_files_are_made_again),
+        TEST(a_current_that_names_another_manifest_is_made_again),
+        TEST(all_files_at_once_are_made_again),
+        TEST(an_empty_log_is_made_again),
         TEST(all_that_the_log_had_is_in_tables),
         TEST(nothing_is_left_of_what_begins_a_log),
         TEST(a_log_whose_end_was_refused_is_forgotten),
         TEST(who_looks_is_told_whether_it_is_format_alone),
         TEST(a_lock_that_is_made_anew_keeps_others_out),
         TEST(another_process_that_has_the_lock_has_the_directory),
-        TEST(what_fails_is_tried_again),
+        TEST(a_file_that_fails_is_tried_again),
         TEST(of_a_fenced_store_nothing_is_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Views, gets and cursors. */
+/* Snapshots, gets and cursors. */
 #include "store/internal.h"
 
 #include <algorithm>
@@ -32,8 +32,8 @@ void store_snapshot_release(store_snapshot *snapshot)
     delete snapshot;
 }
 
-/* Who must not wait for the disk does not ask RocksDB to keep to the block cache: a read_watch
- * forbids it, and lets through what the kernel has in memory. */
+/* A read that must not wait for the disk does not ask RocksDB to keep to the block cache: a
+ * read_watch forbids the wait, and lets through what the kernel has in memory. */
 static ReadOptions read_options(const store_snapshot *snapshot)
 {
     ReadOptions o;
@@ -107,7 +107,7 @@ static status finish_lookup(const lookup &call, bytes key, const rocksdb::Status
         return status_ok();
     if (is_lack_of_memory(s))
         return status_out_of_memory();
-    if (is_damage(s) && thread_keeps_to_memory()) /* who may wait is told which keys it takes */
+    if (is_damage(s) && thread_keeps_to_memory()) /* a waiting read is told the keys */
         return status_ok();
     *presence = STORE_ABSENT;
     TRY(check_key_open(call.keyspace, key, call.since));
@@ -173,7 +173,7 @@ status store_get(keyspace *keyspace, const store_snapshot *snapshot, bytes key,
 
 enum : size_t { MANY = 32 }; /* RocksDB looks up that many at a time */
 
-/* One refusal makes misses of all of them: where it struck is not told. */
+/* Gets some keys. One refusal makes misses of all of them: where it struck is not told. */
 static status get_some(keyspace *keyspace, const store_snapshot *snapshot, const bytes *keys,
                        size_t count, enum store_read_tier read_tier, store_value *values,
                        enum store_presence *presences)
@@ -242,7 +242,7 @@ struct store_cursor {
     rocksdb::Slice upper_slice;
     std::unique_ptr<rocksdb::Iterator> iterator; /* NULL: it has ended */
     store_folded folded = {};                    /* by the last move */
-    /* What ended the cursor for good. */
+    /* The reason that ended the cursor for good. */
     bool missed_cache = false;
     bool read_failed = false;
     bool met_damage = false;
@@ -273,7 +273,7 @@ static std::string to_string(bytes b)
     return std::string(reinterpret_cast<const char *>(b.data), b.size);
 }
 
-/* What kept it from being made: which table it was nobody says. */
+/* Notes what kept the cursor from being made: RocksDB does not say which table it was. */
 static void note_at_start(store_cursor *cursor)
 {
     keyspace *keyspace = cursor->keyspace;
@@ -346,7 +346,7 @@ struct passage {
     rocksdb::Slice to;
 };
 
-/* All that a step forward from `start` has passed, the entry that it came to included. */
+/* The passage of a step forward from `start`, the entry that it came to included. */
 static struct passage passage_forward(const store_cursor *cursor, const rocksdb::Slice &start,
                                       std::string *end)
 {
@@ -374,7 +374,7 @@ static void check_passage(store_cursor *cursor, bool is_forward, const rocksdb::
     cursor->is_closed = !status_is_ok(cursor->closed);
 }
 
-/* Who must not wait leaves it to one who may, as if it had not been in memory. */
+/* A read that must not wait leaves it to one that may, as if the block had not been in memory. */
 static void note_damage(store_cursor *cursor, const rocksdb::Status &s)
 {
     damage_watch &damage = cursor->keyspace->store->damage;

@@ -2,8 +2,8 @@
  * 13. All `#if`s for a version of it are here.
  *
  * It is the cache that differs: a block's owner, whom it is given back to, was a function and is a
- * table of functions; and who derives from Cache was to write out all of it. And deletions that
- * were held back are asked for in other words. */
+ * table of functions; and a class that derives from Cache was to write out all of it. And deletions
+ * that were held back are asked for in other words. */
 #ifndef TRESTLE_STORE_ROCKSDB_VERSIONS_H
 #define TRESTLE_STORE_ROCKSDB_VERSIONS_H
 
@@ -104,7 +104,7 @@ inline block_owner owner_of(const rocksdb::Cache *cache, rocksdb::Cache::Handle 
 
 #endif
 
-/* A cache before another one, `entries`: who derives from it answers for blocks of its own. */
+/* A cache before another one, `entries`: a derived class answers for blocks of its own. */
 class cache_front
 #if ROCKSDB_MAJOR >= 8
     : public rocksdb::CacheWrapper {

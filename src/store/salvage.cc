@@ -13,7 +13,7 @@
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
-/* n.log.damaged, until somebody removes it. */
+/* Keeps the log as n.log.damaged, which the store never removes. */
 static IOStatus keep(const store *store, uint64_t number)
 {
     std::string path = store->directory + "/" + log_name(number);

@@ -6,7 +6,7 @@
  * keyspace whose level 0 has such a table cannot be read anywhere: hence stand-ins. A table with a
  * damaged block cannot be compacted away, nor can the key before it be read: hence empty blocks.
  *
- * Nobody reads through one by mistake: the keys have been closed before, over all levels
+ * No reader reads through one by mistake: the keys have been closed before, over all levels
  * (damage.cc). */
 #include "store/internal.h"
 #include "store/rocksdb_versions.h"
@@ -102,7 +102,7 @@ void stand_in::read_table(uint64_t offset, size_t count, char *out) const
     overlay(offset, count, out, size - FOOTER_SIZE, table.substr(body));
 }
 
-/* What of `piece`, which lies at `at`, falls into what was read. */
+/* Copies the part of `piece`, which lies at `at`, that falls into what was read. */
 void stand_in::overlay(uint64_t offset, size_t count, char *out, uint64_t at,
                        const std::string &piece)
 {
@@ -134,7 +134,7 @@ status stand_ins::put_table(uint64_t file, uint64_t size, const std::string &sma
         std::shared_ptr<const stand_in> former = find(file);
         made->size = size;
         made->is_for_good = is_for_good;
-        if (former != nullptr) /* for who has it open */
+        if (former != nullptr) /* for readers that have it open */
             made->blocks = former->blocks;
         TRY(make_table(smallest, &made->table));
         if (made->table.size() > size)

@@ -119,7 +119,7 @@ static rocksdb::Status list_tables(store *store, const rocksdb::DBOptions &optio
 
 /* Removes tables that nothing refers to: what a kill in the middle of a compaction left. RocksDB
  * does it by itself, but only once it is open, and for that it may need the space that they take.
- * Who only reads needs none, and knows which tables there are. */
+ * A store that is only read needs none, and knows which tables there are. */
 static rocksdb::Status remove_leftovers(store *store, const rocksdb::DBOptions &options,
                                         const std::vector<ColumnFamilyDescriptor> &families)
 {
@@ -245,7 +245,8 @@ static void tell_of_logs(const store *store, const store_options *options, bool 
                   fields);
 }
 
-/* What a start serves is on the disk: a kill may have left what was written and not synced. */
+/* Syncs a log, so that what a start serves is on the disk: a kill may have left bytes that were
+ * written and not synced. */
 static rocksdb::IOStatus sync_log(rocksdb::FileSystem *files, const std::string &path)
 {
     std::unique_ptr<rocksdb::FSRandomRWFile> file;
@@ -350,8 +351,8 @@ status store_check_log_end(const struct store_options *options)
 /* --- the directory --- */
 
 /* From before the first file is looked at until after the last is written. RocksDB takes it once
- * more (file_system.cc). Who only reads takes it, too, lest a server changes the files meanwhile;
- * but where it cannot be taken no server can. */
+ * more (file_system.cc). A store that is only read takes it, too, lest a server changes the files
+ * meanwhile; but where it cannot be taken no server can take it either. */
 static status lock_directory(store *store)
 {
     std::string name = store->directory + "/LOCK";
@@ -409,7 +410,7 @@ status open_directory(store *store, const store_options *options)
     return status_ok();
 }
 
-/* Of a store that does not open although it may leave out what the log has lost. */
+/* Words for a store that does not open although it may leave out what the log has lost. */
 static status name_loss(const store *store, status s)
 {
     if (status_is_ok(s) || store->log_verdict != STORE_LOG_LOST ||
@@ -525,7 +526,7 @@ void store_fence(store *store, const char *why)
     CHECK_MAGIC(store, STORE_MAGIC);
     store->trouble.fence(why);
     store->logs->abandon();
-    /* At the end, too: who closes deletes whatever lies there and is none of his. */
+    /* At the end, too: closing the database deletes all files there that are not its own. */
     store->db->DisableFileDeletions().PermitUncheckedError();
     rocksdb::CancelAllBackgroundWork(store->db, false);
 }

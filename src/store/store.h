@@ -8,7 +8,7 @@
  *  1. A batch is atomic over any keyspaces, and store_write returns OK only when the batch is as
  *     durable as was asked.
  *  2. After a failed sync, or any error that leaves the log's end in doubt, the store is fenced:
- *     every later write fails, until the process starts anew. Reads go on. A disk without space is
+ *     every later write fails, until the process is restarted. Reads go on. A disk without space is
  *     not such an error: writes fail with RESOURCE_EXHAUSTED and work again when there is space.
  *  3. What a key's operands add up to is the row layer's business: it hands in `struct store_fold`.
  *     A fold sees operands in the order in which they were written.
@@ -65,9 +65,9 @@ struct store_fold {
     /* A compaction meets a folded value: keep it, remove it (a deletion marker stays, so that
      * nothing older reappears), or replace it by what was appended to `out`. */
     enum store_verdict (*tidy)(const void *rules, bytes key, bytes value, struct buffer *out);
-    /* How much of the key, from its beginning, names whoever owns the value, so that keys that
-     * begin with it are its, too, and lie together; 0: nobody whose values are weighed
-     * (keyspace_weigh). NULL: nobody's are. */
+    /* How much of the key, from its beginning, names the owner of the value, so that keys that
+     * begin with it are its, too, and lie together; 0: no owner whose values are weighed
+     * (keyspace_weigh). NULL: none are weighed. */
     size_t (*owner)(bytes key);
 };
 
@@ -77,10 +77,10 @@ struct store_fold {
  * in doubt: those of the block, by the table's index, or all that the table may hold. They are
  * closed, in all tables of the keyspace, since the damaged one may have deleted or overwritten what
  * others have: every read that meets them fails with DATA_LOSS. The store does not refuse to write
- * them: who writes asks keyspace_check_open. It forgets what is closed when it is closed itself;
- * who opens it remembers, and closes again. What is remembered the store compacts, like all else,
- * without what is damaged; the damaged file stays beside the others as NNNNNN.sst.damaged, for who
- * knows how to read it, until somebody removes it. */
+ * them: a writer asks keyspace_check_open. It forgets what is closed when it is closed itself; its
+ * owner remembers, and closes again after the next opening. What is remembered the store compacts,
+ * like all else, without what is damaged; the damaged file stays beside the others as
+ * NNNNNN.sst.damaged, for experts to read, until an operator removes it. */
 
 struct store_damage {
     uint64_t keyspace_id;
@@ -90,7 +90,7 @@ struct store_damage {
     bytes from;
     bytes to;           /* exclusive; empty: no bound */
     const char *what;   /* in words; what reads fail with */
-    bool is_remembered; /* for keyspace_close_range: whoever calls closes it at the next start */
+    bool is_remembered; /* for keyspace_close_range: the caller closes it at the next start */
 };
 
 /* --- open and close --- */
@@ -114,8 +114,8 @@ struct store_options {
     int background_threads;      /* flushes and compactions */
     bool read_only;              /* for the doctor: changes nothing, but keeps others out */
     bool no_compactions;         /* but those that keyspace_compact asks for */
-    /* Of logs that have lost something what comes before that is replayed, and store_log_end says
-     * what was lost; otherwise the store does not open then. */
+    /* Opens also with logs that have lost something: what comes before the loss is replayed, and
+     * store_log_end says what was lost. Otherwise such a store does not open. */
     bool salvage;
     /* Of a store whose list of tables is lost ("old data" below): it is about to be taken for
      * true, so that all is put in order, which may rewrite it. With `salvage`. */
@@ -126,16 +126,17 @@ struct store_options {
     void *trouble_context;
     /* Told on a thread of the store's own when keys have been closed; whether it will remember
      * them. Until then the store tells it again, and keeps the damaged table in use. The keyspace
-     * does not go meanwhile: none may be dropped here. NULL: nobody remembers, nor
-     * need anybody while the store is only read. */
+     * does not go meanwhile: none may be dropped here. NULL: none are remembered, nor need be while
+     * the store is only read. */
     bool (*on_damage)(void *context, const struct store_damage *damage);
     void *damage_context;
     /* How long a table that the disk does not read is waited for before it is compacted away
      * without what cannot be read, and compactions rest that fail again and again. By the steady
      * clock; 0: ten minutes. */
     int64_t damage_patience_us;
-    /* No compaction begins before store_begin_compactions: for who remembers closed ranges and has
-     * yet to close them. Writes may wait for compactions, so nothing is written until then. */
+    /* No compaction begins before store_begin_compactions: for an owner that remembers closed
+     * ranges and has yet to close them. Writes may wait for compactions, so nothing is written
+     * until then. */
     bool holds_compactions;
     /* A keyspace of few and dear entries: new tables of it have small blocks, so that a damaged one
      * takes fewer. 0: none. */
@@ -145,7 +146,7 @@ struct store_options {
      * thread: that it waits for its turn, since there is one at a time; that it is to begin, which
      * may be held up for seconds; and that it has ended. And of each write that has to wait until
      * what was written before it is flushed, on the writer's thread, which is not to be held up.
-     * NULL: they come as they come, and nobody is told. */
+     * NULL: they come as they come, and are not told. */
     void (*on_large_work)(void *context, enum store_large_work what);
     void *large_work_context;
     uint64_t large_value_bytes; /* the largest value that there is memory for; 0: any */
@@ -187,8 +188,8 @@ struct store_log_end {
 struct store_log_end store_log_end(const struct store *store);
 
 /* Of a store that was opened although its log has lost something: what is there now counts from now
- * on, and later starts find nothing missing. Before that, whoever keeps books of what is in the
- * store puts them right: a start that ends before this call has changed nothing, and the next one
+ * on, and later starts find nothing missing. Before that, the owner puts right its own records of
+ * what is in the store: a start that ends before this call has changed nothing, and the next one
  * meets the same loss. Writes all to tables. Blocking; called once, and nothing for others. */
 status store_accept_loss(struct store *store);
 
@@ -197,14 +198,14 @@ status store_accept_loss(struct store *store);
  * The manifest says which tables count. If it is lost, and its copy with it, `salvage` opens a
  * store that is made, in the directory `old-data` in this one, of all tables that there are, and of
  * the logs. It may show deleted data, and older values of what was overwritten: some tables may
- * have been replaced by others. The directory's own files stay as they are, and each opening begins
- * anew; so whoever opens it lets nobody write, unless it is to be accepted. */
+ * have been replaced by others. The directory's own files stay as they are, and each opening makes
+ * `old-data` again; so the owner must take no writes, unless it is to be accepted. */
 
 /* What there is to say of such a store: why, and what is known to be missing. The store's; NULL:
  * this is none. */
 const char *store_old_data(const struct store *store);
 
-/* From now on nothing can be changed: FAILED_PRECONDITION, with these words. */
+/* Seals the store: changes are refused from now on with FAILED_PRECONDITION and these words. */
 void store_seal(struct store *store, const char *why);
 
 enum store_old_data_state {
@@ -227,7 +228,7 @@ status store_accept_old_data(const char *directory);
  * for a torn write what is a loss. A fenced store has nothing left to record. */
 bool store_records_log_end(const struct store *store);
 
-/* Of what was on that record before, names of tables among it, nothing is left. Blocking. */
+/* Writes that record afresh: what was on it before, names of tables among it, is gone. Blocking. */
 status store_forget_record(struct store *store);
 
 /* Everything made from the store (snapshots, cursors, values, batches) must have been released. */
@@ -236,13 +237,13 @@ void store_close(struct store *store);
 /* OK, or why writes are refused at present. */
 status store_health(struct store *store);
 
-/* Whoever knows that what the store writes does not get where it belongs: it is fenced from now on,
- * for this reason, flushes and compactions end, and its files are left alone. Any thread. */
+/* Fences the store, for this reason, when the caller knows that what it writes does not get where
+ * it belongs: flushes and compactions end, and its files are left alone. Any thread. */
 void store_fence(struct store *store, const char *why);
 
 /* If the last write found no room for itself on the disk, or the last flush no memory to put a row
- * together: whether the next one would. Who keeps writers away because of store_health learns no
- * other way that there is again. May wait for the disk. */
+ * together: whether the next one would. A caller that keeps writers away because of store_health
+ * learns no other way that there is again. May wait for the disk. */
 void store_look_for_room(struct store *store);
 
 /* Whether it is memory that store_health lacks, and not space. */
@@ -262,8 +263,8 @@ struct store_missing_files {
     char names[STORE_FILE_NAMES_SIZE];
 };
 
-/* A few system calls, and waits for nobody. Of a store that is fenced, sealed or only read, nothing
- * is missing. */
+/* A few system calls; does not wait. Of a store that is fenced, sealed or only read, nothing is
+ * missing. */
 void store_look_for_files(struct store *store, struct store_missing_files *out);
 
 /* Makes those anew that are missing, out of what memory and open files have, durably; for a log
@@ -273,7 +274,7 @@ status store_restore_files(struct store *store);
 
 /* --- keyspaces: named by a number, never used again once dropped --- */
 
-/* Those that exist, in no order, one after the other; NULL at the end. */
+/* The keyspaces that exist, in no order, one after the other; NULL at the end. */
 struct keyspace *store_keyspace_at(struct store *store, size_t index);
 struct keyspace *store_keyspace_find(struct store *store, uint64_t id); /* NULL if none */
 uint64_t keyspace_id(const struct keyspace *keyspace);
@@ -314,14 +315,14 @@ bool keyspace_has_damage(const struct keyspace *keyspace);
 status keyspace_list_closed(struct keyspace *keyspace,
                             status (*visit)(void *context, const struct store_damage *range),
                             void *context);
-/* Compacts the damaged tables between these keys away, without what is damaged in them: whoever
- * calls has deleted all that is closed there, or takes for true what other tables have. The keys
- * stay closed, and what else is found damaged meanwhile is closed. UNAVAILABLE if a range of the
+/* Compacts the damaged tables between these keys away, without what is damaged in them: the caller
+ * has deleted all that is closed there, or takes for true what other tables have. The keys stay
+ * closed, and what else is found damaged meanwhile is closed. UNAVAILABLE if a range of the
  * keyspace is not remembered. Blocking. */
 status keyspace_heal(struct keyspace *keyspace, bytes from, bytes to);
 /* Of closed ranges that lie wholly between these keys, which were healed: what is there is what has
- * been written since. Whoever completes them, before they are opened, reads that: on threads that
- * say so (store_read_healed). What is found damaged there later is closed for them, too. */
+ * been written since. A repair that completes them, before they are opened, reads that: on threads
+ * that say so (store_read_healed). What is found damaged there later is closed for them, too. */
 void keyspace_note_healed(struct keyspace *keyspace, bytes from, bytes to);
 /* Whether the calling thread reads those, from now on; returns the former. At first it does not. */
 bool store_read_healed(bool does);
@@ -331,7 +332,7 @@ bool store_read_healed(bool does);
 status keyspace_find_sound(struct keyspace *keyspace, const struct store_damage *range,
                            bool *is_sound);
 /* Opens a range of that table that was found sound, or (file 0) all that lie between these keys
- * wholly, which were healed. Nobody remembers them any more. */
+ * wholly, which were healed. The owner must have forgotten them. */
 void keyspace_open_range(struct keyspace *keyspace, uint64_t file, bytes from, bytes to);
 
 /* --- writing --- */
@@ -408,11 +409,11 @@ struct store_read_bound {
     size_t most;    /* bytes */
     size_t refused; /* the largest so far; 0: none was */
 };
-/* From now on; returns the former. */
+/* Sets the bound for the calling thread from now on; returns the former. */
 struct store_read_bound store_bound_reads(struct store_read_bound bound);
 /* Whether the calling thread may get so much at once, wherever it lies; if not that counts as
- * refused. For who knows the size before: what is in a write buffer, or packed in its table, is
- * not seen by the bound. */
+ * refused. For a caller that knows the size before: what is in a write buffer, or packed in its
+ * table, is not seen by the bound. */
 bool store_bound_covers(size_t size);
 
 enum store_presence { STORE_FOUND, STORE_ABSENT, STORE_NOT_CACHED };
@@ -465,14 +466,14 @@ void store_cursor_seek_before(struct store_cursor *cursor, bytes key); /* last s
 void store_cursor_next(struct store_cursor *cursor);
 void store_cursor_previous(struct store_cursor *cursor);
 
-/* Whether there is a current entry. If not: the end was reached, a block was not cached (reach
- * STORE_READ_CACHED; store_cursor_missed_cache says so), or store_cursor_status says what failed.
- */
+/* Whether there is a current entry. If not: the end was reached, a block was not cached (with
+ * STORE_READ_CACHED; store_cursor_missed_cache says so), or store_cursor_status says what
+ * failed. */
 bool store_cursor_valid(const struct store_cursor *cursor);
 bool store_cursor_missed_cache(const struct store_cursor *cursor);
 status store_cursor_status(const struct store_cursor *cursor);
 
-/* Of the current entry; valid until the cursor moves. */
+/* The current entry's key; valid until the cursor moves. */
 bytes store_cursor_key(const struct store_cursor *cursor);
 bytes store_cursor_value(const struct store_cursor *cursor);
 struct store_folded store_cursor_folded(const struct store_cursor *cursor);
@@ -486,7 +487,7 @@ uint64_t keyspace_size(struct keyspace *keyspace, bytes from, bytes to);
 /* Whose values take most, as far as that is noted: of each owner's (store_fold.owner) in a table
  * or a write buffer those of 1 MiB or more. Tables from before the notes say nothing. What was
  * deleted or written over counts until compactions have met it, and what lies in pieces of less
- * than that does not: so it is who comes into question, not what there is. */
+ * than that does not: so it names candidates, not what there is. */
 struct store_weight {
     bytes owner;   /* as its keys begin */
     uint64_t size; /* of keys and values */
@@ -572,8 +573,8 @@ struct store_checkpoint;
 status store_checkpoint_prepare(struct store *store, uint64_t most_log_bytes);
 
 /* Fixes the instant: all that was written before is in it, nothing that is written afterwards.
- * Takes milliseconds, during which the caller lets nobody make a keyspace and then write to it, or
- * import one: a record could be in the checkpoint whose keyspace is not. As long as there is a
+ * Takes milliseconds, during which the caller lets no keyspace be made and then written to, or
+ * imported: a record could be in the checkpoint whose keyspace is not. As long as there is a
  * checkpoint the store deletes no file. */
 status store_checkpoint_begin(struct store *store, struct store_checkpoint **out);
 
@@ -583,8 +584,8 @@ status store_checkpoint_begin(struct store *store, struct store_checkpoint **out
 status store_checkpoint_write(struct store_checkpoint *checkpoint, const char *directory);
 void store_checkpoint_end(struct store_checkpoint *checkpoint); /* NULL is fine */
 
-/* What tells this directory from all others: made when the directory was, and anew for one that was
- * restored from a whole backup, whose files do not have it. */
+/* What tells this directory from all others: made when the directory was, and again for one that
+ * was restored from a whole backup, whose files do not have it. */
 enum { STORE_IDENTITY_SIZE = 64 };
 status store_identity(struct store *store, char out[STORE_IDENTITY_SIZE]);
 

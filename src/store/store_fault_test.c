@@ -204,7 +204,7 @@ static void a_flush_that_cannot_be_noted_down_fences(void **state)
     assert_fenced(f);
 }
 
-/* Until the flush that failed has been made anew: RocksDB does so each second. */
+/* Waits until the failed flush was tried again: RocksDB does so each second. */
 static void flush_at_last(struct fixture *f)
 {
     const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
@@ -218,7 +218,7 @@ static void flush_at_last(struct fixture *f)
 }
 
 /* One EIO for the first look at a table that a flush had written once fenced the server until it
- * was started anew, as if a write had failed. */
+ * was restarted, as if a write had failed. */
 static void a_new_table_that_is_not_read_fences_nothing(void **state)
 {
     struct fixture *f = *state;
@@ -369,7 +369,7 @@ static void no_room_in_the_log(void **state)
     assert_status(s, STATUS_RESOURCE_EXHAUSTED);
     store_look_for_room(f->store);
     assert_refused_then_taken(f);
-    store_look_for_room(f->store); /* nobody need write for it */
+    store_look_for_room(f->store); /* no write is needed for it */
     assert_ok(store_health(f->store));
     wait_for_trouble(f, STATUS_OK);
     put(f->store, f->keyspace, "first again", "x");

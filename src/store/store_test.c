@@ -282,7 +282,7 @@ static void cached_only_reads_miss_instead_of_guessing(void **state)
 
         assert_value(keyspace, key, "value");
 
-        /* Nor may what is in memory pass for the whole. */
+        /* What is in memory must not pass for the whole either. */
         merge(f->store, keyspace, key, "+");
         assert_ok(store_get(keyspace, NULL, bytes_of(key), STORE_READ_CACHED, &value, &presence));
         assert_true(presence == STORE_NOT_CACHED || presence == STORE_FOUND);
@@ -349,7 +349,7 @@ static void larger_reads_than_the_bound_are_refused(void **state)
     assert_int_equal(bound.refused, 0);
 }
 
-/* Whether this kernel and file system hand out what they have in memory to who must not wait. */
+/* Whether kernel and file system give what is in memory to a read that must not wait. */
 static bool has_page_cache(const struct fixture *f)
 {
     char path[512], byte;
@@ -736,7 +736,7 @@ static void files_of_others_are_left_alone(void **state)
     assert_status(store_open(&f->options, &f->store), STATUS_DATA_LOSS); /* SYNCED knows it */
     snprintf(path, sizeof path, "%s/SYNCED", f->directory);
     assert_int_equal(unlink(path), 0);
-    assert_status(store_open(&f->options, &f->store), STATUS_DATA_LOSS); /* nobody else copies */
+    assert_status(store_open(&f->options, &f->store), STATUS_DATA_LOSS); /* we alone make copies */
     remove_copies_of_manifests(f);
     assert_status(store_open(&f->options, &f->store), STATUS_FAILED_PRECONDITION);
 
@@ -744,11 +744,11 @@ static void files_of_others_are_left_alone(void **state)
     snprintf(path, sizeof path, "%s/CURRENT", f->directory);
     assert_int_equal(unlink(path), 0);
     status s = store_open(&f->options, &f->store);
-    assert_false(status_is_ok(s)); /* a store without its CURRENT is not made anew */
+    assert_false(status_is_ok(s)); /* a store without its CURRENT is not replaced by a new one */
     status_free(s);
 }
 
-/* The parent is everybody's: any process may change its time. */
+/* The parent directory is shared: any process may change its time. */
 static int is_not_the_parent(const struct dirent *entry)
 {
     return strcmp(entry->d_name, "..") != 0;
@@ -870,7 +870,7 @@ static status no_name(void *context, const char *name)
     return status_ok();
 }
 
-/* `trestle backup list` said that there were no backups where somebody else's were. */
+/* `trestle backup list` once said that there were no backups in a directory of another user's. */
 static void what_may_not_be_read_is_not_missing(void **state)
 {
     struct fixture *f = *state;

@@ -326,7 +326,8 @@ class table_look {
         return is_sound || doubt("its footer is damaged");
     }
 
-    /* What is deleted by ranges is among them: one that cannot be read puts all keys in doubt. */
+    /* Reads the meta blocks. Deletions by ranges are among them: one that cannot be read puts all
+     * keys in doubt. */
     bool read_meta_blocks(std::map<std::string, std::string> *properties)
     {
         std::string list, block;
@@ -362,8 +363,8 @@ class table_look {
         return walk.is_sound;
     }
 
-    /* A table knows the number that it was written with. One that was taken in has that of whoever
-     * wrote it; and of some the number is not known. */
+    /* A table knows the number that it was written with. One that was imported has that of the
+     * store that wrote it; and of some the number is not known. */
     bool is_itself(const std::map<std::string, std::string> &properties) const
     {
         auto found = properties.find("rocksdb.original.file.number");
@@ -420,7 +421,7 @@ class table_look {
         return walk.is_sound;
     }
 
-    /* Keys come in their order, but for the bounds of damaged blocks. */
+    /* Keys come in their order, except the bounds of damaged blocks. */
     void note_key(const std::string &key)
     {
         if (!summary->has_keys)
@@ -429,8 +430,8 @@ class table_look {
         summary->largest = key;
     }
 
-    /* Of a block that is damaged: it may have any key up to the one in the index, the first with
-     * the greatest sequence number, which sorts before all others. */
+    /* Notes a damaged block: it may have any key up to the one in the index, the first with the
+     * greatest sequence number, which sorts before all others. */
     void note_unread(const bad_block &block)
     {
         if (!summary->has_keys)

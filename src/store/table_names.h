@@ -1,4 +1,4 @@
-/* Which files a keyspace's tables are, for who brings them to the store's directory. */
+/* Which files a keyspace's tables are, for code that brings them to the store's directory. */
 #ifndef TRESTLE_STORE_TABLE_NAMES_H
 #define TRESTLE_STORE_TABLE_NAMES_H
 

@@ -1,5 +1,5 @@
-/* RocksDB counts for each thread what it does (rocksdb/perf_context.h), and nobody here asks for
- * that: a scan spent a twentieth of its instructions on it. */
+/* RocksDB counts for each thread what it does (rocksdb/perf_context.h), and that is not used here:
+ * a scan spent a twentieth of its instructions on it. */
 #ifndef TRESTLE_STORE_UNCOUNTED_H
 #define TRESTLE_STORE_UNCOUNTED_H
 

@@ -75,7 +75,7 @@ status keyspace_flush(keyspace *keyspace)
     });
 }
 
-/* Which RocksDB calls damage, too. */
+/* The status for a lack of memory, which RocksDB calls damage. */
 static status lack_of_memory()
 {
     return status_make(STATUS_RESOURCE_EXHAUSTED,
@@ -179,7 +179,7 @@ static void count_level_files(store *store, struct store_statistics *out)
                 out->level_files[level] += strtoull(text.c_str(), nullptr, 10);
 }
 
-/* RocksDB counts them by keyspace: to ask all takes time, so only who has seen a stall asks. */
+/* RocksDB counts them by keyspace: to ask all takes time, so they are asked only after a stall. */
 static void count_stall_causes(store *store, struct store_statistics *out)
 {
     if (out->slowdowns + out->stops == 0)

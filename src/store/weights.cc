@@ -4,9 +4,9 @@
  * it is taken. What is not in a table yet is in a write buffer, which is walked over.
  *
  *  - A table notes the WEIGHTS_OF_TABLE heaviest owners of LEAST bytes or more. An owner whose
- *    values lie in several tables has a note in each; whoever asks gets the sum.
+ *    values lie in several tables has a note in each; keyspace_weigh gives the sum.
  *  - A note is what was written, not what is there: values that were deleted or written over count
- *    until compactions meet them. Whoever is told looks for himself.
+ *    until compactions meet them. The caller looks itself at what is there.
  *
  * The iterator over write buffers opens no table, so it need not come from level0.cc as others do.
  *

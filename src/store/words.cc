@@ -93,7 +93,7 @@ std::string failed_doing(const std::string &text)
            reason_in_words(without_counts(text.substr(reason + 2)));
 }
 
-/* What stands around that place without a space: a path, unless that has some. */
+/* The word around that place: a path, unless that has spaces. */
 std::string word_around(const std::string &text, size_t at)
 {
     size_t begin = at, end = at;
@@ -118,7 +118,7 @@ size_t last_of(const std::string &text, std::initializer_list<const char *> mark
     return last;
 }
 
-/* Of the last one that is named; but where a manifest is named beside a table, the table is meant:
+/* The last file that is named; but where a manifest is named beside a table, the table is meant:
  * the manifest speaks of it. */
 std::string damaged_file(const std::string &text)
 {

@@ -12,7 +12,7 @@ void assert_words(const char *theirs, const char *ours)
     assert_string_equal(words_of(theirs).c_str(), ours);
 }
 
-void of_a_disk(void **)
+void words_of_a_disk(void **)
 {
     assert_words("IO error: No space left on device: While appending to file: /d/000004.log: No "
                  "space left on device",
@@ -31,7 +31,7 @@ void of_a_disk(void **)
                  "cannot link /a dir/with: colon.sst: Too many links");
 }
 
-void of_damage(void **)
+void words_of_damage(void **)
 {
     assert_words("Corruption: block checksum mismatch: stored = 3417, computed = 27, type = 4  in "
                  "/d/000014.sst offset 393450 size 16380",
@@ -52,7 +52,7 @@ void of_damage(void **)
                  "the file /d/000014.sst is damaged");
 }
 
-void what_is_not_known_stays(void **)
+void unknown_texts_stay(void **)
 {
     assert_words("Corruption: something odd", "");
     assert_words("Invalid argument: While we are at it", "");
@@ -61,7 +61,7 @@ void what_is_not_known_stays(void **)
 }
 
 /* Found by the breaker of issue 20: health ended in ": ". */
-void of_what_has_no_words(void **)
+void words_of_a_status_without_any(void **)
 {
     assert_string_equal(words_of(rocksdb::Status::Aborted()).c_str(), "store: given up");
     assert_string_equal(
@@ -83,7 +83,7 @@ void assert_line(const char *theirs, const char *message, const char *cause)
     assert_string_equal(cause_in_words(theirs).c_str(), cause);
 }
 
-void of_its_log(void **)
+void words_of_rocksdb_log_lines(void **)
 {
     assert_line("[db/column_family.cc:944] [7] Stopping writes because we have 4 immutable "
                 "memtables (waiting for flush), max_write_buffer_number is set to 4",
@@ -146,11 +146,11 @@ void of_its_log(void **)
 int main()
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(of_a_disk),
-        cmocka_unit_test(of_damage),
-        cmocka_unit_test(what_is_not_known_stays),
-        cmocka_unit_test(of_what_has_no_words),
-        cmocka_unit_test(of_its_log),
+        cmocka_unit_test(words_of_a_disk),
+        cmocka_unit_test(words_of_damage),
+        cmocka_unit_test(unknown_texts_stay),
+        cmocka_unit_test(words_of_a_status_without_any),
+        cmocka_unit_test(words_of_rocksdb_log_lines),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -85,7 +85,7 @@ status change_log_exists(struct keyspace *catalog, bool *exists)
     return s;
 }
 
-/* What a start would not refuse. */
+/* Whether a start would take the state. */
 static bool is_possible(const struct change_log_state *state)
 {
     return state->keyspace != 0 && state->stream != 0 && state->taken >= state->began &&
@@ -293,7 +293,7 @@ void change_log_end_batch(struct change_log *log, bool is_written, uint64_t last
         atomic_store(&log->newest, last_sequence);
 }
 
-/* --- who takes it away --- */
+/* --- taking it away --- */
 
 void change_log_look(struct change_log *log, struct change_log_state *out)
 {

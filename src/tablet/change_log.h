@@ -1,5 +1,5 @@
 /* The change log: a keyspace of its own in which each batch of the commit queue leaves an entry
- * with its events (event.h), until somebody has taken it away. The archive takes it.
+ * with its events (event.h), until the archive has taken it away.
  *
  * Invariants
  *  1. An entry is in the same batch as the changes that it tells of. So after a crash, and in a
@@ -7,13 +7,13 @@
  *  2. An entry's key is the sequence of its first event, 8 bytes, big-endian: keys rise as batches
  *     are written.
  *  3. The log is on or off. It goes off by itself, on the commit thread, once more than
- *     `limit_bytes` wait in it: no commit ever waits for who takes it away. What it had is deleted
- *     then, and what comes meanwhile is not in it. Its state says from where to where the gap is,
- *     until it has been told. Damage of what waits turns it off, too (change_log_begin_gap).
+ *     `limit_bytes` wait in it: no commit ever waits for the archive. What it had is deleted then,
+ *     and what comes meanwhile is not in it. Its state says from where to where the gap is, until
+ *     it has been told. Damage of what waits turns it off, too (change_log_begin_gap).
  *  4. The state is a record of the catalog's keyspace, changed by commits alone (change_log_edit,
  *     and the queue's own): in one order with the events. A batch that is not written leaves it as
  *     it was.
- *  5. Whoever writes to the store without a log ends it (commit.h, 8).
+ *  5. A queue that writes to the store without a log ends the log (commit.h, 8).
  *
  * Threads: what is said to be the commit thread's is; the rest is any thread's. */
 #ifndef TRESTLE_TABLET_CHANGE_LOG_H
@@ -37,7 +37,7 @@ struct change_log_state {
      * the log is off. `gap_from` 0: there is none. */
     uint64_t gap_from;
     uint64_t gap_to;
-    /* For who takes: how many pieces were made, and what the last one is known by. */
+    /* For the archiver: how many pieces were made, and what the last one is known by. */
     uint64_t pieces;
     uint8_t chain[CHANGE_LOG_CHAIN_BYTES];
     uint64_t last_gap; /* where the last gap that was told ended; 0: there was none */
@@ -79,7 +79,7 @@ struct commit_observer change_log_observer(struct change_log *log);
 /* On the commit thread, or when nothing commits: whether events are taken in now. */
 bool change_log_is_on(const struct change_log *log);
 
-/* --- who takes it away --- */
+/* --- taking it away --- */
 
 void change_log_look(struct change_log *log, struct change_log_state *out);
 /* How much waits to be taken, about; a metric, too. */

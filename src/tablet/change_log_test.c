@@ -38,7 +38,7 @@ static void begin_log(struct tablet_fixture *f)
     store_batch_destroy(batch);
 }
 
-/* The queue anew, with the log that the store has. */
+/* Opens the queue again, with the log that the store has. */
 static void open_with_log(struct fixture *t, uint64_t limit_bytes)
 {
     t->log = open_log(t->f, limit_bytes);
@@ -251,7 +251,7 @@ static void take_all(void *context, struct change_log_state *state, uint64_t seq
     state->pieces++;
 }
 
-static void what_was_taken_leaves(void **state)
+static void taken_entries_leave_the_log(void **state)
 {
     struct fixture *t = *state;
     struct tablet_fixture *f = t->f;
@@ -281,7 +281,7 @@ static void turn_on(void *context, struct change_log_state *state, uint64_t sequ
     state->gap_to = sequence;
 }
 
-static void it_goes_off_before_it_is_too_large(void **state)
+static void the_log_goes_off_before_it_is_too_large(void **state)
 {
     struct fixture *t = *state;
     struct tablet_fixture *f = t->f;
@@ -305,7 +305,7 @@ static void it_goes_off_before_it_is_too_large(void **state)
     assert_row(f, "a", "f:q@1=0123456789012345678901234567890");
 }
 
-static void whoever_writes_without_it_ends_it(void **state)
+static void a_queue_without_the_log_ends_it(void **state)
 {
     struct fixture *t = *state;
     struct tablet_fixture *f = t->f;
@@ -375,9 +375,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(each_commit_is_an_event, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_changes_nothing_is_no_event, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_events_of_many_commits_are_in_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_was_taken_leaves, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(it_goes_off_before_it_is_too_large, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(whoever_writes_without_it_ends_it, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(taken_entries_leave_the_log, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_log_goes_off_before_it_is_too_large, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_queue_without_the_log_ends_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_write_that_fails_is_no_event, set_up_faults, tear_down),
         cmocka_unit_test_setup_teardown(a_power_cut_takes_both_or_neither, set_up_faults,
                                         tear_down),

@@ -33,7 +33,7 @@ struct commit_queue {
     bool is_asleep;      /* lock; the thread waits for `wake` */
     bool is_stopping;    /* lock */
     bool is_held;        /* lock; see commit_hold */
-    pthread_cond_t idle; /* who holds waits for the batch under way */
+    pthread_cond_t idle; /* the holder waits for the batch under way */
     int64_t begun_us;    /* lock; clock_steady_us when the batch under way was taken; 0: none is */
 
     /* The newest version given out, or raised to. Only rises; written under the lock. */
@@ -105,7 +105,7 @@ static uint64_t next_version(struct commit_queue *queue, int64_t now_us)
     return next;
 }
 
-/* What is given from now on is greater, also after a restart. */
+/* Takes a version: later ones are greater, also after a restart. */
 static uint64_t take_version(struct commit_queue *queue, uint64_t version, int64_t steady_us)
 {
     DCHECK(check_is_held(&queue->lock));
@@ -195,7 +195,7 @@ static status refuse_for_stall(struct commit_queue *queue)
 static void acknowledge(struct commit_queue *queue, struct list *commits, status written,
                         struct write_times times);
 
-/* What waits behind the batch that does not end. */
+/* Refuses commits that wait behind the batch that does not end. */
 static void refuse_waiting(struct commit_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
@@ -218,7 +218,7 @@ static enum queue_state state_of(const struct commit_queue *queue, size_t bytes,
     DCHECK(check_is_held(&queue->lock));
     if (queue->begun_us != 0 && now_us - queue->begun_us > queue->options.stall_limit_us)
         return QUEUE_STALLED;
-    /* What is bigger than the queue goes in alone. */
+    /* a commit that is bigger than the queue goes in alone */
     bool is_full = queue->bytes > 0 && queue->bytes + bytes > limit_bytes;
     return is_full ? QUEUE_FULL : QUEUE_OPEN;
 }
@@ -344,7 +344,7 @@ static inline status check_row(const struct commit *commit)
     return check_damaged(commit);
 }
 
-/* What would be built on rows that are out of service is refused. */
+/* Refuses a change that would build on rows that are out of service. */
 static status check_in_service(const struct commit *commit)
 {
     if (commit->is_repair)
@@ -448,7 +448,7 @@ static status write_batch(struct commit_queue *queue, int64_t *written_us)
     return status_ok();
 }
 
-/* In place of the tablet that is in the map no more. */
+/* Finds the tablet in place of the one that is in the map no more. */
 static __attribute__((noinline)) status route_anew(const struct commit_queue *queue,
                                                    struct commit *commit)
 {
@@ -551,7 +551,7 @@ static void acknowledge(struct commit_queue *queue, struct list *commits, status
         loop_post_list(posts.loops[i].loop, &posts.loops[i].tasks);
 }
 
-/* What follows in memory from the last commit, which alone may be a change of structure. */
+/* Applies to memory what follows from the last commit, which alone may be a change of structure. */
 static void apply(const struct commit *last)
 {
     if (commit_is_structural(last->kind) && status_is_ok(last->result) &&

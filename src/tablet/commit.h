@@ -7,7 +7,7 @@
  *     and its place together. What is submitted later has a greater sequence and is never durable
  *     earlier. A sequence says where a commit stands, and is what positions, tokens and marks of
  *     "applied up to" are made of; a version says which of two changes counts for more, and nothing
- *     else (version.h). Versions rise, too, but for those that come from another cluster.
+ *     else (version.h). Versions rise, too, except those that come from another cluster.
  *  2. `done` is called after store_write has returned OK for the batch that holds the change, or
  *     with why not. No change is acknowledged after the store was fenced.
  *  3. Every version that was ever acknowledged is below a ceiling that is itself durable: a batch
@@ -19,10 +19,10 @@
  *     as the versions above the old one, so either both survive a power cut or neither.)
  *  4. The queue is bounded in bytes: beyond it commit_submit refuses with RESOURCE_EXHAUSTED and
  *     RetryInfo.
- *  5. Nobody waits long without being told. When a batch takes longer than the limit (a store that
- *     holds writes back until it has compacted, a disk that does not answer), commit_submit refuses
- *     with UNAVAILABLE and RetryInfo, and what waits behind that batch is refused, too. The batch
- *     itself goes on: how it ends is not known.
+ *  5. No caller waits long without an answer. When a batch takes longer than the limit (a store
+ *     that holds writes back until it has compacted, a disk that does not answer), commit_submit
+ *     refuses with UNAVAILABLE and RetryInfo, and what waits behind that batch is refused, too. The
+ *     batch itself goes on: how it ends is not known.
  *  6. A commit may be of several rows (`others`), of any keyspaces: they have one version and one
  *     place, and are in one batch, all of them, or all are refused.
  *  7. A *rewrite* puts in place of a row's operands what they come to, which alters nothing that a
@@ -33,13 +33,14 @@
  *     one of the operands is: the store syncs a log before a table takes over what is in it.)
  *  8. Observers (commit_observer.h) see each commit that changes anything, at its place, and what
  *     they make of it is in the same batch. The change log (change_log.h) is one of them. A queue
- *     without it ends the log that the store has: the first batch removes its record, so nobody
- *     takes a log with a hole for a whole one.
+ *     without it ends the log that the store has: the first batch removes its record, so a log with
+ *     a hole is not taken for a whole one.
  *  9. A change of structure, a commit by which tables or tablets come, change or go, ends its
  *     batch. What follows from it in memory is there (`apply`) before anything behind it is looked
  *     at. A change of rows is in the tablet that has its row at its place: one that was routed
- *     before that was split or merged is routed anew, and one whose table has gone is refused with
- *     NOT_FOUND. So each change is before or after each change of structure, by sequence. */
+ *     before its tablet was split or merged is routed again, and one whose table has gone is
+ *     refused with NOT_FOUND. So each change is before or after each change of structure, by
+ *     sequence. */
 #ifndef TRESTLE_TABLET_COMMIT_H
 #define TRESTLE_TABLET_COMMIT_H
 
@@ -59,7 +60,7 @@ struct commit_queue;
 struct event_writer;
 struct foreign_change;
 struct schema;
-struct table; /* the cluster's: of a commit only who it is is looked at here */
+struct table; /* the cluster's: only its identity is looked at here */
 struct tablet;
 
 /* What a commit is, and which of its fields it has. */
@@ -98,7 +99,7 @@ struct catalog_change {
      * Called on the commit thread: must be quick, and cannot fail. NULL: nothing. */
     void (*apply)(const struct catalog_change *change);
     /* What becomes of what, for observers: as it was before `apply`. */
-    struct table *const *tables; /* whose structure changes: one, but for COMMIT_END_TABLES */
+    struct table *const *tables; /* whose structure changes: one, except for COMMIT_END_TABLES */
     size_t table_count;
     struct tablet *const *former; /* of a split and a merge: the tablets that go */
     size_t former_count;
@@ -117,9 +118,9 @@ static inline bool commit_changes_rows(enum commit_kind kind)
  * one, else on the commit thread, where it must be quick and must not block. */
 struct commit {
     enum commit_kind kind;
-    struct table *table; /* whose rows it changes, held until `done`; NULL: nobody asks for it */
+    struct table *table; /* whose rows it changes, held until `done`; NULL: not needed */
     /* Where the row was routed to, with a reference of the commit's, which its owner gives back:
-     * not the same after `done`, if that tablet was in the map no more (9). NULL: nobody asks. */
+     * not the same after `done`, if that tablet was in the map no more (9). NULL: not needed. */
     struct tablet *tablet;
     struct keyspace *keyspace;
     bytes row_key;
@@ -136,8 +137,8 @@ struct commit {
      * newer. 0, NULL: the queue gives the version. */
     uint64_t given_version;
     const struct foreign_change *foreign;
-    /* What goes into the batch at this commit's place. Called on the commit thread; what it needs
-     * it has from around the commit, which is a part of something larger. */
+    /* Adds to the batch at this commit's place. Called on the commit thread; what it needs it has
+     * from around the commit, which is a part of something larger. */
     void (*extend)(struct commit *commit, struct store_batch *batch);
     const struct catalog_change *catalog; /* of a commit of the catalog; may be NULL */
     /* Where `token` was claimed (tokens.h): its record goes into the same batch, and it is
@@ -151,7 +152,7 @@ struct commit {
     size_t other_count;
     bool frees_space; /* goes on when `admit` refuses */
     bool is_synced;   /* whatever the queue's durability */
-    bool is_repair;   /* its rows may be out of service: who writes it is bringing them back */
+    bool is_repair;   /* its rows may be out of service: it brings them back */
     /* Its version is of this time or later: that of its cells, if it was not read just before from
      * commit_version_us. So the durable ceiling is above that, too. */
     int64_t least_us;
@@ -180,7 +181,7 @@ struct commit_options {
     enum store_durability durability;
     size_t queue_limit_bytes;
     int64_t stall_limit_us; /* how long a batch may take */
-    /* Asked before each batch: not OK refuses what is in it, but for commits that free space; for
+    /* Asked before each batch: not OK refuses what is in it, except commits that free space; for
      * the disk reserve. May be NULL. */
     status (*admit)(void *context);
     void *admit_context;
@@ -261,11 +262,11 @@ struct commit_ceilings {
     uint64_t sequence;
 };
 
-/* Those that the catalog's keyspace has. Stores of formats before 3 have one: their sequences were
- * their versions. */
+/* The ceilings that the catalog's keyspace has. Stores of formats before 3 have one: their
+ * sequences were their versions. */
 status commit_read_ceilings(struct keyspace *catalog, struct commit_ceilings *out);
 
-/* Puts them: of a store that nobody commits to. */
+/* Puts them into a store without a running queue. */
 void commit_put_ceilings(struct store_batch *batch, struct keyspace *catalog,
                          const struct commit_ceilings *ceilings);
 

@@ -321,7 +321,7 @@ static bool collect_operands(struct commit_batch *batch, const struct commit *he
     return true;
 }
 
-/* One operand out of several; false if that fails, and then they go in one by one. */
+/* Merges several operands into one; false if that fails, and then they go in one by one. */
 static bool merge_folded(struct commit_batch *batch, const struct commit *head)
 {
     DCHECK(head->next_of_row != NULL);
@@ -380,7 +380,7 @@ static void write_row(struct commit_batch *batch, struct commit *head)
         at = at->next_of_row;
     } while (at != NULL);
     if (head->record.size > 0 && replace_record(batch, head))
-        return; /* nobody else's change is behind it: its lock is still held */
+        return; /* no other change is behind it: its lock is still held */
     if (head->next_of_row != NULL && merge_folded(batch, head))
         return;
     for (at = head; at != NULL; at = at->next_of_row)
@@ -414,7 +414,7 @@ static void add_rewrite(struct commit_batch *batch, struct commit *commit)
     batch->has_content = true;
 }
 
-/* What of the commit could fail for want of memory, before anything of it is added. */
+/* Reserves all memory that the commit needs, before anything of it is added. */
 static bool reserve_all(struct commit_batch *batch, const struct commit *commit)
 {
     bool has_room = make_room(batch, commit->other_count + 1) && reserve(batch, commit);
@@ -468,7 +468,7 @@ static bool add_rows(struct commit_batch *batch, struct commit *commit)
     return true;
 }
 
-/* What an observer does by itself no other one sees. */
+/* Adds a commit of an observer's own, which no other observer sees. */
 static bool add_internal(struct commit_batch *batch, struct commit *commit)
 {
     DCHECK(commit->extend != NULL && commit->other_count == 0);

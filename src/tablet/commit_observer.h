@@ -1,4 +1,4 @@
-/* Observers of the commit queue: who sees each commit, in the order of the queue, before it is
+/* Observers of the commit queue: each sees every commit, in the order of the queue, before it is
  * acknowledged, and may put what follows from it into the same batch. A change log hangs here; a
  * snapshot's feed or an index can.
  *

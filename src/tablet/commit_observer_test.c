@@ -149,7 +149,7 @@ static void observers_see_each_commit_before_its_acknowledgement(void **state)
     struct commit barrier = {.kind = COMMIT_BARRIER}; /* is not seen */
     assert_ok(commit_and_wait(f->queue, &barrier));
     assert_told(&watching, "bew");
-    assert_ok(commit_raise_version(f->queue, 1)); /* asks nobody for memory */
+    assert_ok(commit_raise_version(f->queue, 1)); /* asks no observer for memory */
     assert_told(&watching, "bsew");
 }
 

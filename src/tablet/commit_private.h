@@ -4,8 +4,7 @@
 
 #include "tablet/commit_observer.h"
 
-/* commit_submit, but for what it looks at: also when the queue is full, or rows are out of service.
- */
+/* As commit_submit, without its checks: also when the queue is full, or rows are out of service. */
 status commit_submit_beyond(struct commit_queue *queue, struct commit *commit);
 struct store *commit_queue_store(const struct commit_queue *queue);
 

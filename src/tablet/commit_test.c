@@ -645,7 +645,7 @@ struct on_loop {
     unsigned *left;
 };
 
-/* Behind a batch that does not end, nobody waits in silence, neither who comes nor who is there. */
+/* Behind a batch that does not end, neither new nor waiting commits stay without an answer. */
 static void a_stall_is_told(void **state)
 {
     struct tablet_fixture *f = *state;

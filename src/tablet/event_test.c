@@ -126,7 +126,7 @@ static void assert_catalog(struct event_reader *reader)
     assert_int_equal(files[1].size, 1);
 }
 
-static void what_was_written_is_read(void **state)
+static void written_events_are_read(void **state)
 {
     (void)state;
     struct buffer out = {0};
@@ -222,7 +222,7 @@ static void a_deletion_by_rules_is_a_change_of_rows(void **state)
     buffer_free(&out);
 }
 
-static void what_cannot_be_is_bad(void **state)
+static void impossible_events_are_bad(void **state)
 {
     (void)state;
     static const struct {
@@ -253,11 +253,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_are_as_documented),
-        cmocka_unit_test(what_was_written_is_read),
+        cmocka_unit_test(written_events_are_read),
         cmocka_unit_test(an_entry_tells_its_bounds),
         cmocka_unit_test(a_cut_entry_is_bad),
         cmocka_unit_test(a_deletion_by_rules_is_a_change_of_rows),
-        cmocka_unit_test(what_cannot_be_is_bad),
+        cmocka_unit_test(impossible_events_are_bad),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,13 +51,13 @@ static bool is_tombstone(bytes record, const struct entry *entry)
     return entry->kind != ENTRY_OVERFLOW_MARK && !entry_is_cell(entry->kind);
 }
 
-/* A cell, but for adds that the record has: as overflowed ones they would count once more. */
+/* A cell, except an add that the record has: as an overflow cell it would count once more. */
 static bool is_new_cell(bytes record, const struct entry *entry)
 {
     return entry_is_cell(entry->kind) && !(entry_is_add(entry->kind) && has_add(record, entry));
 }
 
-/* Those of the fragment's entries that are wanted. */
+/* Writes the entries of the fragment that are wanted. */
 static status write_part(bytes fragment, bool (*wants)(bytes record, const struct entry *entry),
                          bytes record, struct buffer *out)
 {
@@ -101,7 +101,7 @@ static void write_big_cells(const struct packed_change *change, uint64_t version
     fragment_writer_finish(&writer);
 }
 
-/* The record's mark with overflowed cells from now on, if not before: as new as the newest of them
+/* The record's mark with overflow cells from now on, if not before: as new as the newest of them
  * may be. */
 static void write_mark(bytes record, uint64_t version, struct buffer *out)
 {
@@ -133,7 +133,7 @@ static status fold_record(const struct row_rules *rules, bytes row_key,
     return ok && !out->failed ? status_ok() : status_out_of_memory();
 }
 
-/* Without overflowed cells versions decide, once the change and all that there is are one. */
+/* Without overflow cells versions decide, once the change and all that there is are one. */
 static status add_to_record(const struct row_rules *rules, bytes row_key, bytes record,
                             bytes change, struct buffer *out)
 {
@@ -142,7 +142,7 @@ static status add_to_record(const struct row_rules *rules, bytes row_key, bytes 
     return fold_record(rules, row_key, &history, out);
 }
 
-/* What a change and a row with overflowed cells, or that gets some, are made of. */
+/* What a change and a row with overflow cells, or that gets some, are made of. */
 struct overflow {
     struct buffer above; /* the record's tombstones */
     struct buffer cells; /* the change's */
@@ -178,7 +178,7 @@ static status take_apart(bytes record, const struct packed_change *change, uint6
     return failed ? status_out_of_memory() : status_ok();
 }
 
-/* Cells that are not covered become operands of overflowed ones: these know by their versions which
+/* Cells that are not covered become operands of overflow cells: these know by their versions which
  * counts, and an aggregate is told which tombstone came before. */
 static status overflow_cells(bytes row_key, struct overflow *o, struct deferred_batch *out)
 {

@@ -171,7 +171,7 @@ static void late_cell_under_a_tombstone_is_none(void **state)
     assert_late_row(f, "small", "");
 }
 
-/* A mark that there are no overflowed cells any more is newer than that of the late ones. */
+/* A mark that there are no overflow cells any more is newer than that of the late ones. */
 static void late_large_cell_is_there_after_all_others_went(void **state)
 {
     struct tablet_fixture *f = *state;

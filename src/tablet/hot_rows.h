@@ -1,6 +1,5 @@
-/* Which rows get so many changes, or so many bytes, that somebody should look after them
- * (row_maintenance.h). A row that is only written is never read, so the commit queue is the place
- * to see it.
+/* Which rows get so many changes, or so many bytes, that they want maintenance (row_maintenance.h).
+ * A row that is only written is never read, so the commit queue is the place to see it.
  *
  * A sketch of fixed size: a slot for each group of rows, held by the row that asks for it most (a
  * majority vote, Boyer and Moore 1981). A row that gets more than half of its group's changes
@@ -23,7 +22,7 @@ status hot_rows_create(uint64_t byte_limit, struct hot_rows **out);
 void hot_rows_destroy(struct hot_rows *hot); /* NULL is fine */
 
 /* A change of `bytes` bytes to a row; `is_operand` false: it went into the operand of another.
- * True if the row wants maintenance now; its counts begin anew. */
+ * True if the row wants maintenance now; its counts begin again at 0. */
 bool hot_rows_note(struct hot_rows *hot, uint64_t row_hash, uint64_t bytes, bool is_operand);
 
 #endif

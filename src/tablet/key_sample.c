@@ -21,7 +21,7 @@ void key_sample_free(struct key_sample *sample)
     pthread_mutex_destroy(&sample->lock);
 }
 
-/* One in KEY_SAMPLE_REQUESTS, at no regular distance: requests may come in a rhythm. */
+/* Chooses one in KEY_SAMPLE_REQUESTS, at no regular distance: requests may come in a rhythm. */
 static bool is_chosen(uint32_t request)
 {
     const uint32_t golden_ratio = 0x9e3779b1;

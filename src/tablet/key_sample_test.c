@@ -40,7 +40,7 @@ static void half_of_the_load_is_before_the_middle(void **state)
     key_sample_free(&sample);
 }
 
-static void what_is_long_ago_is_forgotten(void **state)
+static void old_keys_are_forgotten(void **state)
 {
     (void)state;
     struct key_sample sample;
@@ -51,7 +51,7 @@ static void what_is_long_ago_is_forgotten(void **state)
     key_sample_free(&sample);
 }
 
-static void its_keys_can_be_had(void **state)
+static void sampled_keys_can_be_had(void **state)
 {
     (void)state;
     struct key_sample sample;
@@ -90,8 +90,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(half_of_the_load_is_before_the_middle),
-        cmocka_unit_test(what_is_long_ago_is_forgotten),
-        cmocka_unit_test(its_keys_can_be_had),
+        cmocka_unit_test(old_keys_are_forgotten),
+        cmocka_unit_test(sampled_keys_can_be_had),
         cmocka_unit_test(one_row_has_no_middle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,7 +63,7 @@ status overflow_exists(struct keyspace *keyspace, bytes row_key, bool *exists);
 
 /* --- overflow cells that are lost: overflow_lost.c --- */
 
-/* Those of a row whose keys lie in [from, to). */
+/* The lost overflow cells of a row: those whose keys lie in [from, to). */
 struct lost_overflow {
     bytes row_key;
     bytes from;
@@ -79,8 +79,8 @@ status overflow_cut_lost(const struct lost_overflow *lost, bytes record, struct 
 /* `operand` is what an `S` record is to have; both are valid during the call. */
 typedef status overflow_visit(void *context, bytes key, bytes operand);
 
-/* What another store, in which nobody writes, has in place of lost cells: visits those that counted
- * by the row's record there, by rising keys. */
+/* What another store, which is not written to, has in place of lost cells: visits those that
+ * counted by the row's record there, by rising keys. */
 status overflow_visit_former(const struct lost_overflow *lost, struct keyspace *former,
                              bytes record, overflow_visit *visit, void *context);
 

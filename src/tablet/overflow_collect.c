@@ -4,7 +4,7 @@
  * column what the rule condemns is a tail: an older cell has more newer ones, and is older.
  *
  * Where deletions are recorded (overflow_condemn) both sides go by the same tombstone, which a
- * commit makes known; without overflowed cells there is no cursor, and one side alone. */
+ * commit makes known; without overflow cells there is no cursor, and one side alone. */
 #include "base/check.h"
 #include "row/row_key.h"
 #include "tablet/overflow.h"
@@ -214,7 +214,7 @@ static status record_place(struct collection *c, const struct entry *cell, bool 
     return is_cold ? next_cold(c) : status_ok();
 }
 
-/* One place of the row: a cell of the record, an overflow one, or both, which count as one. */
+/* One place of the row: a cell of the record, an overflow cell, or both, which count as one. */
 static status look_at_place(struct collection *c, bool is_hot, bool is_cold)
 {
     DCHECK((is_hot && c->has_hot) || (is_cold && c->has_cold));

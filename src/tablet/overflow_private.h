@@ -1,4 +1,4 @@
-/* What the two halves of overflowing share: overflow.c, overflow_collect.c. */
+/* What the two halves of overflow handling share: overflow.c, overflow_collect.c. */
 #ifndef TRESTLE_TABLET_OVERFLOW_PRIVATE_H
 #define TRESTLE_TABLET_OVERFLOW_PRIVATE_H
 

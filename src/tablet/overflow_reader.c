@@ -42,7 +42,7 @@ static status bad_cell(void)
     return status_make(STATUS_DATA_LOSS, "An overflow cell does not parse");
 }
 
-/* Of adds that are kept apart the newest; the others are in `rest`. */
+/* Reads a cell: of adds that are kept apart the newest; the others are in `rest`. */
 static status read_cell(struct overflow_reader *reader, struct entry *entry, bool *found)
 {
     bytes value = store_cursor_value(reader->cursor);

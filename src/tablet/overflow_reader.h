@@ -17,7 +17,7 @@ struct overflow_reader {
     bool is_positioned;          /* the cursor's entry has not been given yet */
     bool is_started;
     bool has_rest;
-    bool is_missed; /* reach STORE_READ_CACHED: something was not in memory */
+    bool is_missed; /* STORE_READ_CACHED: something was not in memory */
 };
 
 /* What a reader collects of what it reads: what the keyspace's rules condemn, or nothing. */

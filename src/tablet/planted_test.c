@@ -18,7 +18,7 @@ static struct tablet_fixture *begin(void)
     return f;
 }
 
-/* --- row_locks.h: who changes a row holds its stripe --- */
+/* --- row_locks.h: a change of a row holds its stripe --- */
 
 static void a_stripe_is_released_that_nobody_holds(void)
 {

@@ -1,4 +1,4 @@
-/* Events (event.h) applied to a store that nobody else writes to: the way back from an archive.
+/* Events (event.h) applied to a store that nothing else writes to: the way back from an archive.
  * Changes of rows go into the store as commits do (commit_batch.c), with the versions that they
  * had; changes of records as they were.
  *

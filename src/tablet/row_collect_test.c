@@ -118,8 +118,8 @@ static void a_wide_row_is_collected_to_its_end(void **state)
     buffer_free(&place.qualifier);
 }
 
-/* Cells that are in the record and overflowed ones count together; a tail that begins in the one
- * and ends in the other is one range. */
+/* Cells in the record and overflow cells count together; a tail that begins in the one and ends in
+ * the other is one range. */
 static void both_sides_of_a_column_go_by_one_range(void **state)
 {
     struct recording *r = *state;
@@ -170,7 +170,7 @@ static bool collect_routed(struct recording *r, struct table *table, struct tabl
     return collected;
 }
 
-static void it_is_committed_where_the_row_is_by_then(void **state)
+static void a_collection_goes_to_the_tablet_that_has_the_row_by_then(void **state)
 {
     struct recording *r = *state;
     struct tablet *former, *half;
@@ -216,7 +216,7 @@ static void condemn_without_memory(void *context)
     buffer_free(&cuts);
 }
 
-static void it_says_when_memory_runs_out(void **state)
+static void a_collection_says_when_memory_runs_out(void **state)
 {
     static const char *const names[] = {"a", "b", "c"};
     struct recording *r = *state;
@@ -266,8 +266,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_wide_row_is_collected_to_its_end),
         TEST(both_sides_of_a_column_go_by_one_range),
-        TEST(it_is_committed_where_the_row_is_by_then),
-        TEST(it_says_when_memory_runs_out),
+        TEST(a_collection_goes_to_the_tablet_that_has_the_row_by_then),
+        TEST(a_collection_says_when_memory_runs_out),
         TEST(a_record_tells_whether_it_is_worth_a_look),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

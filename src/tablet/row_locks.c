@@ -1,10 +1,10 @@
 /* Row locks: see row_locks.h.
  *
- * A stripe is handed over, never thrown open: while somebody waits, a release gives it straight to
- * the oldest waiter, so nobody can overtake and nobody starves. Whoever releases calls the waiter.
- * A waiter that is done at once (a blind write: it submits and releases) would make the releases
- * nest as deep as the queue is long; instead the release inside says so in `is_released`, and the
- * one outside goes on with the next. */
+ * A stripe is handed over, never thrown open: while there are waiters, a release gives it straight
+ * to the oldest, so no waiter is overtaken or starves. The releasing thread calls the waiter. A
+ * waiter that is done at once (a blind write: it submits and releases) would make the releases nest
+ * as deep as the queue is long; instead the release inside says so in `is_released`, and the one
+ * outside goes on with the next. */
 #include "tablet/row_locks.h"
 
 #include "base/check.h"
@@ -24,7 +24,7 @@ struct stripe {
 };
 
 struct row_locks {
-    pthread_mutex_t all_lock; /* held by who takes, or has, every stripe */
+    pthread_mutex_t all_lock; /* held by the thread that takes, or has, every stripe */
     struct stripe stripes[STRIPE_COUNT];
 };
 

@@ -1,12 +1,12 @@
-/* Row locks: who may change a row now. Who must wait is called back; no
- * thread blocks on one but those that may (row_lock_wait, row_locks_acquire_all).
+/* A row lock gives the right to change a row. A caller that must wait is called back; a thread
+ * blocks only in row_lock_wait, row_locks_acquire_many and row_locks_acquire_all.
  *
  * A lock is a stripe: rows share one when their hashes do. Every change of a row holds its stripe
  * while it enters the commit queue; what reads before it writes (check-and-mutate,
  * read-modify-write, overflows, replacement of hot rows) holds it from the read until its commit is
- * acknowledged. Stripes are first come, first served. (Who reads without the lock may still write
- * what follows from it if he finds, under the lock, that the row was left alone meanwhile: the
- * stripe's sequence says so. See cluster/row_rewrite.h.)
+ * acknowledged. Stripes are first come, first served. (A reader without the lock may still write
+ * what follows from its read if it finds, under the lock, that the row was not changed meanwhile:
+ * the stripe's sequence says so. See cluster/row_rewrite.h.)
  *
  * No deadlock: an operation holds at most one stripe, save those that take several, all of them at
  * once and in rising order (row_locks_acquire_many, row_locks_acquire_all). */
@@ -32,9 +32,9 @@ uint64_t row_lock_hash(uint64_t keyspace_id, bytes row_key);
 
 /* True: held, `granted` is not called. False: queued. */
 bool row_lock_acquire(struct row_locks *locks, uint64_t hash, struct row_lock_waiter *waiter);
-/* Takes it if nobody has it; does not wait, and does not queue. */
+/* Takes it if it is free; does not wait, and does not queue. */
 bool row_lock_try(struct row_locks *locks, uint64_t hash);
-/* Waits for it: maintenance alone, which nobody who holds a stripe waits for. */
+/* Waits for it: for maintenance alone, which no holder of a stripe waits for. */
 void row_lock_wait(struct row_locks *locks, uint64_t hash);
 void row_lock_release(struct row_locks *locks, uint64_t hash);
 
@@ -44,7 +44,7 @@ void row_lock_note_sequence(struct row_locks *locks, uint64_t hash, uint64_t seq
 uint64_t row_lock_sequence(struct row_locks *locks, uint64_t hash);
 
 /* Takes the stripes of several rows, each once, waiting as long as that needs: for changes of them
- * all at once. On threads that nobody who holds a stripe waits for. Leaves in place of the hashes
+ * all at once. Only on threads that no holder of a stripe waits for. Leaves in place of the hashes
  * one of each stripe, `*count` of them, for the release. */
 void row_locks_acquire_many(struct row_locks *locks, uint64_t *hashes, size_t *count);
 /* `sequence`: the newest that entered the queue meanwhile. */
@@ -57,7 +57,7 @@ void row_locks_acquire_all(struct row_locks *locks);
 /* `sequence`: the newest that entered the queue meanwhile. */
 void row_locks_release_all(struct row_locks *locks, uint64_t sequence);
 
-/* Whether somebody holds the row's lock; all of them, or is about to: for DCHECKs. */
+/* Whether the row's lock is held; whether all are, or are being taken: for DCHECKs. */
 bool row_lock_is_held(struct row_locks *locks, uint64_t hash);
 bool row_locks_are_all_held(struct row_locks *locks);
 

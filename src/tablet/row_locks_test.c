@@ -51,7 +51,7 @@ static void a_free_row_is_had_at_once(void **state)
     row_lock_release(*state, OTHER_ROW);
 }
 
-static void who_waits_gets_it_in_turn(void **state)
+static void waiters_get_the_lock_in_turn(void **state)
 {
     struct row_locks *locks = *state;
     unsigned turn = 0;
@@ -146,7 +146,7 @@ struct shared {
     unsigned sum; /* guarded by all locks together */
 };
 
-/* Adds one under the lock, on whichever thread gets it; `done` says so to who asked. */
+/* Adds one under the lock, on whichever thread gets it; `done` tells the caller. */
 struct increment {
     struct row_lock_waiter waiter;
     struct shared *shared;
@@ -244,7 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_free_row_is_had_at_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_waits_gets_it_in_turn, setup, teardown),
+        cmocka_unit_test_setup_teardown(waiters_get_the_lock_in_turn, setup, teardown),
         cmocka_unit_test_setup_teardown(a_long_queue_needs_no_deep_stack, setup, teardown),
         cmocka_unit_test_setup_teardown(stripe_remembers_its_newest_sequence, setup, teardown),
         cmocka_unit_test_setup_teardown(a_try_does_not_wait, setup, teardown),

@@ -65,7 +65,7 @@ static status write_changes(const struct row_maintenance *maintenance, bytes rec
     return s;
 }
 
-/* What was submitted under this lock before, and is not applied yet, could not be read. */
+/* Waits for changes submitted under this lock before: unless applied they are not read. */
 static status wait_for_earlier(const struct row_maintenance *maintenance)
 {
     DCHECK(row_lock_is_held(maintenance->locks, maintenance->row_hash));
@@ -150,7 +150,8 @@ static status end_overflow(const struct row_maintenance *maintenance, bytes reco
     return write_changes(maintenance, record_key, &nothing, &mark, NULL, true);
 }
 
-/* What the record's history folds to takes its place; nothing takes the place of nothing. */
+/* Puts what the record's history folds to in its place, or deletes a record that folds to
+ * nothing. */
 static status replace(const struct row_maintenance *maintenance, bytes record_key,
                       struct store_value *value, bool *replaced)
 {

@@ -1,11 +1,12 @@
 /* Looking after single rows: keeps records small and reads cheap.
  *
- *     overflow     a record past the threshold: its cells move to records of their own
+ *     overflow  a record past the threshold: its cells move to records of their own
  *     purge     tombstones that cover overflow cells: those cells are deleted
- *     collect   cells of a row that has overflow ones, which rules condemn that count versions:
- * they are deleted replace   operands that pile up: a put of what they fold to
+ *     collect   cells of a row with overflow cells, which rules that count versions condemn: they
+ *               are deleted
+ *     replace   operands that pile up: a put of what they fold to
  *
- * None of them changes what a reader sees, but for what the rules condemn. Each holds the row's
+ * None of them changes what a reader sees, except what the rules condemn. Each holds the row's
  * lock from its read until its write is acknowledged, so no change can fall in between. */
 #ifndef TRESTLE_TABLET_ROW_MAINTENANCE_H
 #define TRESTLE_TABLET_ROW_MAINTENANCE_H
@@ -25,8 +26,8 @@ struct row_maintenance {
     struct commit_queue *commits;
     uint64_t overflow_bytes;
     const struct row_rules *rules; /* NULL: nothing is collected */
-    /* From where to collect, moved on; with is_long set, for rows at rest, nothing is replaced but
-     * what was overflow. NULL: the row's first columns. */
+    /* The place from where to collect, which is moved on; with is_long set, for rows at rest,
+     * nothing is replaced except what had overflowed. NULL: the row's first columns. */
     struct overflow_place *place;
 };
 

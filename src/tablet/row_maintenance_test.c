@@ -269,7 +269,7 @@ static void a_column_tombstone_purges_its_times(void **state)
     assert_row(f, "row", expected);
 }
 
-static void a_row_may_be_deleted_and_begin_anew(void **state)
+static void a_row_may_be_deleted_and_begin_again(void **state)
 {
     struct tablet_fixture *f = *state;
     bool has_overflow;
@@ -430,7 +430,7 @@ static uint64_t moved_of(struct tablet_fixture *f)
     return mark.moved;
 }
 
-/* Those that the record's tombstones cover there have not counted any more. */
+/* Cells that the record's tombstones cover there have not counted any more. */
 static void overflow_cells_that_counted_come_back(void **state)
 {
     struct tablet_fixture *f = *state;
@@ -521,7 +521,7 @@ static void versions_are_counted_over_record_and_overflow_cells(void **state)
 }
 
 /* Newer cells in the record, older ones overflowed, some in both: one place counts once. */
-static void what_is_in_both_counts_once(void **state)
+static void a_cell_in_both_counts_once(void **state)
 {
     struct tablet_fixture *f = *state;
     for (int64_t t = 1; t <= 4; t++) {
@@ -660,7 +660,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(deleted_cells_are_purged, setup, teardown),
         cmocka_unit_test_setup_teardown(survivors_of_a_tombstone_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(a_column_tombstone_purges_its_times, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_row_may_be_deleted_and_begin_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_row_may_be_deleted_and_begin_again, setup, teardown),
         cmocka_unit_test_setup_teardown(neighbours_are_left_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(what_lost_cells_replaced_is_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(a_row_without_overflow_cells_is_not_cut, setup, teardown),
@@ -669,7 +669,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(big_versions_are_collected, setup, teardown),
         cmocka_unit_test_setup_teardown(versions_are_counted_over_record_and_overflow_cells, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(what_is_in_both_counts_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_cell_in_both_counts_once, setup, teardown),
         cmocka_unit_test_setup_teardown(a_wide_row_is_collected_to_its_end, setup, teardown),
         cmocka_unit_test_setup_teardown(versions_that_overflow_again_and_again_are_collected, setup,
                                         teardown),

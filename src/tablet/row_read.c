@@ -214,7 +214,7 @@ static status leave_values(struct keyspace *keyspace, struct store_snapshot *sna
     return status_ok();
 }
 
-/* Whoever looks at all that is left gets it one by one. */
+/* The size of the largest value left: values left are read one by one. */
 static size_t largest_left(const struct cell_list *cells)
 {
     size_t largest = 0;
@@ -276,10 +276,9 @@ status row_read(struct keyspace *keyspace, const struct row_read_options *option
 /* --- ranges ---
  *
  * The cursor stands at the row that was given last, or, while `is_placed`, at one that has not been
- * looked at. What it takes to go on without a cursor is `last`. An overflow row is read anew at a
- * snapshot of its own, which lasts no longer than the row: rows are not promised to be of one
- * instant.
- */
+ * looked at. What it takes to go on without a cursor is `last`. A row with overflow cells is read
+ * again at a snapshot of its own, which lasts no longer than the row: rows are not promised to be
+ * of one instant. */
 
 struct row_range_reader {
     struct keyspace *keyspace;

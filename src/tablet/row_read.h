@@ -20,7 +20,7 @@ enum row_outcome {
 /* How to read; the same for all rows of a request. */
 struct row_read_options {
     struct store *store;                /* for snapshots of it */
-    const struct commit_queue *commits; /* for row.as_of; NULL: no row wants rewrite */
+    const struct commit_queue *commits; /* for row.as_of; NULL: no row wants a rewrite */
     const struct schema *schema;
     const struct read_scope *scope; /* NULL: everything */
     int64_t now_us;
@@ -29,10 +29,10 @@ struct row_read_options {
     uint64_t
         overflow_bytes;   /* size of a record from which row.wants_maintenance is set; 0: never */
     uint64_t defer_after; /* resolve_request's: the rest is for row_load_value; 0: none is */
-    /* Whoever reads looks at all that is left as soon as he has the row. That is no work for who
-     * must not wait: with STORE_READ_CACHED, a row of which something is left is ROW_NOT_CACHED. So
-     * is one, elsewhere, whose largest value left is beyond the thread's bound (store_bound_reads,
-     * which then says how large it is). */
+    /* The reader looks at all that is left as soon as it has the row. A thread that must not wait
+     * cannot do that: with STORE_READ_CACHED, a row of which something is left is ROW_NOT_CACHED.
+     * So is one, elsewhere, whose largest value left is beyond the thread's bound
+     * (store_bound_reads, which then says how large it is). */
     bool looks_at_left;
 };
 
@@ -49,7 +49,7 @@ struct row {
     bool wants_maintenance; /* the record is large, or has tombstones that wait for overflow cells:
                              * overflow.h
                              */
-    bool wants_rewrite;     /* the record was in so many pieces that it should be stored anew */
+    bool wants_rewrite;     /* the record was in so many pieces that it should be rewritten */
     /* What gets the values that were left in the store, at the row's instant, which it holds until
      * row_clear; NULL: none were. */
     struct left_values *left;
@@ -81,7 +81,7 @@ void row_range_reader_destroy(struct row_range_reader *reader);
  * ROW_NOT_CACHED (call again with STORE_READ_ANY), ROW_TOO_LARGE or ROW_END. Rows without visible
  * cells are passed over; `*last_scanned` is the key of the last row looked at, also then. To bound
  * the time of one call it returns ROW_ABSENT after `row_budget` rows were passed over, or after one
- * that wants maintenance or rewrite, which is in `row`. Cells' slices, and the record, are valid
+ * that wants maintenance or a rewrite, which is in `row`. Cells' slices, and the record, are valid
  * until the next call. */
 status row_range_reader_next(struct row_range_reader *reader, enum store_read_tier read_tier,
                              bool (*skip)(void *context, bytes row_key), void *context,

@@ -108,7 +108,7 @@ static void sequences_rise_over_restarts_with_the_clock_set_back(void **state)
     }
 }
 
-static void either_is_raised_without_the_other(void **state)
+static void versions_and_sequences_are_raised_apart(void **state)
 {
     struct tablet_fixture *f = *state;
     struct commit before = commit_one(f);
@@ -164,7 +164,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(counter_runs_into_the_next_microsecond, setup, teardown),
         cmocka_unit_test_setup_teardown(sequences_rise_over_restarts_with_the_clock_set_back, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(either_is_raised_without_the_other, setup, teardown),
+        cmocka_unit_test_setup_teardown(versions_and_sequences_are_raised_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(store_of_a_former_format_goes_on_above_its_ceiling, setup,
                                         teardown),
     };

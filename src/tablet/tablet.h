@@ -1,9 +1,9 @@
 /* A tablet: the rows of one table from `start` up to `end`, in one keyspace of one shard.
  *
  * Routing and statistics know tablets; the data does not: a split or merge moves no byte
- * (docs/internals/architecture.md, "Tablets are ranges"). A tablet object is immutable but for its
- * counters, and is counted by reference: requests keep the tablet they were routed to while the
- * table's map moves on. What they commit is routed anew then (commit.h, 9). */
+ * (docs/internals/architecture.md, "Tablets are ranges"). A tablet object is immutable except for
+ * its counters, and is counted by reference: requests keep the tablet they were routed to while the
+ * table's map moves on. What they commit is routed again then (commit.h, 9). */
 #ifndef TRESTLE_TABLET_TABLET_H
 #define TRESTLE_TABLET_TABLET_H
 
@@ -34,7 +34,7 @@ struct tablet_heat {
     double hot_percent;   /* of all processors, on average over that */
 };
 
-struct shard; /* the cluster's: here only who it is */
+struct shard; /* the cluster's: only its identity is used here */
 
 struct tablet {
     uint32_t magic;
@@ -52,8 +52,8 @@ struct tablet {
     struct key_sample asked_for; /* keys of the rows that are read and written */
     struct tablet_look look;
     struct tablet_heat heat;
-    /* It is in the map no more, or its table takes no writes: only the commit thread touches this,
-     * for each write. So it is far from what others count there. */
+    /* The tablet is in the map no more, or its table takes no writes: only the commit thread
+     * touches this, for each write. So it is far from what others count there. */
     bool is_former;
 };
 

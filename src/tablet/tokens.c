@@ -19,7 +19,7 @@ enum {
     RETRY_MS = 1000,
 };
 
-/* What begins in a generation is kept while the four after it last. */
+/* A token that begins in a generation is kept while the four after it last. */
 #define GENERATION_US (TOKEN_FORGOTTEN_US / GENERATIONS)
 _Static_assert((GENERATIONS - 1) * GENERATION_US >= TOKEN_KEPT_US, "tokens would be lost too soon");
 _Static_assert(TOKEN_KEPT_US > INT64_C(1000000) * LIMIT_IDEMPOTENCY_SECONDS, "less than promised");
@@ -81,7 +81,7 @@ static bool grow(struct set *set)
     return true;
 }
 
-/* Of one that is not in the set. At least a quarter of the slots stays free. */
+/* Adds a fingerprint that is not in the set. At least a quarter of the slots stays free. */
 static bool add(struct set *set, struct fingerprint fingerprint)
 {
     DCHECK(!has(set, fingerprint) && !is_free(fingerprint));
@@ -92,8 +92,9 @@ static bool add(struct set *set, struct fingerprint fingerprint)
     return true;
 }
 
-/* Of one that is in the set. What was found by passing its slot moves up, so that no search ends
- * early: all that follows without a gap, but for what would then stand before its home. */
+/* Takes out a fingerprint that is in the set. What was found by passing its slot moves up, so that
+ * no search ends early: all that follows without a gap, except what would then stand before its
+ * home. */
 static void take_out(struct set *set, struct fingerprint fingerprint)
 {
     DCHECK(has(set, fingerprint));

@@ -9,8 +9,8 @@
  * Invariants
  *  1. The record is in the same batch as the change: after a crash both are there, or neither.
  *  2. A fingerprint is remembered from before its write enters the commit queue until TOKEN_KEPT_US
- *     after, or until the write has failed, and that before anybody behind it in the queue is told:
- *     whoever repeats a write, waits for its own place in the queue, and still finds the
+ *     after, or until the write has failed, and that before any commit behind it in the queue is
+ *     answered: a repeated write that waits for its own place in the queue, and still finds the
  *     fingerprint, with no failure in between, knows that the first has been committed.
  *  3. Keys begin with the time, so forgetting is one range delete. A start reads what is there and
  *     keeps it all as if it were new.
@@ -61,7 +61,7 @@ void tokens_forget(struct tokens *tokens, struct fingerprint fingerprint);
 
 /* `*failures`, of this and of tokens_claim: a count that goes up when a write with this token, or
  * with one of its neighbours, is forgotten. What is remembered now is what was remembered then if
- * both counts are the same; else somebody may have claimed the token anew. */
+ * both counts are the same; else another write may have claimed the token again. */
 bool tokens_remember(struct tokens *tokens, struct fingerprint fingerprint, uint64_t *failures);
 
 /* Adds the record to the batch of the write. The commit thread's alone: sequences rise. */

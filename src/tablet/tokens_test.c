@@ -116,7 +116,7 @@ static void a_repetition_is_known(void **state)
     assert_true(claim(f, numbered(2)));
 }
 
-static void what_failed_may_be_tried_again(void **state)
+static void a_failed_write_may_be_tried_again(void **state)
 {
     struct fixture *f = *state;
     assert_true(claim(f, numbered(1)));
@@ -127,7 +127,7 @@ static void what_failed_may_be_tried_again(void **state)
 }
 
 /* Between a repetition and its answer the first may fail and a third come. */
-static void a_token_claimed_anew_is_told_apart(void **state)
+static void a_token_claimed_again_is_told_apart(void **state)
 {
     struct fixture *f = *state;
     bool is_repeated;
@@ -143,8 +143,8 @@ static void a_token_claimed_anew_is_told_apart(void **state)
 }
 
 /* Claims and forgets among few numbers, whose slots therefore run into one another and wrap around
- * the end, against a table of who is in. */
-static void sets_lose_nobody(void **state)
+ * the end, against a table of which are in. */
+static void sets_lose_no_fingerprint(void **state)
 {
     struct fixture *f = *state;
     enum { NUMBERS = 48, STEPS = 100000 };
@@ -211,7 +211,7 @@ static void records_survive_a_restart(void **state)
     assert_true(claim(f, make(1, "row", "not committed")));
 }
 
-static void records_go_when_nobody_remembers_them(void **state)
+static void records_of_forgotten_tokens_go(void **state)
 {
     struct fixture *f = *state;
     for (uint64_t minute = 0; minute < 60; minute++, f->hand.now_us += MINUTE_US) {
@@ -226,7 +226,7 @@ static void records_go_when_nobody_remembers_them(void **state)
     assert_int_equal(count_records(f), 0);
 }
 
-/* Nobody knows how old they are. */
+/* The records' age is not known at a start. */
 static void records_found_at_a_start_are_as_good_as_new(void **state)
 {
     struct fixture *f = *state;
@@ -270,13 +270,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fingerprint_is_of_table_row_and_token),
         TEST(a_repetition_is_known),
-        TEST(what_failed_may_be_tried_again),
-        TEST(a_token_claimed_anew_is_told_apart),
-        TEST(sets_lose_nobody),
+        TEST(a_failed_write_may_be_tried_again),
+        TEST(a_token_claimed_again_is_told_apart),
+        TEST(sets_lose_no_fingerprint),
         TEST(tokens_are_kept_as_long_as_promised),
         TEST(there_may_not_be_too_many),
         TEST(records_survive_a_restart),
-        TEST(records_go_when_nobody_remembers_them),
+        TEST(records_of_forgotten_tokens_go),
         TEST(records_found_at_a_start_are_as_good_as_new),
         TEST(damaged_records_are_found),
     };

@@ -1,4 +1,4 @@
-/* When a commit was written, for whoever tells of it. */
+/* When a commit was written, for what reports it. */
 #ifndef TRESTLE_TABLET_WRITE_TIMES_H
 #define TRESTLE_TABLET_WRITE_TIMES_H
 

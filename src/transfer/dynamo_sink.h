@@ -22,7 +22,7 @@ void dynamo_sink_destroy(struct dynamo_sink *sink); /* NULL is fine */
 
 struct transfer_sink dynamo_sink_interface(struct dynamo_sink *sink);
 
-/* What has been written, when it is finished. */
+/* How many items were written, when it is finished. */
 uint64_t dynamo_sink_items(const struct dynamo_sink *sink);
 uint64_t dynamo_sink_checksum(const struct dynamo_sink *sink);
 

@@ -36,7 +36,7 @@ struct endpoint_source {
 
 /* --- cutting the table --- */
 
-/* But for the end of the table. */
+/* Checks the order of the keys, without the end of the table. */
 static status check_order(const struct table_samples *samples)
 {
     for (size_t i = 1; i < samples->count; i++) {

@@ -27,7 +27,7 @@ void file_sink_destroy(struct file_sink *sink); /* NULL is fine */
 
 struct transfer_sink file_sink_interface(struct file_sink *sink);
 
-/* Of the rows that are in the file. */
+/* The sum of the rows that are in the file. */
 const struct row_sum *file_sink_sum(const struct file_sink *sink);
 
 #endif

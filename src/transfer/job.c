@@ -343,7 +343,7 @@ void transfer_job_note_made(struct transfer_job *job)
     job->checkpoint.made_target = true;
 }
 
-/* What a run that begins anew would not find out. */
+/* Whether the beginning must be noted: a run that began again would not find it out. */
 static bool must_note_beginning(const struct transfer_job *job)
 {
     return job->source->is_live || job->checkpoint.made_target ||

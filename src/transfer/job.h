@@ -5,8 +5,8 @@
  *                 ▼                                 rejects, fsync
  *              rejects                              checkpoint: where both are
  *
- * Who is killed goes on at the checkpoint: what had been written after it is written again, which
- * changes nothing, because cells bring their timestamps and files are cut back to what the
+ * A job that is killed goes on at the checkpoint: what had been written after it is written again,
+ * which changes nothing, because cells bring their timestamps and files are cut back to what the
  * checkpoint knows. A checkpoint belongs to an *identity*, words that name source, target and all
  * options that shape the rows. One thread. */
 #ifndef TRESTLE_TRANSFER_JOB_H
@@ -78,8 +78,8 @@ struct transfer_refusal transfer_job_refusal(struct transfer_job *job);
  * looks for what it has beside what the source says. The checkpoint keeps that. */
 void transfer_job_note_made(struct transfer_job *job);
 
-/* Runs to the end. The checkpoint stays: who is killed behind it only ends once more. `sink` NULL:
- * a dry run. `verification` NULL: none. Both must outlive the job. */
+/* Runs to the end. The checkpoint stays: a job that is killed behind it only ends once more. `sink`
+ * NULL: a dry run. `verification` NULL: none. Both must outlive the job. */
 status transfer_job_run(struct transfer_job *job, const struct transfer_sink *sink,
                         struct verification *verification, struct transfer_result *out);
 

@@ -224,7 +224,7 @@ static void a_dry_run_leaves_no_checkpoint(void **state)
 }
 
 /* Both positions, the counts and the rejects are those of the checkpoint. */
-static void it_goes_on_where_it_was(void **state)
+static void a_job_goes_on_where_it_was(void **state)
 {
     struct numbers *n = *state;
     struct transfer_result result = {0};
@@ -261,7 +261,7 @@ static void a_place_that_is_claimed_is_noted_first(void **state)
 }
 
 /* A verification that is cut short is made again, not all that was before it. */
-static void what_has_run_is_not_made_anew(void **state)
+static void a_finished_run_is_not_made_again(void **state)
 {
     struct numbers *n = *state;
     struct transfer_result result = {0};
@@ -312,9 +312,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(all_but_the_bad_arrive, setup, teardown),
         cmocka_unit_test_setup_teardown(what_a_sink_refuses_is_rejected, setup, teardown),
         cmocka_unit_test_setup_teardown(a_dry_run_leaves_no_checkpoint, setup, teardown),
-        cmocka_unit_test_setup_teardown(it_goes_on_where_it_was, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_job_goes_on_where_it_was, setup, teardown),
         cmocka_unit_test_setup_teardown(a_place_that_is_claimed_is_noted_first, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_has_run_is_not_made_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_finished_run_is_not_made_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_checkpoint_is_of_one_job, setup, teardown),
         cmocka_unit_test_setup_teardown(a_damaged_checkpoint_is_refused, setup, teardown),
     };

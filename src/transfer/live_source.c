@@ -274,7 +274,7 @@ static status restore(void *context, const json_t *position)
     return status_ok();
 }
 
-/* Whoever stops it goes on later; who has caught up has done what there was to do. */
+/* A job that was stopped goes on later; one that has caught up has done all there was to do. */
 static bool goes_on(void *context)
 {
     const struct live_source *source = context;

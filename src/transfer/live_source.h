@@ -5,8 +5,8 @@
  * the scan began. An item that is scanned is all of its row, as a change is; so the scan may be
  * gone on with, or made again, at any time, and what the stream says once more changes nothing.
  *
- * It has an event loop of its own, which its waits run; who writes what it gives does so on the
- * same one. One thread. */
+ * It has an event loop of its own, which its waits run; its records are written on the same one.
+ * One thread. */
 #ifndef TRESTLE_TRANSFER_LIVE_SOURCE_H
 #define TRESTLE_TRANSFER_LIVE_SOURCE_H
 

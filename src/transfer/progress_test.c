@@ -1,5 +1,4 @@
-/* How far it has come, where stderr is no terminal: a line now and then, for who reads the log of a
- * job of ten hours. */
+/* How far a job of ten hours has come, where stderr is no terminal: a line now and then. */
 #include "transfer/progress.h"
 
 #include "base/testing/testing.h"
@@ -74,7 +73,7 @@ static void a_line_every_ten_seconds(void **state)
     assert_null(strchr(text, '\r'));
 }
 
-static void or_none(void **state)
+static void a_quiet_job_writes_no_line(void **state)
 {
     static char text[1 << 10];
     (void)state;
@@ -85,7 +84,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_every_ten_seconds),
-        cmocka_unit_test(or_none),
+        cmocka_unit_test(a_quiet_job_writes_no_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ void seen_destroy(struct seen *seen); /* NULL is fine; the file stays */
  * the record that came before it. Of UNIQUE_LAST it takes that one's place, and is OK. */
 status seen_add(struct seen *seen, const struct move_change *change, uint64_t tag, uint64_t *first);
 
-/* Of UNIQUE_LAST: whether a record behind the one of this tag has taken its place. */
+/* With UNIQUE_LAST: whether a record behind the one of this tag has taken its place. */
 bool seen_is_outdone(const struct seen *seen, const struct move_change *change, uint64_t tag);
 
 /* For UNIQUE_ROWS alone. The row may come as often as it likes. */

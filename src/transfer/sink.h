@@ -6,13 +6,13 @@
 
 struct transfer_sink {
     void *context;
-    bool claims_place; /* what it begins would be another's to who begins anew: that it has begun is
-                          noted before the first record */
+    bool claims_place; /* a run that begins again would take what it began for another's: so the
+                          beginning is noted before the first record */
 
     /* Copies what it needs of the record, which has not failed. */
     status (*add)(void *context, const struct transfer_record *record);
 
-    /* All that was added is durable, or has been refused, when it returns. */
+    /* Flushes: when it returns all that was added is durable, or has been refused. */
     status (*flush)(void *context);
 
     /* What it has to know to go on behind its last flush. A new reference; NULL: no memory. Both

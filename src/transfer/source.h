@@ -14,7 +14,7 @@ struct transfer_record {
     bytes text;                /* as it stands in the source; empty: it is no text */
     struct move_change change; /* what becomes of its row */
     status failure;            /* not OK: why it cannot become a row; the taker's */
-    bool is_update;            /* it says anew what others may have said: it is no double of them */
+    bool is_update;            /* it replaces what others may have said: it is no double */
     bool is_pause;             /* there is no record now: ask again, which may take a while */
 };
 
@@ -29,7 +29,7 @@ struct transfer_progress {
     uint64_t total; /* 0: not known */
 };
 
-/* What of two records would be one that overwrites the other. */
+/* In what two records must agree so that one overwrites the other. */
 enum transfer_unique {
     UNIQUE_NOTHING,  /* the later one counts */
     UNIQUE_ROWS,     /* the same row key */

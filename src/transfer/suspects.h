@@ -12,7 +12,7 @@ struct suspect {
     bool is_cleared;
 };
 
-/* All zeroes is none. */
+/* Suspects; all zeroes: none. */
 struct suspects {
     struct suspect *all; /* in the order in which they were found */
     size_t count;

@@ -204,7 +204,7 @@ static status read_slots(struct verification *v, struct arena *arena)
     return rows_read(&reading);
 }
 
-/* It may be gone. */
+/* Whether the row's time is over: it may be gone. */
 static bool is_over(const struct move_change *row)
 {
     return row->ends_us != 0 && row->ends_us <= clock_wall_us(clock_system());
@@ -305,7 +305,7 @@ static uint64_t random_below(struct verification *v, uint64_t bound)
     return (z ^ (z >> 31)) % bound;
 }
 
-/* The slot of a row that is in the sample already, which the record says anew; else NULL. */
+/* The slot of a row that is in the sample already, which the record replaces; else NULL. */
 static struct slot *sampled_slot(struct verification *v, const struct move_change *row)
 {
     if (!row->replaces)

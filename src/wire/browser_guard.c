@@ -50,7 +50,7 @@ static bool is_address(bytes name)
     return inet_pton(is_bracketed ? AF_INET6 : AF_INET, text, &address) == 1;
 }
 
-/* Names of which nobody can have one in public. */
+/* Names that cannot be had in public. */
 static bool is_private(bytes name)
 {
     static const char end[] = ".localhost";

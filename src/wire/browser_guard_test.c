@@ -59,7 +59,7 @@ static void hosts(void **state)
     }
 }
 
-static void who_is_no_browser_may_use_any_name(void **state)
+static void other_clients_may_use_any_name(void **state)
 {
     (void)state;
     assert_true(
@@ -117,7 +117,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hosts),
-        cmocka_unit_test(who_is_no_browser_may_use_any_name),
+        cmocka_unit_test(other_clients_may_use_any_name),
         cmocka_unit_test(sites),
         cmocka_unit_test(lists_of_hosts),
     };

@@ -28,10 +28,10 @@ enum call_step {
 struct grpc_call;
 
 /* What the call does or waits for from now on, or has since a time (clock_steady_us): for its
- * trace, if the server's option `wants_steps` is set, and, if it is now, for who looks at what runs
+ * trace, if the server's option `wants_steps` is set, and, if it is now, for a look at what runs
  * (grpc_connection_visit). On the thread that has the call in hand. */
 void grpc_call_step(struct grpc_call *call, enum call_step step);
-/* For who looks at what runs alone. Any thread. */
+/* For a look at what runs alone. Any thread. */
 void grpc_call_is_at(struct grpc_call *call, enum call_step step);
 void grpc_call_step_at(struct grpc_call *call, enum call_step step, int64_t at_us);
 
@@ -52,7 +52,7 @@ struct call_steps {
     int64_t total_us[CALL_STEPS];
 };
 
-/* In words of one kind for names: "wait_for_thread". Not of CALL_WORKS. */
+/* The step's name: "wait_for_thread". Not of CALL_WORKS. */
 const char *call_step_name(enum call_step step);
 
 /* The call is in this step since then: times that lie before the last step's are as if they were

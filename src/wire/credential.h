@@ -1,8 +1,9 @@
-/* What a client says of itself in the header `authorization`, for as long as it runs.
+/* A credential is what a client says of itself in the header `authorization`, for as long as it
+ * runs.
  *
  *     a token          always the same
- *     a file           its first line is the token; looked at again once a minute, so that who
- *                      renews it need not end the client
+ *     a file           its first line is the token; looked at again once a minute, so that a
+ *                      new one needs no restart of the client
  *     an account       a Google service account's key: tokens are made and signed here, each for an
  *                      hour, and for the service at one host (AIP-4111) */
 #ifndef TRESTLE_WIRE_CREDENTIAL_H

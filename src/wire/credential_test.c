@@ -1,4 +1,4 @@
-/* What a client says of itself as time goes by. */
+/* Tests of credentials as time goes by. */
 #include "wire/credential.h"
 
 #include "base/testing/testing.h"
@@ -140,7 +140,7 @@ static void assert_claims(struct fixture *f, int64_t signed_us)
     json_decref(expected);
 }
 
-static void an_account_signs_anew_in_time(void **state)
+static void an_account_signs_again_in_time(void **state)
 {
     struct fixture *f = *state;
     const int64_t begun_us = f->clock.now_us;
@@ -164,7 +164,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(no_credential_without_options, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_is_looked_at_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_account_signs_anew_in_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_account_signs_again_in_time, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

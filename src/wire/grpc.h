@@ -75,7 +75,7 @@ int64_t grpc_call_deadline_us(const struct grpc_call *call);
 /* Whether the client has gone, cancelled, or the deadline has passed. Any thread. */
 bool grpc_call_is_cancelled(const struct grpc_call *call);
 
-/* What the server's `admit` (wire/grpc_server.h) has found out about the call, or NULL. */
+/* Sets what the server's `admit` (wire/grpc_server.h) has found out about the call, or NULL. */
 void grpc_call_set_note(struct grpc_call *call, const void *note);
 const void *grpc_call_note(const struct grpc_call *call);
 
@@ -93,11 +93,11 @@ status grpc_call_admit_again(struct grpc_call *call);
  * how many it has looked at for that. */
 void grpc_call_count(struct grpc_call *call, int64_t items, int64_t seen);
 
-/* Whether it has taken so long, without the time that the client is to blame for, that somebody
+/* Whether it has taken so long, without the time that the client is to blame for, that the operator
  * will want to know why. */
 bool grpc_call_is_slow(const struct grpc_call *call);
 
-/* What it did, in words, where the request does not say so. They live as long as the call. */
+/* Says what the call did, in words, where the request does not. They live as long as the call. */
 void grpc_call_explain(struct grpc_call *call, bytes words);
 
 /* Takes the buffer's memory, whatever comes; `message` is empty afterwards. The buffer must have
@@ -161,7 +161,7 @@ void grpc_call_visit_headers(const struct grpc_call *call, void *context,
                              void (*each)(void *context, bytes name, bytes value));
 
 /* Instead of grpc_call_send: says status, content type (a literal, or NULL) and Cache-Control (the
- * same; NULL: nobody may keep it), once and before all; then adds bytes to the body. Further
+ * same; NULL: it may not be kept), once and before all; then adds bytes to the body. Further
  * headers are those of grpc_call_add_header, each value as it is, from the thread that answers.
  * grpc_call_finish ends it: the status is only looked at for whether it is OK, and if not the
  * client sees the stream reset, or 503 for want of an answer. */

@@ -112,7 +112,7 @@ static bool still_wants(const struct grpc_call *call)
     return call->connection != NULL && call->open && !call->ended;
 }
 
-/* On the thread of whoever gave the room back. */
+/* On the thread that gave the room back. */
 static void post_granted(struct request_waiter *waiter)
 {
     struct grpc_call *call = LIST_ENTRY(waiter, struct grpc_call, waiter);
@@ -269,7 +269,7 @@ status grpc_admission_grow(struct grpc_call *call)
 
 /* --- the end --- */
 
-/* Whoever calls has pinned the call, or its stream is open. */
+/* The caller has pinned the call, or its stream is open. */
 static void leave_room(struct grpc_call *call)
 {
     struct request_room *room = call->server->room;

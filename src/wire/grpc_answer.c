@@ -279,7 +279,7 @@ void grpc_answer_message(struct grpc_call *call, struct message *message)
 void grpc_answer_end(struct grpc_call *call, status s)
 {
     if (!call->open || call->ended) {
-        status_ignore(s); /* nobody is there, or something else was told before */
+        status_ignore(s); /* the client has gone, or something else was told before */
         return;
     }
     call->ended = true;

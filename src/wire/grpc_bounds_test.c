@@ -196,7 +196,7 @@ static void test_the_deadline_ends_the_waiting(void **state)
 }
 
 /* Also of a client that gave no deadline. */
-static void test_nobody_waits_for_ever(void **state)
+static void test_no_call_waits_for_ever(void **state)
 {
     struct fixture *f = *state;
     hold_elsewhere(f, MOST);
@@ -303,7 +303,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_with_smaller_parts_more_wait, set_up_small_parts,
                                         tear_down),
         TEST(test_the_deadline_ends_the_waiting),
-        TEST(test_nobody_waits_for_ever),
+        TEST(test_no_call_waits_for_ever),
         TEST(test_a_granted_call_loses_its_connection),
         TEST(test_a_waiting_call_loses_its_connection),
         TEST(test_a_message_beyond_its_own_limit),

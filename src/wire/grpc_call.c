@@ -267,7 +267,7 @@ void grpc_call_report(struct grpc_call *call)
     server->options.on_call_end(server->options.context, &record);
 }
 
-/* The client has made room, or has gone. False if nobody waits for that. */
+/* The client has made room, or has gone. False if no handler waits for that. */
 static bool end_congestion(struct grpc_call *call)
 {
     if (!atomic_exchange(&call->wants_writable, false))
@@ -364,7 +364,8 @@ static void finish(struct grpc_call *call, status s)
 /* --- between threads --- */
 
 /* Puts a message, or finish_mark, where the loop's thread finds it. After finish_mark the call may
- * be gone at once, save when its inbox was empty: then nobody looks before the task is posted. */
+ * be gone at once, save when its inbox was empty: then the loop's thread does not look before the
+ * task is posted. */
 static void hand_over(struct grpc_call *call, struct link *link)
 {
     struct link *newest = atomic_load(&call->inbox);
@@ -643,9 +644,9 @@ uint64_t grpc_call_connection(const struct grpc_call *call)
     return call->connection_id;
 }
 
-/* The wish is noted before the second look, and whoever lowers `unsent` looks at the wish after:
- * one of the two sees the other, so that a handler that was told to wait is always told to go on.
- */
+/* The wish is noted before the second look, and the thread that lowers `unsent` looks at the wish
+ * after: one of the two sees the other, so that a handler that was told to wait is always told to
+ * go on. */
 bool grpc_call_is_congested(struct grpc_call *call)
 {
     if (atomic_load(&call->unsent) <= call->output_limit || grpc_call_is_cancelled(call))

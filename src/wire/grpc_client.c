@@ -570,7 +570,7 @@ void grpc_client_destroy(struct grpc_client *client)
     if (client == NULL)
         return;
     CHECK_MAGIC(client, CLIENT_MAGIC);
-    client->is_signalled = true; /* nobody is to be told any more */
+    client->is_signalled = true; /* output_ready is not called any more */
     for (struct client_call *call = client->calls, *next; call != NULL; call = next) {
         next = call->next; /* stays: on_end frees only calls whose stream is closed */
         call->pins++;
@@ -607,7 +607,7 @@ void grpc_client_receive(struct grpc_client *client, bytes input)
 size_t grpc_client_output(struct grpc_client *client, struct iovec *vectors, size_t capacity)
 {
     CHECK_MAGIC(client, CLIENT_MAGIC);
-    client->is_signalled = true; /* who asks need not be told */
+    client->is_signalled = true; /* the caller need not be told */
     if (!client->is_broken && !h2_output_fill(&client->output, client->session))
         client->is_broken = true;
     client->is_signalled = false;

@@ -18,7 +18,8 @@ struct client_metadata {
     bytes value;
 };
 
-/* What to ask, and whom to tell. The strings need to live only during grpc_client_start. */
+/* What to ask, and which callbacks to call. The strings need to live only during
+ * grpc_client_start. */
 struct client_call_options {
     const char *path;   /* "/google.bigtable.v2.Bigtable/ReadRows" */
     int64_t timeout_us; /* sent as grpc-timeout, and kept here too; INT64_MAX: none */
@@ -45,7 +46,7 @@ status grpc_client_create(struct loop *loop, const char *authority, void *contex
 void grpc_client_speaks_tls(struct grpc_client *client);
 
 /* Of calls that start from now on the server may send so many bytes ahead of what was read,
- * instead of some MB: for those who often end calls early. */
+ * instead of some MB: for clients that often end calls early. */
 void grpc_client_narrow(struct grpc_client *client, uint32_t window);
 
 /* Ends each call that is open with UNAVAILABLE first; on_end must not start others. Not from

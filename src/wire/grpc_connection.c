@@ -314,7 +314,7 @@ static void run_sweep(struct timer *timer)
         connection->is_broken = true;
     status s = arm_sweep(connection);
     if (!status_is_ok(s)) {
-        status_ignore(s); /* a connection that nobody watches must not stay */
+        status_ignore(s); /* a connection that is not watched must not stay */
         connection->is_broken = true;
     }
     grpc_connection_signal(connection);
@@ -403,7 +403,7 @@ void grpc_connection_destroy(struct grpc_connection *connection)
     if (connection == NULL)
         return;
     CHECK_MAGIC(connection, GRPC_CONNECTION_MAGIC);
-    connection->is_signalled = true; /* nobody is to be told any more */
+    connection->is_signalled = true; /* output_ready is not called any more */
     loop_timer_clear(connection->loop, &connection->sweep);
     forget_lists(connection);
     while (connection->calls != NULL)
@@ -506,7 +506,7 @@ size_t grpc_connection_output(struct grpc_connection *connection, struct iovec *
                               size_t capacity)
 {
     CHECK_MAGIC(connection, GRPC_CONNECTION_MAGIC);
-    connection->is_signalled = true; /* who asks need not be told */
+    connection->is_signalled = true; /* the caller need not be told */
     if (connection->output.size == 0)
         connection->idle_sweeps = 0;
     if (!connection->is_broken && !h2_output_fill(&connection->output, connection->session))

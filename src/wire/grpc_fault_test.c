@@ -121,7 +121,7 @@ static void a_deadline_passes_meanwhile(void **state)
     testing_call(&f->c, &options, bytes_of("hello"));
     testing_pump(&f->c);
     testing_advance(&f->t, 20000);
-    testing_advance(&f->t, DELAY_US); /* before anybody reads the answer */
+    testing_advance(&f->t, DELAY_US); /* before the answer is read */
     testing_pump(&f->c);
     ended(f, STATUS_DEADLINE_EXCEEDED);
     assert_int_equal(f->t.handled, 0);
@@ -152,7 +152,7 @@ static void a_connection_goes_meanwhile(void **state)
 }
 
 /* As at a stop of the server. */
-static void a_drain_waits_for_it(void **state)
+static void a_drain_waits_for_a_delayed_call(void **state)
 {
     struct fixture *f = *state;
     ask(f, "/test.Service/Echo", delayed);
@@ -273,7 +273,7 @@ int main(void)
         TEST(a_deadline_passes_meanwhile),
         TEST(a_client_gives_up_meanwhile),
         TEST(a_connection_goes_meanwhile),
-        TEST(a_drain_waits_for_it),
+        TEST(a_drain_waits_for_a_delayed_call),
         TEST(a_stream_is_cut),
         TEST(a_handler_that_waits_is_told),
         TEST(a_unary_call_is_cut),

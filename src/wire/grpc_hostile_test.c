@@ -610,7 +610,7 @@ static void test_zero_window(void **state)
     assert_int_equal(grpc_server_call_count(f->t.server), 0);
 }
 
-/* Calls of one connection share what may wait: 1,000 scans that nobody reads stay small. */
+/* Calls of one connection share what may wait: 1,000 scans that are not read stay small. */
 static void test_many_zero_windows(void **state)
 {
     enum { CALLS = 1000 };

@@ -26,7 +26,7 @@ struct grpc_link {
     bool has_received;
     status failure;     /* why, if it is known; owned */
     uint32_t window;    /* as grpc_link_narrow set it last; 0: not */
-    uint64_t *received; /* bytes; NULL: nobody counts */
+    uint64_t *received; /* bytes; NULL: not counted */
     uint8_t input[INPUT_SIZE];
 };
 
@@ -41,8 +41,8 @@ static void watch_for(struct grpc_link *link, uint32_t events)
     status_free(s);
 }
 
-/* What may be wrong with the options, by how a connection ended on which nothing came. NULL: there
- * is nothing to say. */
+/* Advice about the options, by how a connection ended on which nothing came. NULL: there is none.
+ */
 static const char *advice(const struct grpc_link *link, enum stream_result why)
 {
     if (link->has_received)
@@ -85,7 +85,7 @@ static void lose(struct grpc_link *link, enum stream_result why)
     link->is_lost = true;
 }
 
-/* What a server of TLS says to whoever does not speak it: an alert. */
+/* An alert is what a server of TLS says to a client that does not speak it. */
 static bool is_alert(const struct grpc_link *link, size_t size)
 {
     enum { ALERT = 0x15, VERSION = 0x03 };
@@ -140,7 +140,8 @@ static void read_input(struct grpc_link *link)
 
 static void ready(struct watch *watch, uint32_t events);
 
-/* To the next address at which there is somebody to ask. Fails with what was said at the last. */
+/* Connects to the next address at which a server may answer. Fails with what was said at the last.
+ */
 static status connect_next(struct grpc_link *link)
 {
     const struct grpc_identity *identity = link->identity;
@@ -171,7 +172,7 @@ static void end_stream(struct grpc_link *link)
     link->stream = NULL;
 }
 
-/* Whether another address is tried instead. What is to be sent waits in the client still. */
+/* Whether another address is tried instead. Messages to be sent still wait in the client. */
 static bool has_turned_elsewhere(struct grpc_link *link)
 {
     if (link->has_moved || link->address_count == 0)

@@ -8,7 +8,7 @@
 
 struct grpc_link;
 
-/* Who the server is to be, and who we are. All must outlive the link. */
+/* The identity that the server must have, and the client's own. All must outlive the link. */
 struct grpc_identity {
     const char *authority;         /* as the server is called: HOST:PORT */
     const char *host;              /* the name that its certificate must have */
@@ -16,22 +16,22 @@ struct grpc_identity {
     struct credential *credential; /* NULL: none */
 };
 
-/* Begins to connect to the first of the addresses, to the next if nobody answers there, and so on:
- * `count` of them, at least one, which must outlive the link, too. */
+/* Begins to connect to the first of the addresses, to the next if no answer comes from there, and
+ * so on: `count` of them, at least one, which must outlive the link, too. */
 status grpc_link_create(struct loop *loop, const struct address *addresses, size_t count,
                         const struct grpc_identity *identity, struct grpc_link **out);
 
 /* Ends what is open with UNAVAILABLE; NULL is fine. */
 void grpc_link_destroy(struct grpc_link *link);
 
-/* As grpc_client_start, with the credential beside the options' metadata, of which there are
- * GRPC_LINK_METADATA_MOST at most. UNAVAILABLE if the connection is lost. */
+/* Starts a call as grpc_client_start does, with the credential beside the options' metadata, of
+ * which there are GRPC_LINK_METADATA_MOST at most. UNAVAILABLE if the connection is lost. */
 enum { GRPC_LINK_METADATA_MOST = 3 };
 status grpc_link_call(struct grpc_link *link, const struct client_call_options *options,
                       struct buffer *message, struct client_call **out);
 
-/* As grpc_client_narrow; and what comes from now on is counted in `*received`, which outlives the
- * link, in bytes. */
+/* Narrows the window as grpc_client_narrow does; and what comes from now on is counted in
+ * `*received`, which outlives the link, in bytes. */
 void grpc_link_narrow(struct grpc_link *link, uint32_t window, uint64_t *received);
 
 /* Whether it will carry no more calls. */

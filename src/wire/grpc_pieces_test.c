@@ -139,7 +139,7 @@ static void other_messages_go_before_and_after(void **state)
     assert_true(bytes_equal(buffer_bytes(&f->outcome.last), bytes_of("after")));
 }
 
-static void it_is_not_compressed(void **state)
+static void pieces_are_not_compressed(void **state)
 {
     struct fixture *f = *state;
     struct client_call_options options = testing_options("/test.Service/Hold", &f->outcome);
@@ -324,7 +324,7 @@ static void stand_still(struct fixture *f, int sweeps)
         testing_advance(&f->t, f->t.options.stall_timeout_us / SWEEPS);
 }
 
-static void who_takes_nothing_of_a_message_loses_it(void **state)
+static void a_client_that_takes_nothing_of_a_message_loses_it(void **state)
 {
     struct fixture *f = *state;
     fill(f);
@@ -338,7 +338,7 @@ static void who_takes_nothing_of_a_message_loses_it(void **state)
     assert_int_equal(f->outcome.messages, 0);
 }
 
-static void who_takes_a_little_keeps_it(void **state)
+static void a_client_that_takes_a_little_keeps_its_message(void **state)
 {
     struct fixture *f = *state;
     fill(f);
@@ -358,7 +358,7 @@ static void who_takes_a_little_keeps_it(void **state)
 }
 
 /* Nothing is held for what has been made. */
-static void who_takes_nothing_between_messages_has_more_time(void **state)
+static void a_client_that_waits_between_messages_has_more_time(void **state)
 {
     struct fixture *f = *state;
     ask(f);
@@ -382,7 +382,7 @@ int main(void)
         TEST(pieces_make_a_message),
         TEST(a_status_follows_a_whole_message),
         TEST(other_messages_go_before_and_after),
-        TEST(it_is_not_compressed),
+        TEST(pieces_are_not_compressed),
         TEST(pieces_from_another_thread),
         TEST(pieces_wait_for_the_client),
         TEST(an_end_within_a_message_is_a_reset),
@@ -390,9 +390,9 @@ int main(void)
         TEST(a_client_that_cancels_within_a_message),
         TEST(a_piece_that_could_not_be_made),
         TEST(a_connection_that_goes_within_a_message),
-        TEST(who_takes_nothing_of_a_message_loses_it),
-        TEST(who_takes_a_little_keeps_it),
-        TEST(who_takes_nothing_between_messages_has_more_time),
+        TEST(a_client_that_takes_nothing_of_a_message_loses_it),
+        TEST(a_client_that_takes_a_little_keeps_its_message),
+        TEST(a_client_that_waits_between_messages_has_more_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

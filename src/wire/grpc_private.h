@@ -6,7 +6,7 @@
  *     grpc_admission.c   bounds on the messages that wait for that
  *     grpc_fault.c       calls that are delayed or fail on purpose
  *     grpc_call.c        a call's life, and what its handler asks
- *     grpc_running.c     what runs, for who looks
+ *     grpc_running.c     what runs, for looks at it
  *     grpc_answer.c      from messages and a status to HEADERS, DATA and trailers
  *
  * A call's life
@@ -141,7 +141,7 @@ struct grpc_call {
     /* The answer. */
     unsigned http_code;        /* of one that is no gRPC call; 0: not said yet */
     const char *http_type;     /* of its content; NULL: not said */
-    const char *http_caching;  /* NULL: nobody may keep it */
+    const char *http_caching;  /* NULL: it may not be kept */
     size_t output_limit;       /* above it the call is congested; fixed before the handler runs */
     bool wants_small_messages; /* the connection does; fixed before the handler runs */
     struct message_queue queue;
@@ -149,7 +149,7 @@ struct grpc_call {
     const void *note; /* see grpc_call_set_note */
     bytes explanation;        /* see grpc_call_explain */
     const char *profile;      /* see grpc_call_set_profile */
-    struct call_steps *steps; /* in the arena; NULL: nobody asks */
+    struct call_steps *steps; /* in the arena; NULL: not wanted */
     const struct metadata *shared_headers[GRPC_SHARED_MOST];
     size_t shared_count;
     const struct metadata *shared_trailers; /* NULL: none */
@@ -164,7 +164,7 @@ struct grpc_call {
     struct link writable_link;
 
     /* Any thread. */
-    _Atomic(unsigned char) step; /* enum call_step, for who looks at what runs */
+    _Atomic(unsigned char) step; /* enum call_step, for looks at what runs */
     _Atomic(int64_t) items;      /* see grpc_call_count */
     _Atomic(int64_t) seen;
     atomic_bool cancelled;
@@ -241,7 +241,7 @@ struct grpc_call *grpc_call_create(struct grpc_connection *connection, int32_t s
 void grpc_call_pin(struct grpc_call *call);
 void grpc_call_unpin(struct grpc_call *call);
 
-/* Nobody waits for the answer any more: tells the handler. */
+/* The client waits for the answer no more: tells the handler. */
 void grpc_call_cancel(struct grpc_call *call);
 
 /* The stream has been closed, or the whole connection. Either may free the call. */
@@ -262,7 +262,7 @@ void grpc_call_report(struct grpc_call *call);
 /* As it comes in. */
 struct request_field {
     bytes name, value;
-    struct grpc_header kept; /* the same, for who keeps it */
+    struct grpc_header kept; /* the same, to be kept */
 };
 
 /* One header field; `list_bytes` counts it and those before it. */
@@ -283,7 +283,7 @@ void grpc_request_release(struct grpc_call *call);
 
 /* --- grpc_admission.c --- */
 
-/* What a call may send before its message is admitted, bytes. What is longer waits for room. */
+/* Bytes that a call may send before its message is admitted; a longer one waits for room. */
 size_t grpc_admission_unasked(const struct grpc_server *server);
 
 /* A message of so many bytes is about to come. It has room, or waits for it (`admitted` is false),

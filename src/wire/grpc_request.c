@@ -233,7 +233,7 @@ static status admit(struct grpc_call *call, bytes request)
                           request);
 }
 
-/* A call that has lost its connection has nobody left who could be refused. */
+/* A call that has lost its connection has no client left that could be refused. */
 status grpc_call_admit_again(struct grpc_call *call)
 {
     CHECK_MAGIC(call, GRPC_CALL_MAGIC);

@@ -1,4 +1,4 @@
-/* What runs on a connection: for who looks, and who ends one. See grpc_private.h for the whole.
+/* What runs on a connection: looking at calls, and ending one. See grpc_private.h for the whole.
  *
  * Nothing is noted for it while calls run but what they do, a byte: they are on their connection's
  * list anyway. */

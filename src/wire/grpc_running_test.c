@@ -1,4 +1,4 @@
-/* What runs on a connection, as who looks sees it, and calls that somebody else ends: whatever they
+/* What runs on a connection, as a look shows it, and calls that another thread ends: whatever they
  * have sent by then, their clients never take the answer for a whole one. */
 #include "wire/testing/grpc_testing.h"
 
@@ -147,7 +147,7 @@ static void the_latest_comes_first(void **state)
         grpc_call_finish(f->t.kept[i], status_ok());
 }
 
-static void who_waits_for_its_client_is_seen_to(void **state)
+static void a_call_that_awaits_its_client_is_seen_to(void **state)
 {
     struct fixture *f = *state;
     f->t.to_flood = FLOOD;
@@ -211,7 +211,7 @@ static void a_half_message_is_no_whole_answer(void **state)
 }
 
 /* The handler has finished on its thread, and the loop does not know yet. */
-static void who_is_late_is_not_heard(void **state)
+static void an_end_that_is_late_is_not_heard(void **state)
 {
     struct fixture *f = *state;
     struct buffer message = {0};
@@ -227,7 +227,7 @@ static void who_is_late_is_not_heard(void **state)
     has_ended(&f->outcome, STATUS_CANCELLED, "by somebody");
 }
 
-static void others_go_on(void **state)
+static void other_calls_go_on(void **state)
 {
     struct fixture *f = *state;
     ask(f, "/test.Service/Hold", "", &f->outcome);
@@ -253,12 +253,12 @@ int main(void)
         TEST(a_call_is_described),
         TEST(a_call_begins_with_nothing),
         TEST(the_latest_comes_first),
-        TEST(who_waits_for_its_client_is_seen_to),
+        TEST(a_call_that_awaits_its_client_is_seen_to),
         TEST(a_call_is_ended),
         TEST(what_was_sent_is_no_whole_answer),
         TEST(a_half_message_is_no_whole_answer),
-        TEST(who_is_late_is_not_heard),
-        TEST(others_go_on),
+        TEST(an_end_that_is_late_is_not_heard),
+        TEST(other_calls_go_on),
     };
     return cmocka_run_group_tests_name("wire_grpc_running", tests, NULL, NULL);
 }

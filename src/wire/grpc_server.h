@@ -1,8 +1,8 @@
 /* The server side of gRPC over HTTP/2, without I/O: bytes in, bytes out.
  *
- * A `struct grpc_server` is what all connections share: the methods that exist, the limits, and who
- * is told about each call. It never changes, so any thread may use it. A connection belongs to one
- * loop. Whoever owns the socket moves the bytes:
+ * A `struct grpc_server` is what all connections share: the methods that exist, the limits, and the
+ * callbacks for each call. It never changes, so any thread may use it. A connection belongs to one
+ * loop. The owner of the socket moves the bytes:
  *
  *     grpc_connection_receive(connection, input)          what was read
  *     n = grpc_connection_output(connection, vectors, …)  what to write now
@@ -47,17 +47,17 @@ struct grpc_call_record {
     int64_t items;          /* grpc_call_count */
     int64_t seen;
     bytes explanation;              /* grpc_call_explain */
-    const char *profile;            /* grpc_call_set_profile; NULL: nobody has said */
-    const struct call_steps *steps; /* NULL: nobody asked for them */
+    const char *profile;            /* grpc_call_set_profile; NULL: not said */
+    const struct call_steps *steps; /* NULL: not wanted */
 };
 
-/* What the server is answerable for: microseconds. */
+/* The time that the server is answerable for, in microseconds. */
 static inline int64_t grpc_call_record_served_us(const struct grpc_call_record *record)
 {
     return record->duration_us - record->client_us;
 }
 
-/* What a call is made to suffer, for tests of clients. All zeroes: nothing. */
+/* A fault that a call is made to suffer, for tests of clients. All zeroes: none. */
 struct grpc_fault {
     int64_t delay_us;      /* before its handler gets the message */
     enum status_code code; /* not STATUS_OK: it ends with this … */
@@ -80,7 +80,7 @@ struct grpc_server_options {
     status (*admit)(void *context, void *peer, struct grpc_call *call, size_t method_index,
                     bytes request);
 
-    /* Asked on the loop's thread about each call that was admitted, but for those of bidirectional
+    /* Asked on the loop's thread about each call that was admitted, except those of bidirectional
      * methods. NULL: all are left alone. */
     struct grpc_fault (*inject)(void *context, size_t method_index, bytes request);
 
@@ -90,7 +90,7 @@ struct grpc_server_options {
      */
     void (*http)(void *context, void *peer, struct grpc_call *call, bytes body);
 
-    /* Of grpc_headers_create: every answer has them, which it outlives. NULL: none. */
+    /* From grpc_headers_create: every answer has them. They outlive every answer. NULL: none. */
     const struct metadata *headers;
 
     /* Called on the loop's thread of each call when it has ended; may be NULL. */
@@ -132,8 +132,8 @@ status grpc_connection_create(struct grpc_server *server, struct loop *loop,
 /* Who is at the other end, for `admit`; at first NULL. */
 void grpc_connection_set_peer(struct grpc_connection *connection, void *peer);
 
-/* It is one of the few beyond the most that there may be: calls for data are RESOURCE_EXHAUSTED,
- * and with the first of them the client is asked to leave. Before any call. */
+/* The connection is one of the few beyond the most that there may be: calls for data are
+ * RESOURCE_EXHAUSTED, and with the first of them the client is asked to leave. Before any call. */
 void grpc_connection_set_reserved(struct grpc_connection *connection);
 
 /* See grpc_call_wants_small_messages; before any call. */

@@ -2,7 +2,7 @@
  * (streams, frames, header fields); those that are freed are kept, by size, for the next.
  *
  * For sessions of one thread. What they took may be given back after they have ended: header fields
- * live as long as somebody refers to them. */
+ * live as long as they are referred to. */
 #ifndef TRESTLE_WIRE_H2_MEMORY_H
 #define TRESTLE_WIRE_H2_MEMORY_H
 
@@ -20,7 +20,7 @@ struct h2_memory {
 
 void h2_memory_init(struct h2_memory *memory);
 
-/* Frees what is kept: when everything has been given back, or to begin anew. */
+/* Frees what is kept: when everything has been given back, or to begin with none. */
 void h2_memory_free(struct h2_memory *memory);
 
 #endif

@@ -3,7 +3,7 @@
  * Invariants
  *  1. `mutex` guards the state and the list of watchers, and is held while a watcher is sent
  *     something, so that one thread at a time uses its call.
- *  2. Whoever takes a watcher off the list finishes its call, and nobody else. */
+ *  2. The thread that takes a watcher off the list finishes its call, and no other does. */
 #include "wire/health.h"
 
 #include "wire/proto.h"

@@ -17,7 +17,7 @@ void health_destroy(struct health *health);
 /* The service to serve; valid as long as `health`. */
 const struct grpc_service *health_service(const struct health *health);
 
-/* Any thread. Those who watch are told of a change. */
+/* Any thread. Watching clients are told of a change. */
 void health_set(struct health *health, bool serving);
 
 /* Says NOT_SERVING from now on and ends all watching, for else a draining server would never be

@@ -6,7 +6,7 @@
  *     http_answer_end(request)                 after it the request is not touched again
  *
  * What is added goes out as it comes. An answer 401 asks for a bearer token by its header
- * `WWW-Authenticate`. Nobody may keep an answer, unless http_answer_caching said otherwise. All is
+ * `WWW-Authenticate`. An answer may not be kept, unless http_answer_caching said otherwise. All is
  * for the thread of one loop: the HTTP/1.1 server's. */
 #ifndef TRESTLE_WIRE_HTTP_H
 #define TRESTLE_WIRE_HTTP_H
@@ -17,7 +17,7 @@ struct http_request;
 
 typedef void http_handler(void *context, struct http_request *request);
 
-/* Who asks. */
+/* The client that asks. */
 struct http_client {
     const char *address;
     const char *subject; /* of the certificate that it has shown; NULL: none */
@@ -61,7 +61,7 @@ void http_answer_end(struct http_request *request);
  * that is over. */
 bool http_answer_is_congested(struct http_request *request);
 
-/* For a handler that answers later. `on_gone`: nobody waits any more; the request does not exist
+/* For a handler that answers later. `on_gone`: the client has gone; the request does not exist
  * after it. Not called once the answer has ended. */
 void http_request_set_callbacks(struct http_request *request, void *context,
                                 void (*on_writable)(void *context), void (*on_gone)(void *context));

@@ -1,5 +1,5 @@
 /* HTTP/1.1, for pages and for REST. One thread, with an event loop of its own, serves sockets that
- * others have accepted: what handlers do here (wire/http.h) holds nobody else up. libmicrohttpd
+ * others have accepted: what handlers do here (wire/http.h) holds no other loop up. libmicrohttpd
  * reads and writes the protocol, driven by that loop.
  *
  * An answer that has ended by the time the handler returns has a length; others go in chunks. */
@@ -17,7 +17,7 @@ struct http1_server;
 status http1_server_create(struct clock *clock, http_handler *handle, void *context,
                            struct http1_server **out);
 
-/* Closes what is open: nobody may wait for the answer to a request any more. NULL is fine. */
+/* Closes what is open: no request may wait for its answer any more. NULL is fine. */
 void http1_server_destroy(struct http1_server *server);
 
 /* The bodies of all requests take no more than so many bytes, LIMIT_HTTP1_BODIES_BYTES otherwise.

@@ -16,7 +16,7 @@ static void the_host_that_was_asked(void **state)
     assert_true(is_of("http://[::1]:8086", "[::1]:8086"));
 }
 
-static void any_other(void **state)
+static void other_origins_are_refused(void **state)
 {
     static const char *const origins[] = {
         "",
@@ -39,7 +39,7 @@ static void any_other(void **state)
         assert_false(is_of(origins[i], "db.example.com"));
 }
 
-static void no_host(void **state)
+static void no_origin_is_of_an_empty_host(void **state)
 {
     (void)state;
     assert_false(is_of("http://", ""));
@@ -53,8 +53,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_host_that_was_asked),
-        cmocka_unit_test(any_other),
-        cmocka_unit_test(no_host),
+        cmocka_unit_test(other_origins_are_refused),
+        cmocka_unit_test(no_origin_is_of_an_empty_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

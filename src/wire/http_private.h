@@ -34,7 +34,7 @@ struct http_request {
 /* What a client that gets 401 is told to show. */
 #define HTTP_CHALLENGE "Bearer realm=\"Trestle\""
 
-/* Cache-Control of what nobody may keep. */
+/* Cache-Control of what may not be kept. */
 #define HTTP_NOT_KEPT "no-store"
 
 #endif

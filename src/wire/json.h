@@ -53,8 +53,8 @@ void json_encode(const ProtobufCMessage *message, const struct json_style *style
 /* Appends a string with its quotes; it must be UTF-8. */
 void json_encode_string(bytes text, struct buffer *out);
 
-/* The same of any bytes, for somebody to read: in what is not UTF-8, those beyond ASCII are shown
- * as \xNN. */
+/* The same of any bytes, for people to read: in what is not UTF-8, those beyond ASCII are shown as
+ * \xNN. */
 void json_encode_shown(bytes text, struct buffer *out);
 
 /* --- times (RFC 3339), in seconds since 1970 and nanoseconds --- */

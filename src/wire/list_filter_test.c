@@ -72,7 +72,7 @@ static void assert_all(struct fixture *f, const char *const *filters, bool expec
     }
 }
 
-static void test_what_fits(void **state)
+static void test_filters_that_fit(void **state)
 {
     static const char *const filters[] = {
         "",
@@ -92,7 +92,7 @@ static void test_what_fits(void **state)
     assert_all(*state, filters, true);
 }
 
-static void test_what_does_not(void **state)
+static void test_filters_that_do_not_fit(void **state)
 {
     static const char *const filters[] = {"done",
                                           "done:true",
@@ -114,7 +114,7 @@ static void test_what_does_not(void **state)
     assert_all(*state, filters, false);
 }
 
-static void test_what_is_no_filter(void **state)
+static void test_invalid_filters(void **state)
 {
     static const char *const filters[] = {"x",     "done=", "=x",           "NOT",
                                           "NOT x", "x=1",   "done OR done", "done=\"tr",
@@ -128,9 +128,9 @@ static void test_what_is_no_filter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_what_fits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_does_not, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_is_no_filter, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_filters_that_fit, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_filters_that_do_not_fit, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_invalid_filters, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

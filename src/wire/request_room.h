@@ -29,7 +29,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes that somebody holds. */
+/* Bytes that a request holds. */
 struct request_share {
     size_t long_bytes;
     size_t short_bytes;
@@ -58,8 +58,8 @@ struct request_room {
     atomic_size_t claimed; /* of it, by long messages; changes under the lock */
 };
 
-/* Of one long message; it is whoever's asks, and stays where it is until it has been granted, or
- * has left. */
+/* A wait for one long message: it is the caller's, and stays where it is until it has been granted,
+ * or has left. */
 struct request_waiter {
     struct link link;
     size_t size;
@@ -67,7 +67,7 @@ struct request_waiter {
     void (*granted)(struct request_waiter *waiter); /* on any thread, without a lock */
 };
 
-/* It takes `most` and half of that at most, but for what is taken anyway. */
+/* The room takes `most` and half of that at most, except for what is taken anyway. */
 void request_room_init(struct request_room *room, size_t most);
 void request_room_bound(struct request_room *room, size_t alone);   /* before it is used, */
 void request_room_set_part(struct request_room *room, size_t part); /* likewise */
@@ -76,7 +76,7 @@ void request_room_share(struct request_room *room, struct request_memory *memory
 
 /* Whether it can ever have so much. */
 bool request_room_could_hold(const struct request_room *room, size_t size);
-void request_room_destroy(struct request_room *room); /* nobody waits */
+void request_room_destroy(struct request_room *room); /* none may be waiting */
 
 /* All of these on any thread. */
 
@@ -110,7 +110,7 @@ bool request_room_look(struct request_room *room);
 size_t request_room_claims(const struct request_room *room);
 
 /* While it is closed, by however many, long messages get no room but what they have, as if one
- * waited that is larger than all: for who needs the memory himself. */
+ * waited that is larger than all: for a caller that needs the memory itself. */
 void request_room_close(struct request_room *room);
 void request_room_open(struct request_room *room);
 

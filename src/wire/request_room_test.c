@@ -1,5 +1,4 @@
-/* Who gets room for a request message, who waits, in which order, and that all get it in the end.
- */
+/* Which request messages get room, which wait, in which order, and that all get it in the end. */
 #include "wire/request_room.h"
 
 #include "base/limits.h"
@@ -77,7 +76,7 @@ static void short_messages_keep_to_their_quarter_while_one_waits(void **state)
     struct waiting first, second;
     (void)state;
     request_room_init(&room, MOST);
-    assert_true(request_room_take_short(&room, MOST)); /* nobody else wants it */
+    assert_true(request_room_take_short(&room, MOST)); /* no other one wants it */
     assert_true(request_room_take_short(&room, QUARTER));
     assert_false(request_room_take_short(&room, 1));
     assert_false(ask(&room, &first, MOST));
@@ -127,7 +126,7 @@ static void a_message_larger_than_all_is_granted_when_alone(void **state)
     assert_empty(&room);
 }
 
-static void one_that_leaves_lets_others_in(void **state)
+static void a_waiter_that_leaves_lets_others_in(void **state)
 {
     struct request_room room;
     struct waiting first, second, third;
@@ -144,7 +143,7 @@ static void one_that_leaves_lets_others_in(void **state)
     assert_empty(&room);
 }
 
-static void what_grows_waits_for_nobody(void **state)
+static void a_growing_message_does_not_wait(void **state)
 {
     struct request_room room;
     struct waiting first, second;
@@ -175,7 +174,7 @@ static void parts_are_bounded(void **state)
     assert_empty(&room);
 }
 
-static void of_smaller_parts_there_are_more(void **state)
+static void smaller_parts_are_more(void **state)
 {
     enum { PART = LIMIT_STREAM_WINDOW_BYTES / 4 };
     struct request_room room;
@@ -192,7 +191,7 @@ static void of_smaller_parts_there_are_more(void **state)
 }
 
 /* What has room keeps it; those that wait are granted in their order when it is opened. */
-static void a_closed_room_grants_nobody(void **state)
+static void a_closed_room_grants_nothing(void **state)
 {
     struct request_room room;
     struct waiting first, second, third;
@@ -289,7 +288,7 @@ static void *give_back_all(void *argument)
     return NULL;
 }
 
-static void who_waits_for_an_empty_room_is_woken(void **state)
+static void a_waiter_for_an_empty_room_is_woken(void **state)
 {
     enum { LONG_ENOUGH_SECONDS = 600 };
     struct request_room room;
@@ -306,7 +305,7 @@ static void who_waits_for_an_empty_room_is_woken(void **state)
     assert_empty(&room);
 }
 
-static void none_is_forgotten_by_many_threads(void **state)
+static void no_waiter_is_forgotten_by_many_threads(void **state)
 {
     static struct crowd crowd;
     struct member members[THREADS];
@@ -333,14 +332,14 @@ int main(void)
         cmocka_unit_test(short_messages_keep_to_their_quarter_while_one_waits),
         cmocka_unit_test(short_messages_leave_what_is_free_to_one_that_waits),
         cmocka_unit_test(a_message_larger_than_all_is_granted_when_alone),
-        cmocka_unit_test(one_that_leaves_lets_others_in),
-        cmocka_unit_test(what_grows_waits_for_nobody),
+        cmocka_unit_test(a_waiter_that_leaves_lets_others_in),
+        cmocka_unit_test(a_growing_message_does_not_wait),
         cmocka_unit_test(parts_are_bounded),
-        cmocka_unit_test(of_smaller_parts_there_are_more),
-        cmocka_unit_test(a_closed_room_grants_nobody),
+        cmocka_unit_test(smaller_parts_are_more),
+        cmocka_unit_test(a_closed_room_grants_nothing),
         cmocka_unit_test(short_messages_keep_to_their_quarter_in_a_closed_room),
-        cmocka_unit_test(who_waits_for_an_empty_room_is_woken),
-        cmocka_unit_test(none_is_forgotten_by_many_threads),
+        cmocka_unit_test(a_waiter_for_an_empty_room_is_woken),
+        cmocka_unit_test(no_waiter_is_forgotten_by_many_threads),
     };
     return cmocka_run_group_tests_name("wire_request_room", tests, NULL, NULL);
 }

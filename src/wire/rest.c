@@ -3,7 +3,7 @@
  * Invariants
  *  1. A call lives until on_end. `request` is NULL once the client has gone, and its answer is then
  *     of no interest; otherwise the request waits until on_end has ended its answer.
- *  2. The link is made for the first request, and anew when it has broken. */
+ *  2. The link is made for the first request, and again when it has broken. */
 #include "wire/rest_private.h"
 
 #include "base/check.h"
@@ -202,7 +202,7 @@ static void on_end(void *context, struct client_call *client_call, status s)
     if (call->request != NULL && !call->has_begun)
         add_headers(call);
     if (call->request == NULL) {
-        status_ignore(s); /* nobody is there */
+        status_ignore(s); /* the client has gone */
     } else if (status_is_ok(s)) {
         end_well(call);
     } else {

@@ -26,7 +26,7 @@ static bool is_blank(uint8_t byte)
     return byte == ' ' || byte == '\t';
 }
 
-/* Those that say who asks and how, and that gRPC's clients send as metadata. */
+/* Header fields that say who asks and how, and that gRPC's clients send as metadata. */
 static bool is_metadata(bytes name)
 {
     static const char prefix[] = "x-goog-";
@@ -155,7 +155,7 @@ static status set_parameter(struct rest_request *out, const struct http_request 
     if (is_ignored(plain))
         return status_ok();
     if (out->route == NULL)
-        return status_ok(); /* nobody can say what it means */
+        return status_ok(); /* without a route it has no meaning */
     return json_decode_text(out->route->request, name, value, &out->message);
 }
 

@@ -45,7 +45,7 @@ static void test_long_words(void **state)
     assert_text("AVERYLONGMETHODTHATISNOTKNOWN / HTTP/1.1", SNIFFED_HTTP1, 24);
 }
 
-/* HTTP/1.1's server says what it thinks of these, which helps who has mistaken the port. */
+/* HTTP/1.1's server says what is wrong with these, which helps a user who has mistaken the port. */
 static void test_neither_but_answered(void **state)
 {
     (void)state;

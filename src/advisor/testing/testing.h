@@ -99,7 +99,7 @@ static inline const struct advice_finding *sample_finding(const struct made_samp
     return NULL;
 }
 
-/* That this is all that is found; NULL: nothing is. */
+/* Asserts that this rule is all that is found; NULL: nothing is. */
 static inline void sample_expect(struct made_sample *sample, const char *rule)
 {
     sample_look(sample);

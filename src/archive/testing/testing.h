@@ -129,7 +129,7 @@ static inline void flaky_close(struct place *place)
     free(place);
 }
 
-/* Of a directory; NULL without memory. */
+/* A flaky place in a directory; NULL without memory. */
 static inline struct flaky_place *flaky_place_create(const char *directory)
 {
     static const struct place_methods methods = {.make_folder = flaky_make_folder,

@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 struct fake_server {
-    /* What the test says, on the server's thread: appends all that goes out, status line and
+    /* The test's answer, on the server's thread: appends all that goes out, status line and
      * headers, too. `request` ends with a NUL; `number` counts from 0. */
     void (*answer)(void *context, unsigned number, const char *request, struct buffer *out);
     void *context;

@@ -1,5 +1,5 @@
-/* What tests of whole backups share: a store, and a place that backups of it are made in, a second
- * after the other by their names. */
+/* The fixture of tests of whole backups: a store, and a place that backups of it are made in, a
+ * second after the other by their names. */
 #ifndef TRESTLE_BACKUP_TESTING_WHOLE_TESTING_H
 #define TRESTLE_BACKUP_TESTING_WHOLE_TESTING_H
 

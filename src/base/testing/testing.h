@@ -1,4 +1,5 @@
-/* What every unit test includes: cmocka, after the headers that it forgets to include itself. */
+/* The header that every unit test includes: cmocka, after the headers that it forgets to include
+ * itself. */
 #ifndef TRESTLE_BASE_TESTING_TESTING_H
 #define TRESTLE_BASE_TESTING_TESTING_H
 

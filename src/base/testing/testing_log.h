@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Whoever asks for it closes `fd`. */
+/* The caller closes `fd`. */
 static inline struct log testing_log(void)
 {
     char path[] = "/tmp/trestle-log-XXXXXX";

@@ -35,7 +35,7 @@ static inline void plant(const struct planted *fault, const int said[2])
     _exit(0);
 }
 
-/* What it said, up to `size` - 1 bytes, as a string. */
+/* Reads the process's output, up to `size` - 1 bytes, as a string. */
 static inline void read_said(int from, char *text, size_t size)
 {
     size_t at = 0;

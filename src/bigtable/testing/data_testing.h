@@ -1,5 +1,5 @@
-/* What the tests of the data service's methods run against instead of a server: a loop, a pool, a
- * clock and a client that do what the test says. */
+/* A fake server, against which the tests of the data service's methods run: a loop, a pool, a clock
+ * and a client that do what the test says. */
 #ifndef TRESTLE_BIGTABLE_TESTING_DATA_TESTING_H
 #define TRESTLE_BIGTABLE_TESTING_DATA_TESTING_H
 
@@ -11,7 +11,7 @@
 
 #define TABLE_NAME "projects/p/instances/i/tables/t"
 
-/* What the client says, does and gets. */
+/* A call: what its client says, does and gets. */
 struct grpc_call {
     struct arena *arena;
     const char *features; /* headers; NULL: none */
@@ -77,7 +77,7 @@ void fake_call(grpc_handler *method, const ProtobufCMessage *request);
 /* The timer's time has come. */
 void fake_time_is_over(void);
 
-/* Runs tasks until nobody has anything to do. */
+/* Runs tasks until none is left. */
 void fake_run(void);
 
 #endif

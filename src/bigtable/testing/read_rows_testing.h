@@ -56,7 +56,7 @@ extern struct world {
 int world_setup(void **state);
 int world_teardown(void **state);
 
-/* What the scan finds, and then its end. */
+/* Sets what the scan finds, and then its end. */
 void world_set_steps(const struct step *steps, size_t count);
 #define STEPS(...)                                                                                 \
     world_set_steps((const struct step[]){__VA_ARGS__},                                            \

@@ -330,7 +330,7 @@ status backup_set_extra(struct backups *backups, const char *name, bytes extra)
     return s;
 }
 
-/* From here on nobody begins to read it. With the lock held. */
+/* From here on no reader of the backup begins. With the lock held. */
 static status start_leaving(struct backups *backups, const char *name)
 {
     struct known_backup *entry;

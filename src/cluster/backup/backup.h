@@ -53,7 +53,7 @@ struct backup_info {
 status backup_describe(struct backups *backups, const char *name, struct arena *arena,
                        struct backup_info *out);
 
-/* Those whose names start with the prefix, by name; `*out` is in the arena. */
+/* The backups whose names start with the prefix, by name; `*out` is in the arena. */
 status backups_list(struct backups *backups, const char *prefix, struct arena *arena,
                     struct backup_info **out, size_t *count);
 
@@ -106,7 +106,7 @@ status backup_stage(struct backups *backups, const char *name, struct backup_wor
                     struct staged_backup **out);
 void staged_backup_destroy(struct staged_backup *staged); /* NULL is fine */
 
-/* What the table is to be beside what it was. */
+/* What a restored table is to be, beside what the source was. */
 struct restore_spec {
     const char *table; /* full name */
     bool deletion_protection;

@@ -83,7 +83,7 @@ static status add_overflow(void *context, const struct table_part *part)
     return s;
 }
 
-/* In the order of their keys: a restored table has one keyspace. */
+/* Cursors in the order of their keys: a restored table has one keyspace. */
 static status add_cursors(struct export *e)
 {
     const bytes all = bytes_make(NULL, 0);
@@ -102,7 +102,7 @@ static status take_views(struct export *e)
     return status_ok();
 }
 
-/* The views go at once: as long as there is one, nothing that is written over leaves the store. */
+/* The snapshots go at once: while there is one, nothing that is written over leaves the store. */
 static status make_cursors(struct export *e)
 {
     const struct cluster *cluster = e->backups->cluster;

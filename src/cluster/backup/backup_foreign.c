@@ -40,7 +40,7 @@ static status copy_split_keys(const struct foreign_table *source, struct staged_
 
 static const char FROM_BACKUP[] = "in the backup that it was restored from, ";
 
-/* What was lacking in a backup's backup is said once. */
+/* Words without repetition: what a backup of a backup lacked is said once. */
 static const char *words_of(struct arena *arena, const char *what)
 {
     struct buffer words = {0};
@@ -129,7 +129,7 @@ static int compare_damages(const void *a, const void *b)
     return bytes_compare(first->from, second->from);
 }
 
-/* What lies between. */
+/* Lists the ranges that lie between the closed ones. */
 static struct rows_range *list_open(const struct staged_backup *staged, size_t *count)
 {
     struct rows_range *open = arena_alloc(staged->arena, (staged->damage_count + 1) * sizeof *open);

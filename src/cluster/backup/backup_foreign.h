@@ -1,5 +1,5 @@
-/* Restoring a table that comes from another store, which nobody writes to: a whole backup's. What
- * is staged is made a table as any staged backup is (backup.h). */
+/* Restoring a table from another store that is not written to: that of a whole backup. Staged files
+ * become a table as those of any staged backup do (backup.h). */
 #ifndef TRESTLE_CLUSTER_BACKUP_BACKUP_FOREIGN_H
 #define TRESTLE_CLUSTER_BACKUP_BACKUP_FOREIGN_H
 

@@ -116,7 +116,7 @@ static status damaged(const char *what)
     return status_make(STATUS_DATA_LOSS, "the manifest is damaged: %s", what);
 }
 
-/* A name that leads out of the directory would be somebody's trap. */
+/* A file name with a slash could lead out of the directory: an attack. */
 static bool file_is_sound(const Backup__File *file)
 {
     return file->name[0] != 0 && strchr(file->name, '/') == NULL;

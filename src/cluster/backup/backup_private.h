@@ -128,7 +128,7 @@ struct staged_backup {
     struct buffer directory;
     uint64_t keyspace_id;
     int64_t lowered_us; /* how far its versions were lowered, in time */
-    /* What its files lack, and is out of service in the table: in the arena. */
+    /* What the backup's files lack, and is out of service in the table: in the arena. */
     struct damage_record *damages;
     size_t damage_count;
     size_t damage_capacity;

@@ -16,7 +16,7 @@
  * clocks commonly differ by. */
 static const int64_t most_ahead_us = INT64_C(60) * 1000000;
 
-/* Of any clock: what a version has room for ends in the year 2112. */
+/* The greatest time of any clock: versions have room up to the year 2112. */
 static const int64_t most_us = INT64_C(1) << (64 - VERSION_LOW_BITS);
 
 static bool always_go_on(void *context, uint64_t bytes)

@@ -2,7 +2,7 @@
  *
  * A backup is made, copied, restored, and deleted, with the faults and ends of steps_testing.h. The
  * next start must find each backup whole or not at all, the restored table likewise, no keyspace
- * that belongs to nobody, and can do all of it again. */
+ * without an owner, and be able to do all of it again. */
 #include "cluster/backup/backup_private.h"
 #include "cluster/testing/steps_testing.h"
 

@@ -126,7 +126,7 @@ static void test_a_restored_table_is_the_table(void **state)
     assert_ok(table_describe(table, t->arena, &info));
     assert_true(bytes_equal(info.extra, bytes_of("more")));
 
-    /* It is there after a restart, and takes writes. */
+    /* The restored table is there after a restart, and takes writes. */
     table_release(table);
     backups_close(t->backups);
     reopen_test_cluster(t->f);
@@ -327,8 +327,8 @@ static void test_a_family_that_goes_meanwhile_is_whole(void **state)
 
 /* --- elsewhere --- */
 
-/* Carried to a machine whose clock is an hour behind, and started anew there: what is written next
- * still counts for more than what was restored. */
+/* A backup is restored on a machine whose clock is an hour behind, and the server is restarted
+ * there: later writes still have greater versions than restored rows. */
 static void test_a_clock_that_is_behind(void **state)
 {
     static struct ahead_clock behind = {.clock = AHEAD_CLOCK,
@@ -675,7 +675,7 @@ static void test_a_disk_that_is_short_of_space(void **state)
     assert_restores_to(t, BACKUP, "a=1");
 }
 
-static void test_what_is_held_stays(void **state)
+static void test_a_held_backup_stays(void **state)
 {
     struct fixture *t = *state;
     assert_status(backup_hold(t->backups, BACKUP), STATUS_NOT_FOUND);
@@ -704,7 +704,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_clock_that_is_behind, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_backup_by_a_clock_that_was_ahead, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lists_copies_edits_and_deletes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_is_held_stays, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_held_backup_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_disk_that_is_short_of_space, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_another_process_keeps_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),

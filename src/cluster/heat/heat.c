@@ -59,7 +59,7 @@ bool heat_counts_table(const struct cluster *cluster, const char *name)
     return cluster->options.heat && strcmp(name, HEAT_TABLE) != 0;
 }
 
-/* Made by whoever comes first. NULL without memory. */
+/* The first request of a table makes its counts. NULL without memory. */
 static struct heat_counts *make_counts(struct table *table)
 {
     struct heat_counts *counts = heat_counts_create(), *others = NULL;
@@ -135,7 +135,7 @@ struct tables {
     size_t count;
 };
 
-/* All but the one that this is kept in. */
+/* Holds all tables except the one that heat is kept in. */
 static status hold_tables(struct cluster *cluster, struct tables *tables)
 {
     size_t count, kept = 0;
@@ -197,8 +197,8 @@ static void count_rows(struct look *look, struct table *table, struct tablet *ta
     look->rows += tablet->heat.rows;
 }
 
-/* It is written with the rest of the look, and told when that is done. Without memory it goes
- * unnoticed. */
+/* The hot tablet is written with the rest of the look, and told when that is done. Without memory
+ * it goes unnoticed. */
 static void note_hot(struct look *look, struct hot_tablet *hot)
 {
     hot->start = arena_copy(look->batch.arena, hot->start);
@@ -209,7 +209,7 @@ static void note_hot(struct look *look, struct hot_tablet *hot)
     report(look->cluster, heat_batch_put_hot(&look->batch, hot), "a hot tablet is not kept");
 }
 
-/* Of looks in a row that found it hot, in one window, there is one word. */
+/* Tells once of a tablet that several looks in a row found hot in one window. */
 static void tell_of(struct look *look, const struct table *table, struct tablet *tablet,
                     double percent)
 {
@@ -303,7 +303,7 @@ static status look_around(const struct tables *tables, struct look *look)
     return write_and_tell(look);
 }
 
-/* From fine to coarse, since each is made of what was kept of the one before. */
+/* Lets levels decay from fine to coarse, since each is made of what was kept of the one before. */
 static status let_decay(const struct tables *tables, struct look *look)
 {
     for (enum heat_level level = HEAT_TEN_MINUTES; level < HEAT_LEVELS; level++) {
@@ -332,8 +332,7 @@ static status keep_usage(const struct tables *tables, struct look *look)
     return usage_store_write(tables->items, tables->count, &look->batch);
 }
 
-/* What cannot be kept, since writes are refused for a while, is kept a little later: the window
- * goes on. */
+/* Keeps the window; a little later if writes are refused for a while: the window goes on. */
 static void carry_out(const struct tables *tables, struct look *look)
 {
     enum { LOOK_MEMORY = 512 << 20 };

@@ -1,7 +1,7 @@
 /* How rows are asked for, by ranges of their keys, and which tablets that makes hot:
  * docs/internals/heat.md.
  *
- * Whoever reads or writes rows counts it here (heat_counts.h). Once a second maintenance looks
+ * Each read and write of rows is counted here (heat_counts.h). Once a second maintenance looks
  * whether a table's ranges still fit its data (heat_choice.h), and once a window it keeps what was
  * counted (heat_store.h), and lets older records decay.
  *
@@ -29,7 +29,7 @@ struct cluster;
 struct table;
 struct heat;
 
-/* --- counting: by whoever reads or writes rows, on any thread --- */
+/* --- counting: by all that reads or writes rows, on any thread --- */
 
 /* Whether what is done to a table of this name is counted. */
 bool heat_counts_table(const struct cluster *cluster, const char *name);
@@ -41,7 +41,7 @@ struct heat_mark {
 };
 
 struct heat_mark heat_begin(struct table *table);
-/* It has ended; it may have been both. */
+/* The request has ended; it may have been a read and a write. */
 void heat_end_read(struct table *table, struct heat_mark mark, bytes row_key, uint64_t bytes);
 void heat_end_write(struct table *table, struct heat_mark mark, bytes row_key, uint64_t bytes);
 

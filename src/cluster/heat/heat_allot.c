@@ -31,7 +31,7 @@ static size_t left_for(const struct allotment *allotment, size_t own)
     return others < HEAT_MOST_IN_ALL ? HEAT_MOST_IN_ALL - others : 0;
 }
 
-/* What those that are busy are to have beyond what they have. */
+/* How many ranges busy tables are to have beyond those that they have. */
 static size_t lacking(const struct allotment *allotment)
 {
     size_t lacking = 0;
@@ -52,7 +52,7 @@ static void let_idle_ones_give_up(struct allotment *allotment, size_t lacking)
     }
 }
 
-/* What nobody else needs it may keep. */
+/* Table `i` may keep ranges that no other table needs. */
 static size_t most_for(const struct allotment *allotment, size_t i, bool must_fit)
 {
     DCHECK(allotment->claims[i].share > 0);
@@ -63,7 +63,7 @@ static size_t most_for(const struct allotment *allotment, size_t i, bool must_fi
     return most == 0 ? 1 : most;
 }
 
-/* Those that have too many come first: the others may take them then. */
+/* Tables that have too many ranges come first: the others may take them then. */
 static void choose(struct allotment *allotment, bool have_too_many, bool must_fit, bool ends_window)
 {
     for (size_t i = 0; i < allotment->count; i++) {

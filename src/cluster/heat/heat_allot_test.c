@@ -98,7 +98,7 @@ static void ask_for_all(struct fixture *all)
     assert_true(ranges_in_all(all) <= HEAT_MOST_IN_ALL);
 }
 
-/* Whoever had come first kept what he had for an hour, and others had one range each. */
+/* The first tables once kept their ranges for an hour, and others had one range each. */
 static void idle_tables_give_theirs_up_to_a_busy_one(void **state)
 {
     struct fixture *all = *state;

@@ -155,7 +155,8 @@ static void add_rows(struct choice *choice, uint64_t size, uint64_t measured)
 
 /* --- tablets --- */
 
-/* From the first row to the last. A row that is not in memory leaves the tablet in one piece. */
+/* Halves the keys from the first row to the last. If one is not in memory the tablet is one
+ * piece. */
 static void choose_between_rows(struct choice *choice, const struct tablet *tablet, uint64_t size)
 {
     struct buffer from = {0}, to = {0};

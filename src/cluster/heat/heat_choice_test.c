@@ -3,8 +3,7 @@
 
 #include "cluster/testing/testing.h"
 
-/* Nobody but the test chooses: maintenance comes once a second, and could choose in the middle of
- * what a test writes. */
+/* The test alone chooses ranges: maintenance, once a second, could choose while it writes. */
 static int setup(void **state)
 {
     struct cluster_fixture *f = cluster_fixture_create(NULL);
@@ -132,7 +131,7 @@ static void where_rows_are_too_many_to_look_at_keys_are_halved(void **state)
     heat_ranges_destroy(ranges);
 }
 
-static void they_follow_the_data(void **state)
+static void chosen_ranges_follow_the_data(void **state)
 {
     struct cluster_fixture *f = *state;
     enum { ROWS = 500, MOST = 64 };
@@ -171,16 +170,16 @@ static unsigned most_of_data(struct cluster_fixture *f, const char *prefix, unsi
 }
 
 /* A page of the console asks every few seconds where the data is. */
-static void who_asks_where_it_is_gets_the_ranges_that_it_is_counted_by(void **state)
+static void a_question_for_the_data_gets_the_counted_ranges(void **state)
 {
     struct cluster_fixture *f = *state;
     fill(f, "a", 0, 1000);
     heat_table_choose(f->table, HEAT_MOST_RANGES, false, true);
     assert_true(most_of_data(f, "a", 1000) < 10);
     fill(f, "z", 0, 50);
-    assert_int_equal(most_of_data(f, "z", 50), 50); /* nobody has walked over these */
+    assert_int_equal(most_of_data(f, "z", 50), 50); /* no ranges were chosen since */
     fill(f, "z", 50, 450);
-    assert_true(most_of_data(f, "z", 500) < 10); /* too many by now: they were chosen anew */
+    assert_true(most_of_data(f, "z", 500) < 10); /* too many by now: they were chosen again */
 }
 
 int main(void)
@@ -192,10 +191,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(rows_are_counted_with_their_ranges, setup, teardown),
         cmocka_unit_test_setup_teardown(where_rows_are_too_many_to_look_at_keys_are_halved, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(they_follow_the_data, setup, teardown),
+        cmocka_unit_test_setup_teardown(chosen_ranges_follow_the_data, setup, teardown),
         cmocka_unit_test_setup_teardown(there_are_never_more_than_allowed, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_asks_where_it_is_gets_the_ranges_that_it_is_counted_by,
-                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_question_for_the_data_gets_the_counted_ranges, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,7 @@ static void append(struct hot_list *list, struct hot_entry *entry)
         forget_oldest(list);
 }
 
-/* All entries move over. False if none has its id. */
+/* Replaces the entry with the id of this one. False if none has it. */
 static bool replace(struct hot_list *list, struct hot_entry *entry)
 {
     DCHECK(check_is_held(&list->lock));

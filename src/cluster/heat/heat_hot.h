@@ -18,7 +18,7 @@ struct hot_list {
 void hot_list_init(struct hot_list *list);
 void hot_list_free(struct hot_list *list);
 
-/* One greater than all before. */
+/* An id greater than all before. */
 uint64_t hot_list_new_id(struct hot_list *list);
 
 /* Copies it, in place of the one that has its id, if there is one. Without memory it goes

@@ -161,8 +161,8 @@ static bytes newest_of(const struct finding *finding, const struct heat_run *run
     return newest;
 }
 
-/* There may be none: where borders differ, a count is shared out among parts, and the newest key
- * lies in one of them. */
+/* The key may be missing: where borders differ, a count is shared out among parts, and the newest
+ * key lies in one of them. */
 static void append_newest(struct buffer *text, bytes key, int64_t now_us)
 {
     if (key.size == 0)
@@ -193,7 +193,7 @@ static status find_frontier(struct finding *finding, bool *found)
     return add_hotspot(finding, &hotspot, &text);
 }
 
-/* Not where one row is all of it: that is a hotspot of its own. */
+/* Whether one row has most of the run: that is a hotspot of its own. */
 static bool is_one_row(const struct finding *finding, const struct heat_run *run)
 {
     const struct heat_sum *sum = &finding->heat->entries[run->first].sum;

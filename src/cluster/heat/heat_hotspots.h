@@ -43,8 +43,8 @@ struct heat_hotspot {
 typedef bytes heat_section(bytes key);
 
 /* `heat` is what was counted in some time, and `data` ranges of even size of the table's data,
- * which say how small a part of it a range is, or of its sections; NULL: it has none. Signs are in
- * the arena. */
+ * which say how small a part of it a range is, or of its sections; NULL: it has none. Hotspots are
+ * in the arena. */
 status heat_hotspots_of(const struct heat_record *heat, const struct heat_ranges *data,
                         heat_section *section_of, struct arena *arena, struct heat_hotspot **out,
                         size_t *count);
@@ -60,7 +60,7 @@ struct heat_looking {
     bool wants_lasting;       /* hotspots of heat_lasting.h as well, behind the others */
 };
 
-/* The same of a matrix that somebody has read. */
+/* The same of a matrix that the caller has read. */
 struct heat_matrix;
 status heat_hotspots_of_matrix(struct table *table, const struct heat_matrix *matrix,
                                const struct heat_looking *looking, struct arena *arena,

@@ -452,7 +452,7 @@ static void load_minute(struct cluster_fixture *f, const char *format)
     pass(f, MINUTE_US);
 }
 
-/* It would not be by all there was, most of which filled the table. */
+/* By all requests together it would not be, since most of them filled the table. */
 static void a_load_that_lasts_is_named(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -593,7 +593,7 @@ static void too_few_ranges_are_told(void **state)
         write_row(f, "order/%05u", i);
     for (unsigned i = 0; i < 2600; i++)
         write_row(f, "order/%05u", i % 20);
-    hands.now_us += MINUTE_US / 2; /* and nobody chooses ranges */
+    hands.now_us += MINUTE_US / 2; /* and no ranges are chosen */
     const struct hotspots hotspots = hotspots_since(f, HOTSPOTS_BEGIN_US);
     assert_int_equal(only_of(&hotspots, HEAT_HOTSPOT_FEW_RANGES)->start.size, 0);
     pass(f, MINUTE_US);

@@ -113,7 +113,7 @@ static void write_group(struct cluster_fixture *f)
     assert_ok(row_group_write(&group));
 }
 
-static void whoever_comes_is_counted(void **state)
+static void every_kind_of_request_is_counted(void **state)
 {
     struct cluster_fixture *f = *state;
     write_rows(f, "a", 20);
@@ -224,7 +224,7 @@ static void the_open_window_is_the_last_column(void **state)
     assert_true(matrix.ends_open);
     assert_int_equal(matrix.times[0].from_us, BEGIN_US);
     assert_int_equal(matrix.times[0].until_us, BEGIN_US + MINUTE_US / 4);
-    assert_true(matrix.times[0].cpu_percent == 0); /* nobody has looked yet */
+    assert_true(matrix.times[0].cpu_percent == 0); /* maintenance has not looked yet */
     pass(f, MINUTE_US / 4); /* now it has ranges that fit: what was counted is a part */
     matrix = read_matrix(f, 0);
     assert_true(matrix.times[0].cpu_percent > 0);
@@ -301,11 +301,11 @@ static void a_start_changes_nothing(void **state)
 static void refuse_writes(struct cluster_fixture *f, bool refuses)
 {
     f->cluster->home->reserve.reserve_bytes = refuses ? UINT64_MAX / 4 : 0;
-    hands.now_us += 1000000; /* so that the disk is asked anew */
+    hands.now_us += 1000000; /* so that the disk is asked again */
 }
 
 /* However long that takes: more often than a window may have parts. */
-static void what_cannot_be_kept_is_kept_later(void **state)
+static void a_window_that_cannot_be_written_is_written_later(void **state)
 {
     struct cluster_fixture *f = *state;
     enum { REFUSALS = 2 * HEAT_PARTS };
@@ -357,7 +357,8 @@ static void minutes_become_hours(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(whoever_comes_is_counted, setup_windows, teardown_windows),
+        cmocka_unit_test_setup_teardown(every_kind_of_request_is_counted, setup_windows,
+                                        teardown_windows),
         cmocka_unit_test_setup_teardown(nothing_is_counted_if_it_is_switched_off, setup_windows,
                                         teardown_windows),
         cmocka_unit_test_setup_teardown(a_hot_range_stands_out, setup_windows, teardown_windows),
@@ -371,8 +372,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_coarse_window_is_spread_evenly, setup_windows,
                                         teardown_windows),
         cmocka_unit_test_setup_teardown(a_start_changes_nothing, setup_windows, teardown_windows),
-        cmocka_unit_test_setup_teardown(what_cannot_be_kept_is_kept_later, setup_windows,
-                                        teardown_windows),
+        cmocka_unit_test_setup_teardown(a_window_that_cannot_be_written_is_written_later,
+                                        setup_windows, teardown_windows),
         cmocka_unit_test_setup_teardown(minutes_become_hours, setup_windows, teardown_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

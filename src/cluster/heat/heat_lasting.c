@@ -16,7 +16,7 @@ struct looking {
     struct arena *scratch;
 };
 
-/* Of one kind: the windows that show it, one by one. */
+/* A hotspot of one kind: the windows that show it, one by one. */
 struct lasting {
     size_t first; /* of the matrix's times */
     size_t windows;
@@ -49,7 +49,7 @@ static const struct heat_hotspot *find(const struct heat_hotspot *hotspots, size
     return NULL;
 }
 
-/* Of the times from `first` on, `times` of them. */
+/* Reads the hotspots of `times` times from `first` on. */
 static status read_hotspots(const struct looking *looking, size_t first, size_t times,
                             struct arena *arena, struct heat_hotspot **out, size_t *count)
 {
@@ -85,7 +85,7 @@ static bool are_all_done(const struct lasting *all)
     return have;
 }
 
-/* From the last window back. */
+/* Looks from the last window back. */
 static status look_back(const struct looking *looking, struct lasting *all)
 {
     for (size_t at = looking->matrix->time_count; at-- > 0 && !are_all_done(all);) {
@@ -99,7 +99,7 @@ static status look_back(const struct looking *looking, struct lasting *all)
     return status_ok();
 }
 
-/* What lies in one place in one window, and in another in the next, does not last. */
+/* Takes hotspots that last: one that lies in another place in the next window does not. */
 static status take_lasting(const struct looking *looking, const struct lasting *all,
                            struct arena *arena, struct heat_hotspot *out, size_t *count)
 {

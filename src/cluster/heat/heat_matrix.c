@@ -36,7 +36,7 @@ static status append(struct columns *columns, const struct columns *more, struct
     return status_ok();
 }
 
-/* What the level does not have yet, since it is too new, is there in the finer ones. */
+/* Reads the columns: times that are too new for the level are in the finer ones. */
 static status read_columns(struct table *table, int64_t from_us, int64_t until_us,
                            struct arena *arena, struct columns *columns)
 {
@@ -118,7 +118,7 @@ status heat_matrix_read(struct table *table, int64_t from_us, int64_t until_us, 
 
 /* --- fewer times --- */
 
-/* Adds the sums of `from`; those of `to` are made anew. */
+/* Adds the sums of `from` to `*to`, in a new array. */
 static status add_sums(const struct heat_time *from, size_t ranges, struct heat_sum **to,
                        struct arena *arena)
 {

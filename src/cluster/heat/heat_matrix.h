@@ -34,7 +34,7 @@ status heat_matrix_read(struct table *table, int64_t from_us, int64_t until_us, 
 status heat_matrix_join(struct heat_matrix *matrix, int64_t from_us, int64_t until_us,
                         size_t most_times, struct arena *arena);
 
-/* All times of it in one record. */
+/* All times of the matrix in one record. */
 status heat_matrix_sum(const struct heat_matrix *matrix, struct arena *arena,
                        struct heat_record *out);
 

@@ -4,7 +4,7 @@
 #include "base/check.h"
 #include "row/row_key.h"
 
-/* One of the ranges of even size has one, or as many as it has rows. */
+/* The weight of a range of even size is 1, or its number of rows. */
 static double weight_of(const struct heat_ranges *data, size_t range, bool by_rows)
 {
     DCHECK(range < data->count && (!by_rows || data->rows != NULL));
@@ -43,7 +43,7 @@ static double share_of(const struct heat_ranges *data, bytes start, bytes end, s
     return whole > 0 ? weight_in(data, start, end, by_rows) / whole : 0;
 }
 
-/* Of the ranges from `from` up to `to`. */
+/* The part in the ranges from `from` up to `to`. */
 static double part_of(const struct heat_ranges *data, bytes start, bytes end, size_t from,
                       size_t to)
 {

@@ -11,7 +11,8 @@
 #include "cluster/heat/heat_hotspots.h"
 #include "heat/heat_ranges.h"
 
-/* Of the table's bytes, from 0 to 1: half of one of the ranges of even size at least. */
+/* The part of the table's bytes in the range, from 0 to 1: half of one of the ranges of even size
+ * at least. */
 double heat_part_of_data(const struct heat_ranges *data, bytes start, bytes end);
 
 /* The greatest of its parts: of bytes and of rows, of each section, or of the table if `section_of`

@@ -97,7 +97,7 @@ static void rows_count_within_sections(void **state)
 }
 
 /* Rows before the first border may be of any section. */
-static void what_is_not_known_is_all(void **state)
+static void a_range_of_unknown_rows_is_all_of_the_data(void **state)
 {
     (void)state;
     struct heat_ranges *data = make(NULL), *one;
@@ -133,7 +133,7 @@ int main(void)
         cmocka_unit_test(a_section_is_a_whole),
         cmocka_unit_test(the_greatest_part_of_a_section_counts),
         cmocka_unit_test(rows_count_within_sections),
-        cmocka_unit_test(what_is_not_known_is_all),
+        cmocka_unit_test(a_range_of_unknown_rows_is_all_of_the_data),
         cmocka_unit_test(memory_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,8 +44,8 @@ status heat_batch_put_hot(struct heat_batch *batch, const struct hot_tablet *hot
 /* An empty value removes the record. */
 status heat_batch_put_usage(struct heat_batch *batch, uint64_t table_id, uint8_t kind, bytes value);
 
-/* Writes them, if there are any; either way the batch is empty afterwards. On threads alone that
- * nobody waits for who holds a row's lock. */
+/* Writes them, if there are any; either way the batch is empty afterwards. Only on threads that no
+ * holder of a row's lock waits for. */
 status heat_batch_write(struct heat_batch *batch, struct cluster *cluster);
 
 /* Frees what the batch holds outside of its arena, without writing. */

@@ -47,7 +47,7 @@ void heat_table_note_cpu(struct table *table, double percent, int64_t from_us, i
 
 /* --- taking what was counted --- */
 
-/* All of the record into the arena: what it points into may go. */
+/* Copies all of the record into the arena: what it points into may go. */
 static status copy_record(const struct heat_record *record, struct arena *arena,
                           struct heat_record *out)
 {
@@ -60,7 +60,7 @@ static status copy_record(const struct heat_record *record, struct arena *arena,
     return heat_record_decode(copy, record->from_us, arena, out);
 }
 
-/* So that there is room for more. With the lock held. */
+/* Joins parts, so that there is room for more. With the lock held. */
 static status join_parts(struct table_heat *heat)
 {
     DCHECK(check_is_held(&heat->lock) && heat->part_count == HEAT_PARTS);
@@ -260,7 +260,7 @@ static uint64_t bytes_written_to(struct table *table)
 
 /* --- how many --- */
 
-/* Tablets that were made anew have served nothing. */
+/* New tablets, of a split or a merge, have served nothing. */
 static uint64_t served_since(struct table *table)
 {
     struct table_heat *heat = &table->heat;
@@ -286,7 +286,7 @@ uint64_t heat_table_traffic(struct table *table)
     return heat->traffic[0] + heat->traffic[1];
 }
 
-/* It was given few, and has used them: as a rule it has half as many. */
+/* Whether the table was given few ranges, and has used them: as a rule it has half as many. */
 static bool could_use_more(const struct table *table, size_t most)
 {
     const struct table_heat *heat = &table->heat;
@@ -301,7 +301,8 @@ size_t heat_table_lacks(const struct table *table, size_t most)
 }
 
 /* Whether more was written since the ranges were chosen than that part of the table's size and so
- * many bytes; or they never were. (A tablet that is made anew has been written nothing.) */
+ * many bytes; or they never were. (To a new tablet, of a split or a merge, nothing has been
+ * written.) */
 static bool has_outgrown(const struct table_heat *heat, uint64_t written, unsigned part,
                          uint64_t least)
 {
@@ -350,7 +351,7 @@ static void report(const struct table *table, status s)
     status_free(s);
 }
 
-/* A table that nobody has come to for long gives its ranges back. */
+/* A table without requests for long gives its ranges back. */
 static status give_up(struct table *table)
 {
     struct table_heat *heat = &table->heat;
@@ -359,7 +360,7 @@ static status give_up(struct table *table)
     TRY(take_part(table, whole));
     pthread_mutex_lock(&heat->lock);
     heat->chosen_us = 0;
-    if (heat->part_count == 0) { /* else somebody has just come */
+    if (heat->part_count == 0) { /* else a request has just come */
         arena_destroy(heat->arena);
         heat->arena = NULL;
     }
@@ -481,7 +482,7 @@ status heat_table_decay(struct table *table, enum heat_level level, int64_t now_
     return status_ok();
 }
 
-/* What decays anew comes to the same, as long as all of it is still there. */
+/* Records that decay again give the same sums, as long as all of them are still there. */
 status heat_table_catch_up(struct table *table, int64_t now_us)
 {
     for (enum heat_level level = HEAT_WINDOWS; level + 1 < HEAT_LEVELS; level++) {

@@ -1,6 +1,6 @@
 /* A table's heat from second to second: which ranges it is counted by, what a window came to, and
  * how that decays. How many ranges it may have is for heat_allot.h to say. Private to cluster/, and
- * to maintenance's thread, but for heat_table_look. */
+ * to maintenance's thread, except for heat_table_look. */
 #ifndef TRESTLE_CLUSTER_HEAT_HEAT_TABLE_H
 #define TRESTLE_CLUSTER_HEAT_HEAT_TABLE_H
 
@@ -17,9 +17,9 @@ enum {
 
 struct table_heat {
     bool is_counted;                    /* else nothing of it ever is */
-    struct heat_counts *_Atomic counts; /* NULL: nobody has come yet */
+    struct heat_counts *_Atomic counts; /* NULL: no request has come yet */
     /* Held while the ranges of `counts`, what was chosen, `parts` or `cpu_percent` change, and
-     * while somebody looks at them. Maintenance, which alone changes them, looks at them without
+     * while another thread looks at them. Maintenance, which alone changes them, looks without
      * it. */
     pthread_mutex_t lock;
     double cpu_percent;    /* see heat_record: of this window, up to the last look */
@@ -51,7 +51,7 @@ void heat_table_free(struct table_heat *heat);
 size_t heat_table_ranges(const struct table *table);
 
 /* Notes what it has served since this was called last. Returns how many rows that was in the last
- * quarter or half of a minute; 0 if nobody counts. */
+ * quarter or half of a minute; 0 if the table is not counted. */
 uint64_t heat_table_traffic(struct table *table);
 
 /* How many more ranges it could use, of so many that it may have. */

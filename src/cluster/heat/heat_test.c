@@ -126,8 +126,8 @@ static void is_from_until(const struct found *found, int64_t from_us, int64_t un
     assert_int_equal(found->until_us, until_us);
 }
 
-/* And as long as it stays hot that is one word, up to the end of the window; also after a start. */
-static void it_is_told_before_the_window_ends(void **state)
+/* While a tablet stays hot it is told once, up to the end of the window; also after a start. */
+static void a_hot_tablet_is_told_before_the_window_ends(void **state)
 {
     struct cluster_fixture *f = *state;
     f->options.heat_window_us = 4 * QUARTER_US;
@@ -156,8 +156,8 @@ static void it_is_told_before_the_window_ends(void **state)
     assert_int_equal(all_hot(f).count, 3);
 }
 
-/* A scan that nobody asked for is no load, whatever it reads: the rest is as hot as it was. */
-static void what_is_only_looked_at_is_not_hot(void **state)
+/* A background scan is no load, whatever it reads: the rest is as hot as it was. */
+static void background_scans_are_not_hot(void **state)
 {
     struct cluster_fixture *f = *state;
     const struct key_range all = {.from = {0}};
@@ -211,7 +211,7 @@ static void a_day_later_it_is_forgotten(void **state)
     assert_int_equal(all_hot(f).count, 0);
 }
 
-static void what_is_kept_is_bounded(void **state)
+static void hot_tablets_that_are_known_are_bounded(void **state)
 {
     struct cluster_fixture *f = *state;
     look_after(f, SHORT_WINDOW_US);
@@ -231,11 +231,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_busy_tablet_is_hot, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_share_the_time, setup, teardown),
-        cmocka_unit_test_setup_teardown(it_is_told_before_the_window_ends, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_only_looked_at_is_not_hot, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_hot_tablet_is_told_before_the_window_ends, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(background_scans_are_not_hot, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_is_hot_that_takes_little, setup, teardown),
         cmocka_unit_test_setup_teardown(a_day_later_it_is_forgotten, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_kept_is_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(hot_tablets_that_are_known_are_bounded, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ enum { MEMORY_LIMIT = 1 << 30 };
 
 enum { EXIT_TOO_LITTLE = 3 };
 
-/* What there is to say by now. */
+/* The run so far: its output, and what was found. */
 struct advising {
     const struct advise_options *options;
     struct buffer out; /* of text and JSON */
@@ -165,7 +165,7 @@ static status look(struct advising *advising, struct client_session *session,
     return advising->out.failed ? status_out_of_memory() : status_ok();
 }
 
-/* One that was deleted meanwhile has no report. */
+/* A subject that was deleted meanwhile has no report. */
 static status look_at_one(struct advising *advising, struct client_session *session,
                           const struct advise_options *one)
 {
@@ -199,7 +199,7 @@ static status look_at_subject(struct advising *advising, const struct advise_sub
     return s;
 }
 
-/* In words for whoever waits, and pays for what is read. */
+/* Tells a user, who waits and pays for it, how much is read. */
 static void say_what_is_read(const struct advise_options *options, struct client_session *session,
                              size_t subjects)
 {
@@ -246,7 +246,7 @@ static status look_at_all(struct advising *advising, struct client_session *sess
     return s;
 }
 
-/* Of one table, or a database. */
+/* Sets a mute of one table, or a database. */
 static status set_mute(struct advising *advising, struct client_session *session,
                        struct arena *arena)
 {

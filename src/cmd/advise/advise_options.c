@@ -83,7 +83,7 @@ static status check_subject(const struct advise_options *options)
     return status_ok();
 }
 
-/* Of one table, or of a database, of a server that keeps it. */
+/* Muting needs one table, or a database, of a server that keeps it. */
 static status check_muting(const struct advise_options *options)
 {
     bool is_muting = options->mute != NULL || options->unmute != NULL;

@@ -8,7 +8,7 @@
 
 enum advise_format { ADVISE_TEXT, ADVISE_JSON, ADVISE_SARIF, ADVISE_MARKDOWN };
 
-/* Who looks. */
+/* The side that looks. */
 enum advise_looker { BY_EITHER, BY_SERVER, BY_CLIENT };
 
 struct advise_options {

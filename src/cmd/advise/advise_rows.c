@@ -1,11 +1,11 @@
 /* See advise_rows.h. Chunks are looked at as they come, and a call is cancelled when enough is
  * known: a value's size stands in its first chunk.
  *
- * What the server sends is counted, whether or not it is looked at, and bounded (sample_rows.most):
- * it may be ahead by CLIENT_SOURCE_WINDOW bytes, and a message of more bytes than are wanted is
- * refused when its size is known, before it comes. A row that is one such message is as large as it
- * says, but for the names of its cells nothing of it is read. The largest of its values is found by
- * asking for halves of it, which are refused as well. */
+ * Bytes that the server sends are counted, whether or not they are looked at, and bounded
+ * (sample_rows.most): it may be ahead by CLIENT_SOURCE_WINDOW bytes, and a message of more bytes
+ * than are wanted is refused when its size is known, before it comes. A row that is one such
+ * message is as large as it says: nothing of it is read except the names of its cells. The largest
+ * of its values is found by asking for halves of it, which are refused as well. */
 #include "cmd/advise/advise_rows.h"
 
 #include "cmd/advise/advise_sizes.h"
@@ -244,7 +244,7 @@ static status unless_ended(status s, bool is_full, uint64_t refused)
 
 /* --- filters --- */
 
-/* So many cells of each row from one on, with their values or without. */
+/* A chain of filters: so many cells of each row from one on, with their values or without. */
 struct chain {
     Bt__RowFilter parts[3];
     Bt__RowFilter *links[3];
@@ -283,7 +283,7 @@ static Bt__RowFilter *cells_from(struct chain *chain, size_t first, size_t count
 
 /* --- a reading --- */
 
-/* What of its range is read, and how it ended. */
+/* A part of a reading's range, and how its reading ended. */
 struct part {
     const struct sample_reading *reading;
     bytes key; /* of the only row; empty: all of the range */
@@ -409,7 +409,7 @@ static status weigh_message(void *context, bytes message)
     return w->is_full ? status_make(STATUS_CANCELLED, "enough was read") : status_ok();
 }
 
-/* What `w` asks for by `most`. Nothing where nothing more may be read. */
+/* Reads what `w` asks for by `most`; nothing where nothing more may be read. */
 static status weigh(const struct request *wanted, struct weighing *w)
 {
     struct request request = *wanted;
@@ -456,7 +456,7 @@ static void share_out(struct advice_row *row, size_t from, size_t to, uint64_t s
     }
 }
 
-/* Of the cells from `from` up to `to`. */
+/* Weighs the cells from `from` up to `to`. */
 static status weigh_known(const struct client_source *client, struct sample_rows *rows,
                           const struct advice_row *row, size_t from, size_t to, uint64_t *size)
 {

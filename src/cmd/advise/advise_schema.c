@@ -1,4 +1,4 @@
-/* See advise_schema.h. What is said about a description is always the same: its clock stands at
+/* See advise_schema.h. The advice about a description is always the same: its clock stands at
  * SCHEMA_NOW_US, and the seed is 1 unless another one is given. */
 #include "cmd/advise/advise_schema.h"
 
@@ -22,7 +22,7 @@ static uint64_t seed_of(const struct advise_options *options)
     return options->seed != 0 ? options->seed : 1;
 }
 
-/* Values are made up: none of them is anybody's. */
+/* Values are made up: none of them is personal. */
 static status advise_on(const struct looking *looking, const struct made_table *made,
                         struct advise_described *out)
 {

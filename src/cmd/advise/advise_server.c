@@ -100,7 +100,7 @@ static status take_answer(const Insight__TableAdvice *message, struct arena *are
     return status_ok();
 }
 
-/* Of a server that is no Trestle. */
+/* Explains the error of a server that is no Trestle. */
 static status explain(const struct client_session *session, status s)
 {
     if (s.code != STATUS_UNIMPLEMENTED)

@@ -1,11 +1,11 @@
-/* What a server that is a Trestle finds itself: trestle.insight.v1.Insight/Advise. */
+/* Advice that a server which is a Trestle finds itself: trestle.insight.v1.Insight/Advise. */
 #ifndef TRESTLE_CMD_ADVISE_ADVISE_SERVER_H
 #define TRESTLE_CMD_ADVISE_ADVISE_SERVER_H
 
 #include "advisor/report.h"
 #include "client/client_session.h"
 
-/* What a report is made of. */
+/* The parts of a report. */
 struct advise_report {
     struct advice_observations seen; /* as far as reports tell it */
     struct advice_sample sample;

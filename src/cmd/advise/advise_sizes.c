@@ -1,6 +1,6 @@
 /* See advise_sizes.h. The message is measured as a server of ours would write it, with values of a
- * size that is guessed: the greatest that is no larger than the message. Who corrects a guess by
- * what it is wrong by goes to and fro where one chunk more begins. */
+ * size that is guessed: the greatest that is no larger than the message. A guess corrected by its
+ * own error would go to and fro where one chunk more begins. */
 #include "cmd/advise/advise_sizes.h"
 
 #include "bigtable/read_chunks.h"

@@ -11,7 +11,7 @@
 #define TABLE_ADMIN    "/google.bigtable.admin.v2.BigtableTableAdmin/"
 #define INSTANCE_ADMIN "/google.bigtable.admin.v2.BigtableInstanceAdmin/"
 
-/* What a server may have no answer to. The status is freed then. */
+/* Whether a server has no answer to a question, as it may. The status is freed then. */
 static bool is_no_answer(status *s)
 {
     bool is_none = s->code == STATUS_UNIMPLEMENTED || s->code == STATUS_PERMISSION_DENIED ||

@@ -1,5 +1,5 @@
-/* A Bigtable endpoint as a source of what the advisor looks at (advisor/gather.h). What a server
- * does not answer (UNIMPLEMENTED, PERMISSION_DENIED) is no evidence. */
+/* A Bigtable endpoint as a source of what the advisor looks at (advisor/gather.h). A call that a
+ * server does not answer (UNIMPLEMENTED, PERMISSION_DENIED) gives no evidence. */
 #ifndef TRESTLE_CMD_ADVISE_ADVISE_SOURCE_H
 #define TRESTLE_CMD_ADVISE_ADVISE_SOURCE_H
 

@@ -1,4 +1,4 @@
-/* What `trestle advise --all` looks at: names out of the server's lists. */
+/* The subjects that `trestle advise --all` looks at: names out of the server's lists. */
 #ifndef TRESTLE_CMD_ADVISE_ADVISE_SUBJECTS_H
 #define TRESTLE_CMD_ADVISE_ADVISE_SUBJECTS_H
 
@@ -23,8 +23,8 @@ const struct advise_subject *advise_subjects_at(const struct advise_subjects *su
 /* The tables of the session's instance. Names point into the session's, too. */
 status advise_list_instance(struct client_session *session, struct advise_subjects *out);
 
-/* Those of all instances, and all databases of Datastore, of all projects; of a server that tells
- * nothing of other projects, of the session's. */
+/* Lists the tables of all instances, and all databases of Datastore, of all projects; of a server
+ * that tells nothing of other projects, of the session's. */
 status advise_list_server(struct client_session *session, struct advise_subjects *out);
 
 #endif

@@ -12,7 +12,7 @@ int archive_command(const char *const *arguments);
 int archive_verify_kind(const char *const *arguments);
 int archive_replay_kind(const char *const *arguments);
 
-/* What reads pieces has by options, besides the key. */
+/* Options of commands that read pieces, besides the key. */
 struct archive_reading {
     uint64_t rate;        /* bytes a second */
     const char *data_dir; /* a stopped server's, that the archive is held against; NULL: none */
@@ -50,7 +50,7 @@ status archive_take_on(const struct archive_taking *taking, struct store *store,
 /* Two moments as people read them: dates_tell. */
 void archive_tell_dates(uint64_t first, uint64_t second, date_text texts[2]);
 
-/* One line: what became of the directory, and up to when. */
+/* Prints one line: what became of the directory, and up to when. */
 void archive_tell_restored(const char *directory, const struct archive_restored *restored);
 
 #endif

@@ -1,5 +1,4 @@
-/* See backup.h. What makes backups is in backup_create.c, what restores them in backup_restore.c.
- */
+/* See backup.h. backup_create.c makes backups, backup_restore.c restores them. */
 #include "cmd/backup/backup.h"
 
 #include "aws/bucket.h"
@@ -114,7 +113,7 @@ struct options {
 #define RATE_ROW                                                                                   \
     ROW(SIZE, rate, "0", 0, INT64_MAX, "", "Bytes that are read each second; 0: no bound.")
 
-/* What a kind works with. */
+/* The place and the options that a kind works with. */
 struct visit {
     struct options options;
     const char *words[2]; /* the place, the backup's name */

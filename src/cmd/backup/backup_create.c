@@ -1,5 +1,5 @@
-/* `trestle backup create`: a server makes one of itself; or, of a data directory that nobody
- * serves, the command does. */
+/* `trestle backup create`: a server makes one of itself; or, of a data directory that no server has
+ * open, the command does. */
 #include "cmd/backup/backup_private.h"
 
 #include "aws/bucket.h"
@@ -88,7 +88,7 @@ static void write_help(struct buffer *out)
         "with the same option.\n");
 }
 
-/* --- a directory that nobody serves --- */
+/* --- a directory that no server has open --- */
 
 struct creation {
     struct create_options options;
@@ -102,7 +102,7 @@ struct creation {
     struct place_lock *lock;
 };
 
-/* Nothing in the directory has a sequence at or above the ceiling. What is archived says where it
+/* Nothing in the directory has a sequence at or above the ceiling. The archived pieces say where it
  * really ends. */
 static status find_end(struct store *store, struct whole_backup *out)
 {

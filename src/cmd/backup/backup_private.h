@@ -1,4 +1,4 @@
-/* What the kinds of `trestle backup` share. */
+/* Declarations that the kinds of `trestle backup` share. */
 #ifndef TRESTLE_CMD_BACKUP_BACKUP_PRIVATE_H
 #define TRESTLE_CMD_BACKUP_BACKUP_PRIVATE_H
 
@@ -34,7 +34,7 @@ status backup_database_name(const char *given, struct arena *arena, const char *
 #define BACKUP_DATABASE_SENTENCE                                                                   \
     "Only this Datastore database: PROJECT for the default one, or PROJECT/DB."
 
-/* What is asked for of --table, --instance, --database; NULL: all. INVALID_ARGUMENT. */
+/* The part that --table, --instance or --database asks for; NULL: all. INVALID_ARGUMENT. */
 struct backup_part {
     const char *table;
     const char *instance;
@@ -96,8 +96,7 @@ struct backup_moment {
 };
 
 /* The backup NAME, or the one that goes best with the moment if `*name` is NULL; and, if there is
- * an archive, the restore is told to take it on. What is allocated is freed by backup_moment_end.
- */
+ * an archive, the restore is told to take it on. backup_moment_end frees what is allocated. */
 struct backup_moment_work;
 status backup_moment_begin(const struct backup_moment *moment, struct whole_restore *restore,
                            struct arena *arena, const char **name, struct whole_backup *backup,

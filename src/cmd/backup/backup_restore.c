@@ -150,7 +150,7 @@ static status tell_closed(void *context, const struct lost_rows *lost)
     return status_ok();
 }
 
-/* What the log or the catalog has lost. */
+/* Tells what the log or the catalog has lost. */
 static void tell_lost(struct restoration *r, struct cluster *cluster)
 {
     struct condition_view view;

@@ -1,6 +1,6 @@
 /* `trestle backup restore --to DIR --table`: a data directory that has tables of a whole backup,
- * and nothing else. It is made as a server would make it, with nobody listening, under another
- * name, DIR.restoring, and gets its own when it is complete. */
+ * and nothing else. It is made as a server would make it, without a port, under another name,
+ * DIR.restoring, and gets its own when it is complete. */
 #include "backup/unfinished.h"
 #include "backup/whole_tables.h"
 #include "cmd/backup/backup_private.h"

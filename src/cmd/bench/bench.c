@@ -38,7 +38,7 @@ static void print_line(const char *name, const struct bench_result *result)
         printf(" %12s\n", "-");
 }
 
-/* What is not known is -1. */
+/* A number that is not known is -1. */
 static void print_json(const char *name, const struct bench_result *result)
 {
     const struct histogram *latencies = &result->latencies;

@@ -92,11 +92,11 @@ struct bench_context {
 status bench_context_create(const struct bench_options *options, struct bench_context *out);
 void bench_context_free(struct bench_context *context);
 
-/* What one request shall get, and got. */
+/* The answer that one request shall get, and got. */
 struct bench_answer {
     uint64_t rows;          /* that the request touches */
     uint64_t rows_answered; /* so far, those that were read or acknowledged */
-    /* What an answer leaves for the request that comes after it. */
+    /* Left by an answer for the request that comes after it. */
     uint8_t token[256];
     size_t token_size;
 };
@@ -112,14 +112,14 @@ struct bench_workload {
     /* Takes one message of the answer. */
     status (*response)(bytes message, struct arena *arena, struct bench_answer *answer);
     const struct client_metadata *header; /* beside the usual ones; NULL: none */
-    /* What follows: a request of the same number, made when this one was answered; they are one for
-     * whoever counts. Its `answer` is that of the first, to be added to. NULL: nothing. */
+    /* What follows: a request of the same number, made when this one was answered; they count as
+     * one. Its `answer` is that of the first, to be added to. NULL: nothing. */
     const struct bench_workload *then;
 };
 
 struct bench_client;
 
-/* Its parts: a mixed workload alternates between two at random, others have one. */
+/* A mix of workloads: a mixed one alternates between two at random, others have one part. */
 struct bench_mix {
     const char *name;
     const struct bench_workload *parts[2];
@@ -156,7 +156,7 @@ void bench_client_destroy(struct bench_client *client);
 status bench_run(struct bench_client *client, struct bench_context *context,
                  const struct bench_mix *mix, struct bench_result *out);
 
-/* One call by itself: its status, whatever it answers. */
+/* Makes one call by itself: its status, whatever it answers. */
 status bench_call(struct bench_client *client, const char *method, struct buffer *message);
 
 /* The same; appends the message that it answers. */

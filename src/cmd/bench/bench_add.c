@@ -82,7 +82,7 @@ static status add_to_cell(uint64_t column, struct arena *arena, Bt__Mutation **o
     return status_ok();
 }
 
-/* One to each of a row's first `cells` columns. */
+/* Adds one to each of a row's first `cells` columns. */
 static status add_to_row(struct bench_context *context, ProtobufCBinaryData row_key, uint64_t cells,
                          struct arena *arena, struct buffer *message)
 {

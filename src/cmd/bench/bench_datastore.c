@@ -478,7 +478,7 @@ static status query_response(bytes message, struct arena *arena, struct bench_an
 
 /* --- a transaction: five entities of as many groups are read and written --- */
 
-/* Of transactions at the same time no two have a group in common. */
+/* The item of a transaction: no two at the same time have a group in common. */
 static uint64_t item_of(const struct bench_context *context, uint64_t number, uint64_t which)
 {
     uint64_t groups = context->options->rows / GROUP;

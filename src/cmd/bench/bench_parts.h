@@ -1,5 +1,5 @@
-/* What the load generator's workloads are made of: keys, names, values, answers. Memory comes from
- * the arena, which is the call's. Private to the benchmark. */
+/* Parts of which the load generator's workloads are made: keys, names, values, answers. Memory
+ * comes from the arena, which is the call's. Private to the benchmark. */
 #ifndef TRESTLE_CMD_BENCH_BENCH_PARTS_H
 #define TRESTLE_CMD_BENCH_BENCH_PARTS_H
 
@@ -43,7 +43,7 @@ status bench_one_response(bytes message, struct arena *arena, struct bench_answe
 /* Counts the rows of a ReadRowsResponse. */
 status bench_read_rows_response(bytes message, struct arena *arena, struct bench_answer *answer);
 
-/* Those that have a file of their own. */
+/* Workloads that have a file of their own. */
 extern const struct bench_workload bench_add; /* bench_add.c */
 extern const struct bench_workload bench_hot;
 extern const struct bench_workload bench_hotread;

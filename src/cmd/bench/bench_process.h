@@ -1,4 +1,4 @@
-/* What a process of this machine takes of it, the benchmark's server. */
+/* The resources that a process of this machine takes, the benchmark's server. */
 #ifndef TRESTLE_CMD_BENCH_BENCH_PROCESS_H
 #define TRESTLE_CMD_BENCH_BENCH_PROCESS_H
 

@@ -63,7 +63,7 @@ void bench_client_destroy(struct bench_client *client)
 
 struct single_call {
     struct loop *loop;
-    struct buffer *answer; /* NULL: nobody wants it */
+    struct buffer *answer; /* NULL: not wanted */
     status result;
 };
 
@@ -186,7 +186,7 @@ static void call_ended(void *context, struct client_call *call, status ended)
     histogram_add(&result->latencies, (uint64_t)(now_us(run) - caller->began_us));
     if (!status_is_ok(s)) {
         result->errors++;
-        run->is_over |= s.code == STATUS_UNAVAILABLE; /* there may be nobody left to ask */
+        run->is_over |= s.code == STATUS_UNAVAILABLE; /* the server may be gone */
         keep_first(&result->first_error, s);
     }
     run->active--;
@@ -276,8 +276,8 @@ static void await_next(struct run *run)
     keep_first(&run->failure, s);
 }
 
-/* The timer is coarser than the pace. What it wakes is not late by the server's fault, and counts
- * from now. */
+/* The timer is coarser than the pace. A request that it wakes is not late by the server's fault,
+ * and counts from now. */
 static void next_is_due(struct timer *timer)
 {
     struct run *run = LIST_ENTRY(timer, struct run, pace);
@@ -322,7 +322,7 @@ static void time_is_over(struct timer *timer)
 
 /* --- a run --- */
 
-/* What happened between two looks. */
+/* The usage between two looks. */
 static struct bench_usage usage_since(const struct bench_usage *before,
                                       const struct bench_usage *after)
 {

@@ -1,4 +1,4 @@
-/* Making the table, anew. */
+/* The benchmark's table, made again from the start. */
 #include "cmd/bench/bench_parts.h"
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 #include "wire/grpc.h"

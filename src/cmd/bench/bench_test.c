@@ -129,7 +129,7 @@ static size_t rank_of(const struct bench_keys *keys, ProtobufCBinaryData found)
     return 0;
 }
 
-/* Also where a batch goes over the end of the rows. */
+/* Rows are covered equally also where a batch goes over their end. */
 static void overwrite_covers_all_rows_equally_often(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* One column of a row that has very many. */
+/* A workload that reads one column of a row that has very many. */
 #include "cmd/bench/bench_parts.h"
 #include "wire/grpc.h"
 

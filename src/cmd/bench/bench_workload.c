@@ -1,4 +1,4 @@
-/* What the load generator asks for, and whether it got it. */
+/* Workloads: what the load generator asks for, and whether it got it. */
 #include "cmd/bench/bench_parts.h"
 
 #include <stdlib.h>
@@ -71,7 +71,8 @@ static status mutate_rows(struct bench_context *context, uint64_t first, uint64_
     return status_ok();
 }
 
-/* What the workloads write that go through all rows, in the order of their indexes. */
+/* The number of rows that the workloads write which go through all rows, in the order of their
+ * indexes. */
 static uint64_t rows_of_load(const struct bench_options *options)
 {
     return options->rows;

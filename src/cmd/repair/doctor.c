@@ -3,25 +3,26 @@
  * What is checked
  *  1. The directory opens, read-only: nothing in it is changed. A running server's is refused.
  *     The write-ahead logs have all that was synced; what a power cut may have torn off their end
- *     is told, and has an exit status of its own. What they have lost is damage, and the rest is
+ *     is told, and has an exit status of its own. Losses of the logs are damage, and the rest is
  *     looked at all the same.
  *  2. The catalog parses; each table's tablets cover all keys, the end of each being the start of
- * the next; each tablet's keyspace is there.
- * No other keyspace has rows, unless a crash has left it: doctor_keyspaces.h.
+ *     the next; each tablet's keyspace is there. No other keyspace has rows, unless a crash has
+ *     left it: doctor_keyspaces.h.
  *  3. Every key is a row's or an overflow cell's; every record parses, in order, and its families
- * are, or once were, the table's; overflow cells belong to rows whose record says that it has some.
+ *     are, or once were, the table's; overflow cells belong to rows whose record says that it has
+ *     some.
  *  4. The indexes of Datastore's databases say what the entities say:
- * datastore/index/index_check.h.
+ *     datastore/index/index_check.h.
  *  5. The records of idempotency tokens have their form.
  *  6. The control plane's records parse, and what each belongs to is there. (What a deleted table
- * had belongs to it; the table itself is checked like one that stands.)
+ *     had belongs to it; the table itself is checked like one that stands.)
  *  7. Backups, if they are in the directory, are whole: see doctor_backups.c.
- *  8. No version, and no moment of Datastore, is above the version ceiling. What is ahead of the
- * clock is told, though it is no damage: doctor_clock.h.
- * What index rows were, as former releases wrote it, is told, too: nobody reads it.
+ *  8. No version, and no moment of Datastore, is above the version ceiling. Times ahead of the
+ *     clock are told, though they are no damage: doctor_clock.h. The past of index rows, as former
+ *     releases wrote it, is told, too: it is not read.
  *  9. All table files are looked at first, block by block, as a repair and the scrub do: a scan
- *     passes over blocks of which all was deleted since, and a compaction would not. What is out of
- *     service is told by its rows. The others are read.
+ *     passes over blocks of which all was deleted since, and a compaction would not. Files out of
+ *     service are told by their rows. The others are read.
  *
  * Damage is reported and counted, and the reading goes on, so that one run shows all of it. */
 #include "cmd/repair/doctor.h"
@@ -228,7 +229,8 @@ static void note_times(const struct doctor *doctor, struct found_table *table,
 }
 
 /* Former releases wrote to `h` the types of what an index row became: of one that ended, none.
- * Those of a value's row are never none. What it held instead of other types cannot be told. */
+ * Those of a value's row are never none. Other types that it holds instead of the right ones cannot
+ * be told. */
 static void note_types(struct found_table *table, bytes row_key, const struct entry *entry)
 {
     if (!table->is_database || entry->kind != ENTRY_CELL || entry->value.size > 0 ||
@@ -291,7 +293,7 @@ static status row_has_overflow(struct keyspace *keyspace, bytes row_key, bool *h
     buffer_free(&key);
     if (s.code != STATUS_DATA_LOSS)
         return s;
-    status_free(s); /* the row's record is out of service, which has been told: nobody knows */
+    status_free(s); /* the row's record is out of service, which has been told: it may have some */
     *has = true;
     return status_ok();
 }
@@ -413,7 +415,8 @@ static status read_from(struct reading *reading, bytes lower)
     return s;
 }
 
-/* What is out of service is told by its rows, and passed over; what else cannot be read ends it. */
+/* Ranges out of service are told by their rows, and passed over; what else cannot be read ends it.
+ */
 static status read_around_damage(struct reading *reading)
 {
     const struct damage_look *look = reading->doctor->look;
@@ -461,7 +464,7 @@ static status check_keyspace(struct doctor *doctor, struct found_table *table, u
     return status_ok();
 }
 
-/* No damage: nobody reads what they hold. */
+/* No damage: what these cells hold is not read. */
 static void print_later_types(const struct found_table *table)
 {
     if (table->later_types > 0)
@@ -470,7 +473,7 @@ static void print_later_types(const struct found_table *table)
                table->name, table->later_types);
 }
 
-/* A table of the server's own is named if it is damaged, and else not: nobody made it, and it is
+/* A table of the server's own is named if it is damaged, and else not: no client made it, and it is
  * there or not by how long the server has run. */
 static void print_summary(const struct found_table *table)
 {
@@ -493,8 +496,8 @@ static void check_times(struct doctor *doctor, const struct found_table *table)
                "ones, until the entities are written again");
 }
 
-/* What cannot be read, but is in no damaged file, is damage, too; the rest of that keyspace stays
- * unread. */
+/* A row that cannot be read, but is in no damaged file, is damage, too; the rest of that keyspace
+ * stays unread. */
 static void check_table(struct doctor *doctor, struct found_table *table)
 {
     check_borders(doctor, table);
@@ -568,7 +571,8 @@ static void report_records(void *context, const char *words)
     fprintf(stderr, "damage: %s\n", words);
 }
 
-/* Of one that is damaged it is said where; without it there is nothing to hold the rest against. */
+/* Reads the catalog. A damaged one is told, with its ranges; without it there is nothing to hold
+ * the rest against. */
 static status read_catalog(struct doctor *doctor, struct keyspace *catalog,
                            const struct catalog_visitor *visitor)
 {

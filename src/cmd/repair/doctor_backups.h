@@ -1,4 +1,4 @@
-/* What the doctor does with backups. */
+/* The doctor's check of backups. */
 #ifndef TRESTLE_CMD_REPAIR_DOCTOR_BACKUPS_H
 #define TRESTLE_CMD_REPAIR_DOCTOR_BACKUPS_H
 

@@ -1,6 +1,7 @@
-/* What of a directory lies ahead of the clock: written while that was wrong, or, if it is behind
- * now, since. Nothing is lost by it, and nothing of it is damage, unless it is above the version
- * ceiling too: then what is written next would count for less. See docs/internals/clocks.md. */
+/* Entries of a directory that lie ahead of the clock: written while that was wrong, or, if it is
+ * behind now, since. Nothing is lost by it, and nothing of it is damage, unless it is above the
+ * version ceiling too: then what is written next would count for less. See
+ * docs/internals/clocks.md. */
 #ifndef TRESTLE_CMD_REPAIR_DOCTOR_CLOCK_H
 #define TRESTLE_CMD_REPAIR_DOCTOR_CLOCK_H
 
@@ -14,7 +15,7 @@ struct doctor_clock {
     uint64_t ceiling; /* the durable one of versions; 0: nothing was ever written */
 };
 
-/* Of one table. All zeroes: nothing yet. */
+/* Counts of one table's entries ahead. All zeroes: nothing yet. */
 struct doctor_ahead {
     uint64_t entries; /* with versions ahead of the wall clock */
     uint64_t newest;  /* version */

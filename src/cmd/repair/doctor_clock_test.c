@@ -38,7 +38,7 @@ static void note(const struct doctor_clock *clock, struct doctor_ahead *ahead, i
     doctor_clock_note_moment(clock, moment_us, ahead);
 }
 
-static void nothing_is_told_of_what_is_right(void **state)
+static void right_times_are_not_told(void **state)
 {
     (void)state;
     const struct doctor_clock clock = clock_with_ceiling(now_us + 1000000);
@@ -49,7 +49,7 @@ static void nothing_is_told_of_what_is_right(void **state)
     assert_int_equal(ahead.entries_above + ahead.moments_above, 0);
 }
 
-static void what_is_ahead_is_told_by_kind(void **state)
+static void times_ahead_are_told_by_kind(void **state)
 {
     (void)state;
     const struct doctor_clock clock = clock_with_ceiling(now_us + 41 * DAY_US);
@@ -66,7 +66,7 @@ static void what_is_ahead_is_told_by_kind(void **state)
 }
 
 /* As former releases left moments, when the clock was set back. */
-static void what_is_above_the_ceiling_is_counted(void **state)
+static void times_above_the_ceiling_are_counted(void **state)
 {
     (void)state;
     const struct doctor_clock clock = clock_with_ceiling(now_us);
@@ -80,9 +80,9 @@ static void what_is_above_the_ceiling_is_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_told_of_what_is_right),
-        cmocka_unit_test(what_is_ahead_is_told_by_kind),
-        cmocka_unit_test(what_is_above_the_ceiling_is_counted),
+        cmocka_unit_test(right_times_are_not_told),
+        cmocka_unit_test(times_ahead_are_told_by_kind),
+        cmocka_unit_test(times_above_the_ceiling_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,7 +124,7 @@ static void check(struct keyspace *keyspace, enum purpose purpose, uint64_t *dam
     status_free(s);
 }
 
-/* Which a salvage leaves to the next start, that drops it. */
+/* Whether it is the keyspace of heat, which a salvage leaves to the next start, that drops it. */
 static bool is_heat(struct keyspace *keyspace)
 {
     bool is_all = false;

@@ -1,4 +1,4 @@
-/* What `trestle doctor` says of keyspaces that have rows and no table. */
+/* The doctor's check of keyspaces that have rows and no table. */
 #ifndef TRESTLE_CMD_REPAIR_DOCTOR_KEYSPACES_H
 #define TRESTLE_CMD_REPAIR_DOCTOR_KEYSPACES_H
 

@@ -8,8 +8,8 @@
 struct store;
 
 /* Appends what is wrong with the file IDENTITY, by itself and by what the catalog says, "is missing
- * …"; nothing if it is right. The store is open for reading alone. What cannot be read of the
- * catalog says nothing. */
+ * …"; nothing if it is right. The store is open for reading alone. Records of the catalog that
+ * cannot be read say nothing. */
 status identity_check(struct store *store, const char *directory, struct buffer *out);
 
 #endif

@@ -12,7 +12,7 @@ static status cannot(const struct lost_rows_report *report, const char *what)
                              report->path);
 }
 
-/* Its name is on the disk, too. */
+/* Opens the file; its name is on the disk afterwards, too. */
 static status open_file(struct lost_rows_report *report)
 {
     if (report->file != NULL)

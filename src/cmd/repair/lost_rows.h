@@ -1,4 +1,4 @@
-/* Rows that a repair gives up: named to whoever runs it, and in a file. */
+/* Rows that a repair gives up: named to its user, and in a file. */
 #ifndef TRESTLE_CMD_REPAIR_LOST_ROWS_H
 #define TRESTLE_CMD_REPAIR_LOST_ROWS_H
 
@@ -26,7 +26,7 @@ struct lost_range {
 status lost_rows_name(struct lost_rows_report *report, const struct lost_range *range);
 /* A line on standard output, and counts. */
 void lost_rows_print(struct lost_rows_report *report, const struct lost_range *range);
-/* It has been named, but it is not given up as it was: a line in both. */
+/* Takes a named range back, which is not given up as it was: a line in both. */
 status lost_rows_take_back(struct lost_rows_report *report, const struct lost_range *range);
 void lost_rows_close(struct lost_rows_report *report);
 

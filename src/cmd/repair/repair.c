@@ -2,15 +2,15 @@
  *
  * What is repaired
  *  0. A list of tables that is lost: repair_old_data.h. Then a catalog that is damaged:
- *     repair_catalog.h. What else there is is looked at after that.
- *  1. Table files that are damaged or missing: repair_tables.h. What was in them is lost.
+ *     repair_catalog.h. The rest is looked at after that.
+ *  1. Table files that are damaged or missing: repair_tables.h. Their rows are lost.
  *  2. The indexes of Datastore's databases, which follow from their entities:
  *     datastore/index/index_repair.h.
- * What else the doctor finds is not looked at.
+ * Other faults that the doctor finds are not looked at.
  *
  * The directory is first read as the doctor reads it, and only if there is something to repair, and
- * --in-place allows it, opened for writing: a sound one is not touched. What has been repaired is
- * read once more, and what is still wrong is left, by name. A repair that ends in the middle has
+ * --in-place allows it, opened for writing: a sound one is not touched. All that has been repaired
+ * is read once more, and what is still wrong is left, by name. A repair that ends in the middle has
  * done a part, and may be run again. */
 #include "cmd/repair/repair.h"
 
@@ -49,8 +49,8 @@ struct database {
     uint64_t seen[DS_DAMAGE_KINDS]; /* at the last look */
 };
 
-/* What is done with what is found: named as what would be repaired or as what is left, only
- * counted, named as repaired. */
+/* The steps of a repair. Damage that is found is named as what would be repaired or as what is
+ * left, only counted, or named as repaired. */
 enum step { TELL, COUNT, REPAIR, TELL_LEFT };
 
 struct repair {
@@ -113,7 +113,7 @@ static void name_repaired(const struct repair *repair, const struct ds_index_dam
         name_row(stdout, repair, repair->step == REPAIR ? words->done : words->would, damage);
 }
 
-/* What is repaired is named when it is found: written it is soon after. */
+/* A row that is repaired is named when it is found: it is written soon after. */
 static status note(void *context, const struct ds_index_damage *damage)
 {
     struct repair *repair = context;
@@ -214,7 +214,7 @@ static status look_at(struct repair *repair, struct database *database)
     return s;
 }
 
-/* What cannot be read is left, and the other databases are looked at all the same. */
+/* A database that cannot be read is left, and the others are looked at all the same. */
 static void look(struct repair *repair, enum step step)
 {
     repair->step = step;
@@ -239,8 +239,8 @@ static status repair_database(struct repair *repair, struct database *database)
     return s;
 }
 
-/* One that cannot be read to its end, or written to, is repaired up to there; the look afterwards
- * finds the rest. */
+/* Repairs the databases. One that cannot be read to its end, or written to, is repaired up to
+ * there; the look afterwards finds the rest. */
 static void heal(struct repair *repair)
 {
     repair->step = REPAIR;
@@ -327,7 +327,7 @@ static status repair_list(struct repair *repair)
     return repair_old_data(&options, &repair->would_accept);
 }
 
-/* Nobody but its owner knows whether it is to be that server still: it is left to him. */
+/* The identity is left to the owner, who alone knows whether it is to be that server still. */
 static status look_at_identity(void *context, struct store *store)
 {
     struct repair *repair = context;
@@ -381,7 +381,7 @@ static status repair_directory(struct repair *repair)
 
 /* --- the command --- */
 
-/* Of what comes first, and of a directory in which nothing is wrong. */
+/* Sums up what comes first, also of a directory in which nothing is wrong. */
 static void sum_up_catalog(const struct repair *repair)
 {
     if (repair->lost_records > 0 && repair->in_place)
@@ -472,7 +472,7 @@ static int run_in(struct repair *repair, const char *parent)
     return exit_status;
 }
 
-/* What is lost is named in the directory, unless there is another place for it. */
+/* Lost rows are named in a file in the directory, unless another place is given. */
 static int run(struct repair repair)
 {
     const char *parent = repair.backup.scratch;

@@ -1,7 +1,7 @@
 /* See repair_catalog.h.
  *
- * The directory is first opened for reading alone. What is lost is named, in the file, too, before
- * it is given up. */
+ * The directory is first opened for reading alone. Lost records are named, in the file, too, before
+ * they are given up. */
 #include "cmd/repair/repair_catalog.h"
 
 #include "cluster/catalog.h"
@@ -30,8 +30,8 @@ static status name_range(void *context, const struct lost_records *lost)
     return status_ok();
 }
 
-/* What was given up was named then. `*is_needed`: there is something to give up, or to put right.
- */
+/* Ranges that were given up before were named then. `*is_needed`: there is something to give up, or
+ * to put right. */
 static status find_lost(const struct repair_catalog_options *options, struct store *store,
                         bool *is_needed)
 {

@@ -22,8 +22,9 @@ struct repair_catalog_options {
  * of others. */
 status repair_catalog(const struct repair_catalog_options *options, bool *is_left);
 
-/* For who only tells: calls `tell` with the words for each range of the catalog that is damaged, or
- * that was given up by a repair that has not ended. The store is open for reading alone. */
+/* For commands that only tell: calls `tell` with the words for each range of the catalog that is
+ * damaged, or that was given up by a repair that has not ended. The store is open for reading
+ * alone. */
 status repair_catalog_look(struct store *store, void (*tell)(void *context, const char *words),
                            void *context);
 

@@ -1,13 +1,12 @@
 /* See repair_keyspaces.h.
  *
- * What a table was called, its families' names and their rules are lost. What is left in its rows
- * are the families' numbers, and what kind of cells they have: so the table gets the name that it
- * is given, families f1, f2 …, and no rules: nothing is collected before somebody says so.
+ * A table's name, its families' names and their rules are lost. Its rows still have the families'
+ * numbers, and what kind of cells they have: so the table gets the name that it is given, families
+ * f1, f2 …, and no rules: nothing is collected before a user sets some.
  *
  * Rows that are out of service are passed over, and stay so: they are for a repair of the table
  * that it becomes. The directory is looked at while it is open for reading, and then once more for
- * the batch: while it is open for writing, nobody meets damage. Without --in-place nothing is
- * written.
+ * the batch: while it is open for writing, no damage is met. Without --in-place nothing is written.
  */
 #include "cmd/repair/repair_keyspaces.h"
 
@@ -266,7 +265,7 @@ static status put_table(const struct claim *claim, struct store_batch *batch)
     return catalog_put_next_id(batch, claim->catalog, claim->next_id + 2);
 }
 
-/* Who writes without a change log ends it. */
+/* A write without a change log ends the log. */
 static status write_claim(const struct claim *claim, struct store_batch *batch)
 {
     if (claim->wish->table != NULL)

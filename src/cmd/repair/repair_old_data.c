@@ -2,7 +2,7 @@
  *
  * The store is made beside the old one, and opened as a server opens it, so that the catalog is put
  * right (cluster/salvage.h); then it takes the old one's place. Up to there nothing of the old one
- * has changed, and a repair that ends is begun anew; from there on it is gone on with. */
+ * has changed, and a repair that ends is begun again; from there on it is gone on with. */
 #include "cmd/repair/repair_old_data.h"
 
 #include "row/fold.h"

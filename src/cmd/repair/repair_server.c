@@ -94,8 +94,8 @@ struct repair {
     size_t left;    /* tables of which nothing can be taken from a backup */
 };
 
-/* As long as it takes: the files around the damage are compacted. Made once: what another repair
- * found lost would be told by nobody. */
+/* A call without a deadline: the files around the damage are compacted. Made once: what a first one
+ * found lost, a second would not tell. */
 static status call(const struct repair *repair, const char *path, const ProtobufCMessage *request,
                    const ProtobufCMessageDescriptor *type, const ProtobufCMessage **out)
 {
@@ -190,8 +190,7 @@ static void print_uncertain(const Insight__RepairTableResponse *foreseen)
         fprintf(stderr, "may be lost: %s\n", foreseen->lost[i]->text);
 }
 
-/* After all of it is named. What is lost is printed before the file is corrected, which may fail.
- */
+/* After all of it is named. The losses are printed before the file is corrected, which may fail. */
 static status give_up(struct repair *repair, const char *name,
                       const Insight__RepairTableResponse *foreseen)
 {

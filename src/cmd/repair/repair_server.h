@@ -4,7 +4,7 @@
 
 #include "base/bytes.h"
 
-/* As repair_command, of arguments none of which is a directory. */
+/* The same as repair_command, for arguments none of which is a directory. */
 int repair_server_command(const char *const *arguments);
 void repair_server_write_help(struct buffer *out);
 

@@ -37,7 +37,7 @@ struct known_damage {
     struct damage_record record;
 };
 
-/* What was found; all in the arena. */
+/* The findings of a look; all in the arena. */
 struct look {
     struct arena *arena;
     struct store *store;
@@ -205,7 +205,7 @@ static status tell_keys(const struct damage_record *record, const char *owner, c
     return s;
 }
 
-/* What is out of service, whosever it is: something is told in any case. */
+/* Tells of a range out of service, whatever it belongs to: something is told in any case. */
 static status tell_damage(const struct look *look, const struct damage_record *record,
                           status (*tell)(void *context, const struct lost_rows *lost),
                           void *context)
@@ -221,7 +221,7 @@ static status tell_damage(const struct look *look, const struct damage_record *r
     return telling.count > 0 ? status_ok() : tell_keys(record, owner, owner, &telling);
 }
 
-/* Of one table at a time. */
+/* The telling of one table at a time. */
 struct telling {
     struct lost_rows_report *report;
     const struct whole_repair *backup; /* NULL: its rows come from nowhere */
@@ -262,7 +262,7 @@ static status tell_lost(void *context, const struct lost_rows *lost)
 
 /* --- tables that are in a backup --- */
 
-/* Where rows come from; `repair` NULL: from nowhere. */
+/* The backup that rows come from; `repair` NULL: none. */
 struct backup {
     struct place *place;
     struct whole_work work;
@@ -449,7 +449,7 @@ struct repairing {
     struct repair_tables_outcome *outcome;
 };
 
-/* Old data, which nobody can read before it is in service, gets its indexes afterwards (repair.c).
+/* Old data, which cannot be read before it is in service, gets its indexes afterwards (repair.c).
  */
 static status give_up(const struct repairing *repairing, struct table *table,
                       struct table_repair_options *how)
@@ -564,7 +564,7 @@ status repair_tables(const struct repair_tables_options *options, struct repair_
     return s;
 }
 
-/* --- for who only tells --- */
+/* --- for commands that only tell --- */
 
 struct damage_look {
     struct look look;

@@ -1,5 +1,4 @@
-/* What of the table files of a stopped server's data directory is damaged, and the repair of it.
- */
+/* Damage in the table files of a stopped server's data directory, and its repair. */
 #ifndef TRESTLE_CMD_REPAIR_REPAIR_TABLES_H
 #define TRESTLE_CMD_REPAIR_REPAIR_TABLES_H
 
@@ -34,7 +33,7 @@ struct repair_tables_outcome {
 status repair_tables(const struct repair_tables_options *options,
                      struct repair_tables_outcome *out);
 
-/* --- the same look for who only tells of it --- */
+/* --- the same look for commands that only tell of it --- */
 
 struct damage_look;
 struct damage_record;
@@ -44,12 +43,11 @@ struct store_options;
 
 status damage_look_create(struct damage_look **out);
 void damage_look_destroy(struct damage_look *look); /* after the store is closed; NULL is fine */
-/* Of a store that is to be opened for reading only, with these options. */
+/* Watches a store that is to be opened for reading only, with these options. */
 void damage_look_watch(struct damage_look *look, struct store_options *options);
 /* Learns what the catalog knows. Before anything else. */
 status damage_look_read_catalog(struct damage_look *look, struct store *store);
-/* Reads all table files, and tells of each damaged range in the words of who is refused its rows.
- */
+/* Reads all table files, and tells of each damaged range in the words that refuse its rows. */
 status damage_look_run(struct damage_look *look,
                        status (*tell)(void *context, const struct lost_rows *lost), void *context);
 /* The first range that ends behind the key: the store gives what comes after it; NULL: none. */

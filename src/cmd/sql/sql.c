@@ -128,7 +128,7 @@ static void tell(status s)
     status_free(s);
 }
 
-/* What was typed of a statement goes into the history when it is over, as a whole. */
+/* The conversation with a user. A statement goes into the history when it is over, as a whole. */
 static void converse(struct shell *shell, struct shell_reader *reader)
 {
     struct sql_splitter splitter = {0};

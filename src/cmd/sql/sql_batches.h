@@ -6,7 +6,7 @@
  *  2. Rows are held back until a resume token comes, because a `reset`, or a call made again with
  *     the last token, brings them once more. But no more than BATCHES_HELD_MOST bytes are: beyond
  *     that rows are handed on, and until the next token the result can neither be taken up again
- * nor begin anew. So memory does not grow with the result.
+ *     nor begin again. So memory does not grow with the result.
  *  3. A row is so many values in turn as there are columns, each of its column's type. */
 #ifndef TRESTLE_CMD_SQL_SQL_BATCHES_H
 #define TRESTLE_CMD_SQL_SQL_BATCHES_H
@@ -33,7 +33,7 @@ struct sql_batches {
     bool is_ahead; /* rows were handed on that no token covers */
 };
 
-/* The columns must outlive it. What a failure leaves is to be freed, too. */
+/* The columns must outlive it. It is to be freed after a failure, too. */
 status sql_batches_create(const Bt__ProtoSchema *schema, sql_take_row *take_row, void *context,
                           struct sql_batches *out);
 void sql_batches_free(struct sql_batches *batches); /* all zeroes is fine */

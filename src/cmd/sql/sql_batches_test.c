@@ -1,4 +1,4 @@
-/* What the server's messages make of a result: each test says what comes, and what is shown. */
+/* Tests of results out of the server's messages: each says what comes, and what is shown. */
 #include "base/testing/testing.h"
 #include "cmd/sql/sql_batches.h"
 #include "base/crc32c.h"
@@ -175,7 +175,7 @@ static void a_call_made_again_goes_on_behind_the_token(void **state)
 }
 
 /* 8 MB of values, and no token: they are shown, and then there is no way back until the next. */
-static void what_is_held_back_is_bounded(void **state)
+static void rows_held_back_are_bounded(void **state)
 {
     (void)state;
     struct fixture f;
@@ -232,7 +232,7 @@ static void an_empty_result_is_whole(void **state)
     tear_down(&f);
 }
 
-static void what_is_no_row_is_refused(void **state)
+static void values_that_make_no_row_are_refused(void **state)
 {
     (void)state;
     struct fixture f;
@@ -268,11 +268,11 @@ int main(void)
         cmocka_unit_test(nothing_is_shown_of_a_batch_with_a_wrong_sum),
         cmocka_unit_test(a_reset_forgets_what_has_no_token),
         cmocka_unit_test(a_call_made_again_goes_on_behind_the_token),
-        cmocka_unit_test(what_is_held_back_is_bounded),
+        cmocka_unit_test(rows_held_back_are_bounded),
         cmocka_unit_test(a_token_ends_batches_and_rows),
         cmocka_unit_test(an_answer_ends_with_a_token),
         cmocka_unit_test(an_empty_result_is_whole),
-        cmocka_unit_test(what_is_no_row_is_refused),
+        cmocka_unit_test(values_that_make_no_row_are_refused),
         cmocka_unit_test(the_taker_may_refuse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,7 @@ static void add_name(struct text_table *table, const char *name, const char *kin
     buffer_free(&id);
 }
 
-/* One page; `*page` becomes the token of the next, "" behind the last. */
+/* Lists one page; `*page` becomes the token of the next, "" behind the last. */
 static status list_tables_page(struct shell *shell, struct arena *arena, const char **page,
                                struct text_table *table)
 {
@@ -87,7 +87,7 @@ static status list_pages(struct shell *shell, struct arena *arena, list_page *li
     return status_ok();
 }
 
-/* Who does not have the admin API says so in one of these ways. */
+/* A server without the admin API answers so. */
 static bool is_not_served(status s)
 {
     return s.code == STATUS_UNIMPLEMENTED;
@@ -197,7 +197,7 @@ static const BtAdmin__ColumnFamily *find_family(const BtAdmin__Table *table, con
 
 /* --- one of them --- */
 
-/* `*out` is NULL if there is no such table, or nobody who would know. */
+/* `*out` is NULL if there is no such table, or no admin API. */
 static status get_table(struct shell *shell, const char *name, struct arena *arena,
                         const BtAdmin__Table **out)
 {
@@ -224,7 +224,7 @@ static status get_table(struct shell *shell, const char *name, struct arena *are
     return status_ok();
 }
 
-/* A view's query; NULL if it is none, or nobody says. */
+/* A view's query; NULL if it is none, or cannot be asked for. */
 static const char *get_view_query(struct shell *shell, const char *name, struct arena *arena)
 {
     BtAdmin__GetLogicalViewRequest request = BT_ADMIN__GET_LOGICAL_VIEW_REQUEST__INIT;
@@ -254,7 +254,7 @@ static const char *input_of(const BtAdmin__Type__Aggregate *aggregate)
     return is_text ? " of STRING" : " of BYTES";
 }
 
-/* What the family adds up, which its column's type does not say: " (sum)". */
+/* The family's aggregate, which its column's type does not say: " (sum)". */
 static void append_aggregate(struct buffer *out, const BtAdmin__ColumnFamily *family)
 {
     const BtAdmin__Type *type = family == NULL ? NULL : family->value_type;

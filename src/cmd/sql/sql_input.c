@@ -158,7 +158,7 @@ enum shell_line shell_reader_next(struct shell_reader *reader, bool has_begun, b
     return LINE_TYPED;
 }
 
-/* Nobody else may read what was asked for. */
+/* The history may be read by its owner alone. */
 static FILE *open_history(const char *path)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

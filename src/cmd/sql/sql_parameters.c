@@ -1,4 +1,4 @@
-/* See sql_parameters.h. What a text means as a value of a type is what CAST says, which sql/ knows.
+/* See sql_parameters.h. A text means as a value of a type what CAST makes of it, which sql/ knows.
  */
 #include "cmd/sql/sql_parameters.h"
 
@@ -41,7 +41,7 @@ static int hex_of(uint8_t c)
     return isdigit(c) ? c - '0' : isxdigit(c) ? tolower(c) - 'a' + 10 : -1;
 }
 
-/* Of \xHH and \\, and nothing else. */
+/* Unescapes \xHH and \\, and nothing else. */
 static status unescape(bytes text, struct arena *arena, bytes *out)
 {
     uint8_t *to = arena_alloc(arena, text.size);
@@ -100,7 +100,7 @@ static status read_simple(bytes text, const struct sql_type *type, struct arena 
 
 /* --- arrays --- */
 
-/* One element: NULL, a literal in quotes, or what is written up to the next comma. */
+/* Reads one element: NULL, a literal in quotes, or what is written up to the next comma. */
 static status read_element(struct lexer *lexer, struct token *token, const struct sql_type *type,
                            struct sql_value *out)
 {

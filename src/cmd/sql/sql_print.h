@@ -35,8 +35,8 @@ status shell_printer_begin(struct shell_printer *printer, struct shell_style sty
  * RESOURCE_EXHAUSTED. */
 status shell_printer_row(void *printer, const Bt__Value *const *values);
 
-/* What is left, and how many rows there were. `is_whole`: the result did not break off; if it did,
- * only what came is printed. */
+/* Prints the rest, and how many rows there were. `is_whole`: the result did not break off; if it
+ * did, only what came is printed. */
 void shell_printer_end(struct shell_printer *printer, bool is_whole);
 
 #endif

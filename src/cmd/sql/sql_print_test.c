@@ -171,7 +171,7 @@ static void types_have_names(void **state)
     assert_out(f, "?");
 }
 
-static void what_is_not_of_its_type_is_refused(void **state)
+static void a_value_of_another_type_is_refused(void **state)
 {
     struct fixture *f = *state;
     const char *const bad[][2] = {
@@ -296,7 +296,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(times, set_up, tear_down),
         cmocka_unit_test_setup_teardown(arrays_and_structs_are_printed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(types_have_names, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_not_of_its_type_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_value_of_another_type_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_table_is_as_wide_as_it_looks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_expanded_table_has_a_line_for_each_column, set_up,
                                         tear_down),

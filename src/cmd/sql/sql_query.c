@@ -3,7 +3,7 @@
  *     prepare ──► execute ──► done
  *        ▲           │ UNAVAILABLE: again, with the last resume token (RESUMES_MOST times in a row
  *        │           │ without one that is new), after a wait
- *        └───────────┘ the prepared query has expired, and nothing has come: anew, once */
+ *        └───────────┘ the prepared query has expired, and nothing has come: again, once */
 #include "cmd/sql/sql_batches.h"
 #include "cmd/sql/sql_shell.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
@@ -114,7 +114,7 @@ status shell_columns(struct shell *shell, const char *query, struct arena *arena
     return find_schema(response, out);
 }
 
-/* What explains has one column of lines; who knows nothing of the header runs the query. */
+/* An explanation has one column of lines; a server that does not know the header runs the query. */
 static status check_plan(const Bt__ProtoSchema *schema)
 {
     if (schema->n_columns == 1 && strcmp(schema->columns[0]->name, "plan") == 0 &&
@@ -158,7 +158,7 @@ static status add_values(Bt__ExecuteQueryRequest *request,
     return status_ok();
 }
 
-/* Not before a message comes: until then the query may have to be prepared anew. */
+/* Not before a message comes: until then the query may have to be prepared again. */
 static status begin_printing(struct query_run *run)
 {
     struct shell *shell = run->shell;
@@ -210,7 +210,7 @@ static status prepare_anew(struct query_run *run)
     return prepare(run);
 }
 
-/* What has been tried after failures. */
+/* The attempts after failures. */
 struct recovery {
     bool was_prepared_anew;
     unsigned resumes;    /* in a row, without a new token */
@@ -225,7 +225,8 @@ static void note_progress(struct recovery *recovery, const struct query_run *run
     recovery->token_hash = hash;
 }
 
-/* OK if the query was prepared anew, or may be taken up again; else the failure, which it takes. */
+/* OK if the query was prepared again, or may be taken up again; else the failure, which it takes.
+ */
 static status recover(struct query_run *run, struct recovery *recovery, status failure,
                       bool is_expired)
 {

@@ -28,7 +28,7 @@
 
 enum shell_explain { EXPLAIN_NONE, EXPLAIN_PLAN, EXPLAIN_ANALYZE };
 
-/* Where statements come from, in the order of the flags. */
+/* A source of statements, in the order of the flags. */
 struct shell_input {
     bool is_file;
     const char *text; /* statements, or a file's name */
@@ -45,7 +45,7 @@ struct shell_options {
     struct shell_parameters parameters;
 };
 
-/* INVALID_ARGUMENT. What a failure leaves is to be freed, too. */
+/* INVALID_ARGUMENT. The options are to be freed after a failure, too. */
 status shell_options_read(const char *const *arguments, struct shell_options *out);
 void shell_options_free(struct shell_options *options);
 void shell_options_write_help(struct buffer *out);
@@ -59,7 +59,7 @@ struct shell {
     enum shell_explain explain; /* of all queries */
     bool has_timing;
     bool is_over;       /* \q */
-    bool has_no_reader; /* who read the output has gone: no reason to complain */
+    bool has_no_reader; /* the output's reader has gone: no reason to complain */
     unsigned depth;     /* of \i in one another */
     struct buffer out;
     FILE *to;

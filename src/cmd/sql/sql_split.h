@@ -41,7 +41,7 @@ void sql_splitter_add(struct sql_splitter *splitter, bytes line);
 /* The next statement that is whole; false if there is none. */
 bool sql_splitter_next(struct sql_splitter *splitter, struct sql_statement *out);
 
-/* What came after the last semicolon, if it is more than blanks and comments. */
+/* The rest after the last semicolon, if it is more than blanks and comments. */
 bool sql_splitter_rest(struct sql_splitter *splitter, struct sql_statement *out);
 
 /* Whether nothing has begun: a command, \d, may come instead of a statement. */

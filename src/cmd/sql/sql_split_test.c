@@ -53,7 +53,7 @@ static void quotes_hide_semicolons(void **state)
     assert_split("'';b;", "''|1 b|1 ");
 }
 
-/* What is wrong with it the server says; it may not swallow what follows. */
+/* The server says what is wrong with such a string; it may not swallow what follows. */
 static void a_string_ends_with_its_line(void **state)
 {
     (void)state;
@@ -71,7 +71,7 @@ static void comments_hide_semicolons(void **state)
     assert_split("-- only", "");
 }
 
-static void what_has_begun_is_known_and_dropped(void **state)
+static void a_begun_statement_is_known_and_dropped(void **state)
 {
     (void)state;
     struct sql_splitter splitter = {0};
@@ -99,7 +99,7 @@ int main(void)
         cmocka_unit_test(quotes_hide_semicolons),
         cmocka_unit_test(a_string_ends_with_its_line),
         cmocka_unit_test(comments_hide_semicolons),
-        cmocka_unit_test(what_has_begun_is_known_and_dropped),
+        cmocka_unit_test(a_begun_statement_is_known_and_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -302,7 +302,7 @@ static void append_quoted(struct buffer *out, const char *before, const Bt__Type
     buffer_append_byte(out, '"');
 }
 
-/* As a query would have it. */
+/* Appends the value as a query would have it. */
 static void append_literal(struct buffer *out, const Bt__Type *type, const Bt__Value *value)
 {
     switch (value->kind_case) {

@@ -6,7 +6,7 @@
 #include "google/bigtable/v2/data.pb-c.h"
 
 /* INTERNAL unless the value, NULL included, and all in it are of the type, and dates and times are
- * of the years 1 to 9999. What follows is for values that are. */
+ * of the years 1 to 9999. The functions below are for values that are. */
 status shell_value_check(const Bt__Type *type, const Bt__Value *value);
 
 static inline bool shell_value_is_null(const Bt__Value *value)
@@ -29,8 +29,9 @@ void shell_text_append(struct buffer *out, bytes text);
 void shell_value_append_text(struct buffer *out, const Bt__Type *type, const Bt__Value *value,
                              bool for_terminal);
 
-/* As JSON: INT64 beyond 2^53 as strings, and NaN and infinities; BYTES as strings if they are
- * UTF-8, else {"base64": "…"}, or as a key of a map "base64:…"; structs and maps as objects. */
+/* Appends the value as JSON: INT64 beyond 2^53 as strings, and NaN and infinities; BYTES as strings
+ * if they are UTF-8, else {"base64": "…"}, or as a key of a map "base64:…"; structs and maps as
+ * objects. */
 void shell_value_append_json(struct buffer *out, const Bt__Type *type, const Bt__Value *value);
 
 #endif

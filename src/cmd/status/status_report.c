@@ -150,8 +150,8 @@ static double risen(const struct status_looks *looks, const Insight__Metric *met
     return metric->value > was ? metric->value - was : 0;
 }
 
-/* Of all series of that name, without "trestle_", in which the label has that value; a NULL label
- * stands for all. */
+/* The sum of all series of that name, without "trestle_", in which the label has that value; a NULL
+ * label stands for all. */
 static double value(const struct status_looks *looks, const char *name, const char *label,
                     const char *wanted)
 {
@@ -218,7 +218,7 @@ static const Insight__Metric *find(const struct status_looks *looks, const char 
 
 /* --- methods --- */
 
-/* What one method was called by one profile. */
+/* The calls of one method by one profile. */
 struct method {
     const char *name;
     const char *profile; /* NULL: none */
@@ -338,7 +338,7 @@ static void write_reasons(const struct status_looks *looks, struct buffer *out)
     }
 }
 
-/* In red: what is degraded wants somebody, too. */
+/* In red: a degraded server needs an operator, too. */
 static void write_health(const struct status_looks *looks, struct buffer *out)
 {
     struct buffer reasons = {0};

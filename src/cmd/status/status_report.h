@@ -1,7 +1,8 @@
-/* What two looks at a server's metrics say: as text for a terminal, and as JSON. Pure functions.
+/* The report on two looks at a server's metrics: as text for a terminal, and as JSON. Pure
+ * functions.
  *
- * A rate is what a counter rose by between the two, by the second. A server that was started anew
- * in between begins at 0: its counters are taken as they are. */
+ * A rate is what a counter rose by between the two, by the second. A server that was restarted in
+ * between begins at 0: its counters are taken as they are. */
 #ifndef TRESTLE_CMD_STATUS_STATUS_REPORT_H
 #define TRESTLE_CMD_STATUS_STATUS_REPORT_H
 

@@ -170,7 +170,7 @@ static void rates_are_by_the_second(void **state)
     free(text);
 }
 
-static void a_server_that_began_anew_counts_from_0(void **state)
+static void a_restarted_server_counts_from_0(void **state)
 {
     (void)state;
     struct server before, now;
@@ -247,7 +247,7 @@ int main(void)
         cmocka_unit_test(quantiles_lie_in_their_buckets),
         cmocka_unit_test(what_is_beyond_the_buckets_is_their_last_bound),
         cmocka_unit_test(rates_are_by_the_second),
-        cmocka_unit_test(a_server_that_began_anew_counts_from_0),
+        cmocka_unit_test(a_restarted_server_counts_from_0),
         cmocka_unit_test(trouble_is_told),
         cmocka_unit_test(reasons_are_told),
     };

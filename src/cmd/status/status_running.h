@@ -1,4 +1,4 @@
-/* What `trestle status` says of the requests that run, and what it asks a server to do: to end one,
+/* Running requests as `trestle status` tells of them, and what it asks a server to do: to end one,
  * to tell more or less in its log. */
 #ifndef TRESTLE_CMD_STATUS_STATUS_RUNNING_H
 #define TRESTLE_CMD_STATUS_STATUS_RUNNING_H

@@ -12,7 +12,7 @@
 
 enum { BLOCK = 512 };
 
-/* What tar reads: numbers are octal, and end with a NUL. */
+/* A header as tar reads it: numbers are octal, and end with a NUL. */
 struct header {
     char name[100];
     char mode[8];

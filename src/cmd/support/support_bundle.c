@@ -1,9 +1,9 @@
 /* See support_bundle.h.
  *
  * Each part becomes a file of the archive. A part that fails is told in the file summary.txt and on
- * stdout, and the others are made all the same: who needs help often has something that does not
- * work. What the server is set to comes from its configuration file, and from there where its data
- * is and where it serves, so that on most machines the command needs no option. */
+ * stdout, and the others are made all the same: often something does not work where help is needed.
+ * The server's settings come from its configuration file, and with them where its data is and where
+ * it serves, so that on most machines the command needs no option. */
 #include "cmd/support/support_bundle.h"
 
 #include "cmd/command.h"
@@ -191,8 +191,8 @@ static int make_bundle(const struct support *support, const char *output)
     return exit_status;
 }
 
-/* What the options leave open is as the server is set, or else its default. A configuration file
- * that nobody named need not be there. */
+/* Options that are not given are as the server is set, or else its default. A configuration file
+ * that was not named need not be there. */
 static int run(const struct bundle_options *options, bool config_is_meant)
 {
     const char *const configured[] = {"--config", options->config, NULL};

@@ -1,4 +1,4 @@
-/* `trestle support-bundle`: what somebody who helps needs to know of a server, in one archive. */
+/* `trestle support-bundle`: the facts about a server that its helpers need, in one archive. */
 #ifndef TRESTLE_CMD_SUPPORT_SUPPORT_BUNDLE_H
 #define TRESTLE_CMD_SUPPORT_SUPPORT_BUNDLE_H
 

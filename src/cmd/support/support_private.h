@@ -1,6 +1,6 @@
 /* The parts of a support bundle. Each writes one file of it: text about the server and its machine,
- * with names of tables, and without row keys, values, tokens or keys. What a part cannot find out
- * is a failure that says why. Blocking; one thread. */
+ * with names of tables, and without row keys, values, tokens or keys. A part that cannot find
+ * something out fails, and says why. Blocking; one thread. */
 #ifndef TRESTLE_CMD_SUPPORT_SUPPORT_PRIVATE_H
 #define TRESTLE_CMD_SUPPORT_SUPPORT_PRIVATE_H
 
@@ -32,7 +32,7 @@ status support_write_log(const struct support *support, struct buffer *out);
 status support_write_live(const struct support *support, struct buffer *out);
 status support_write_ready(const struct support *support, struct buffer *out);
 status support_write_metrics(const struct support *support, struct buffer *out);
-/* Where its threads are, and where their CPU time goes within a second. */
+/* Write where the server's threads are, and where their CPU time goes within a second. */
 status support_write_stacks(const struct support *support, struct buffer *out);
 status support_write_profile(const struct support *support, struct buffer *out);
 status support_write_served_tables(const struct support *support, struct buffer *out);

@@ -63,7 +63,7 @@ static void set_options(CURL *curl, const struct support *support, const char *u
         curl_easy_setopt(curl, CURLOPT_CAINFO, support->ca);
 }
 
-/* What the server answers at the URL is appended, whatever its code. */
+/* Appends the server's answer at the URL, whatever its code. */
 static status ask(const struct support *support, const char *url, struct buffer *out, long *code)
 {
     struct answer answer = {out, out->size};

@@ -36,7 +36,7 @@ static status append_file(const char *path, size_t most, struct buffer *out)
     return to == NULL ? status_out_of_memory() : status_ok();
 }
 
-/* What is missing on this machine is said in its place. */
+/* Appends a file; one that is missing on this machine is told in its place. */
 static void append_section(const char *path, struct buffer *out)
 {
     buffer_append_format(out, "--- %s\n", path);
@@ -53,7 +53,7 @@ status support_write_system(const struct support *support, struct buffer *out)
                                         "/proc/pressure/io", "/proc/pressure/memory"};
     struct utsname names;
     (void)support;
-    if (uname(&names) == 0) /* but for the machine's name, which is nobody's business */
+    if (uname(&names) == 0) /* without the machine's name, which is private */
         buffer_append_format(out, "%s %s %s %s\n", names.sysname, names.release, names.version,
                              names.machine);
     buffer_append_format(out, "%ld processors of %ld are on, pages of %ld bytes\n",
@@ -64,7 +64,7 @@ status support_write_system(const struct support *support, struct buffer *out)
     return status_ok();
 }
 
-/* The server's own are in its metrics; these are what somebody gets who starts one here. */
+/* The limits of a server that is started here; a running server's are in its metrics. */
 status support_write_limits(const struct support *support, struct buffer *out)
 {
     static const char *const files[] = {

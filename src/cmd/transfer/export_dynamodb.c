@@ -108,7 +108,7 @@ static status open_source(struct export *export)
 
 /* --- verifying --- */
 
-/* What the table has now. */
+/* Sums up what the table has now. */
 static status sum_table(struct export *export, uint64_t *items, uint64_t *checksum)
 {
     const struct transfer_source source = endpoint_source_interface(export->source);

@@ -234,8 +234,8 @@ static status verify(const struct export *export, bool *is_same)
     *is_same = true;
     if (o->transfer.dry_run || o->transfer.verify == VERIFY_NONE || is_standard_output(o))
         return status_ok();
-    /* What a filter let through may be no row's newest cell, to which files without times are held.
-     */
+    /* Cells that a filter let through may not be a row's newest, to which files without times are
+     * held. */
     if (export->has_timestamps || o->filter == NULL)
         TRY(verification_create(export->session, (const char *)export->table.data,
                                 o->transfer.verify == VERIFY_SAMPLE, &verification));

@@ -25,7 +25,7 @@ struct import {
     struct verification *verification; /* NULL: none is asked for */
 };
 
-/* The table as it is there, for who does not know what families rows will have. */
+/* Reads the table's schema, for sources that do not tell what families rows will have. */
 static status find_table(struct import *import)
 {
     const char *table_id = import->target->table_id;
@@ -59,7 +59,7 @@ static status prepare_table(struct import *import)
     return status_ok();
 }
 
-/* Looks at the server, but for a dry run. */
+/* Looks at the server, except for a dry run. */
 static status connect_import(struct import *import)
 {
     const struct import_target *target = import->target;

@@ -21,7 +21,7 @@ int import_csv_command(const char *const *arguments);
 int import_jsonl_command(const char *const *arguments);
 int import_avro_command(const char *const *arguments);
 
-/* Where rows go. */
+/* The target of rows. */
 struct import_target {
     const struct target_options *server;
     const char *table_id;

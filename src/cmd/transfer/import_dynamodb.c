@@ -297,7 +297,7 @@ static const char *or_nothing(const char *text)
     return text == NULL ? "" : text;
 }
 
-/* What a checkpoint is of: the same, and it may be gone on with. */
+/* The identity of an import: a checkpoint of the same one may be gone on with. */
 static status name_identity(const struct import_options *o, const struct import_plan *plan,
                             struct buffer *out)
 {

@@ -122,8 +122,8 @@ static void add_family(struct move_family *families, size_t *count, const char *
     families[(*count)++] = (struct move_family){.name = name, .versions = versions};
 }
 
-/* Those that are named: in a list, of columns, of all other fields. Of fields, tables that are made
- * keep one version. */
+/* Finds the families that are named: in a list, of columns, of all other fields. Of fields, tables
+ * that are made keep one version. */
 static status find_families(const struct import_options *options, const struct field_layout *layout,
                             struct arena *arena, struct import_target *out)
 {
@@ -155,7 +155,7 @@ static const char *or_nothing(const char *text)
     return text == NULL ? "" : text;
 }
 
-/* What a checkpoint is of: the same, and it may be gone on with. */
+/* The identity of an import: a checkpoint of the same one may be gone on with. */
 static status name_identity(const struct import_options *o, enum row_kind kind, struct buffer *out)
 {
     const struct target_options *target = &o->target;

@@ -1,4 +1,4 @@
-/* Which rows of a table a command reads: --prefix, or --start and --end. */
+/* Bounds of the rows of a table that a command reads: --prefix, or --start and --end. */
 #ifndef TRESTLE_CMD_TRANSFER_ROW_BOUNDS_H
 #define TRESTLE_CMD_TRANSFER_ROW_BOUNDS_H
 

@@ -2,7 +2,7 @@
  * what is done in the background (background_work.h). It reads as of one moment, and holds nothing
  * while it rests.
  *
- * What was is kept for an hour: a walk that takes half of that goes on at a later moment. */
+ * Past versions are kept for an hour: a walk that takes half of that goes on at a later moment. */
 #ifndef TRESTLE_DATASTORE_ADMIN_ENTITY_WALK_H
 #define TRESTLE_DATASTORE_ADMIN_ENTITY_WALK_H
 

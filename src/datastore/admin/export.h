@@ -8,7 +8,7 @@
  * All entities are read in one pass, in the order of their rows, and each goes to its set: of its
  * namespace and kind as far as the filter names them. Each file is written as a whole, synced, and
  * then gets its name, so that what there is of it is whole. An export that fails, or is cancelled,
- * is removed; one that a crash cut short is made anew, at a later moment. */
+ * is removed; one that a crash cut short is made again, at a later moment. */
 #ifndef TRESTLE_DATASTORE_ADMIN_EXPORT_H
 #define TRESTLE_DATASTORE_ADMIN_EXPORT_H
 

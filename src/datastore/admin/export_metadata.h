@@ -1,5 +1,5 @@
-/* What an export says of itself: its overall metadata and that of each set of entities, in Google's
- * form (proto/trestle/export.proto), and the names of their files. */
+/* An export's metadata, overall and of each set of entities, in Google's form
+ * (proto/trestle/export.proto), and the names of their files. */
 #ifndef TRESTLE_DATASTORE_ADMIN_EXPORT_METADATA_H
 #define TRESTLE_DATASTORE_ADMIN_EXPORT_METADATA_H
 
@@ -19,7 +19,7 @@ status ds_set_describe(const char *name_space, const char *kind, struct arena *a
 status ds_overall_encode(const Export__OverallExportMetadata *metadata, struct buffer *out);
 status ds_metadata_encode(const Export__ExportMetadata *metadata, struct buffer *out);
 
-/* From the whole file; DATA_LOSS if it is none. What comes out is the arena's. */
+/* From the whole file; DATA_LOSS if it is none. The result is the arena's. */
 status ds_overall_decode(bytes file, struct arena *arena, Export__OverallExportMetadata **out);
 status ds_metadata_decode(bytes file, struct arena *arena, Export__ExportMetadata **out);
 

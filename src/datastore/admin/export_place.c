@@ -65,7 +65,7 @@ static status refuse(const char *url, const char *why)
                        url, why);
 }
 
-/* What stands behind gs://, without slashes at its end. */
+/* The path behind gs://, without slashes at its end. */
 static status take_path(const char *directory, const char *url, struct arena *arena,
                         const char **out)
 {

@@ -1,5 +1,5 @@
-/* Where exports are: a URL gs://BUCKET/PATH is DIRECTORY/BUCKET/PATH, of the server's own directory
- * for exports. An export is named by the last part of its path.
+/* The places of exports: a URL gs://BUCKET/PATH is DIRECTORY/BUCKET/PATH, of the server's own
+ * directory for exports. An export is named by the last part of its path.
  *
  * Parts are names of files: none is "." or "..", so that nothing outside of the directory is ever
  * named. All memory is the arena's. */
@@ -18,7 +18,7 @@ struct ds_export_place {
     const char *name;
 };
 
-/* Where an export to the URL goes: one that says only the bucket gets a name from the time, of
+/* The place of an export to the URL: one that says only the bucket gets a name from the time, of
  * `now_us`. INVALID_ARGUMENT for what is no such URL. */
 status ds_export_place(const char *directory, const char *url, int64_t now_us, struct arena *arena,
                        struct ds_export_place *out);

@@ -16,7 +16,7 @@ size_t ds_set_count(const DsAdmin__EntityFilter *filter);
 struct ds_set_names ds_set_names(const DsAdmin__EntityFilter *filter, size_t set);
 
 /* The set of an entity of this namespace and kind; false if it is in none, as are those of reserved
- * kinds, which nobody but the server makes. */
+ * kinds, which only the server makes. */
 bool ds_set_find(const DsAdmin__EntityFilter *filter, bytes name_space, bytes kind, size_t *set);
 
 #endif

@@ -208,7 +208,7 @@ static bool add_field(void *context, struct resource *resource)
     return status_is_ok(listing->result);
 }
 
-/* Of the filters that production takes: fields that expire, those whose indexes are not as usual
+/* Checks a filter. Production takes these: fields that expire, those whose indexes are not as usual
  * (of which there are none), or both. */
 static status check_filter(const char *filter, bool *has_ttls)
 {

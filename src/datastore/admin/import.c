@@ -43,7 +43,8 @@ static status look_up(const struct importing *i)
                : status_make(STATUS_CANCELLED, "The import was cancelled");
 }
 
-/* Others may hold the entities for as long as they like: it is not theirs to end the import. */
+/* Commits a batch, and tries again: others that hold its entities for long must not end the import.
+ */
 static status commit_batch(struct importing *i, const Ds__CommitRequest *request)
 {
     struct datastore *datastore = i->import->datastore;
@@ -127,7 +128,7 @@ static status read_records(struct importing *i, struct log_reader *reader)
     }
 }
 
-/* What is wrong, and in which file. */
+/* The error, with the name of its file. */
 static status in_file(status s, const char *file)
 {
     if (status_is_ok(s) || s.code == STATUS_CANCELLED)

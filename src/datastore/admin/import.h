@@ -2,7 +2,7 @@
  *
  * Each entity replaces the one of its key, if there is one; all others stay. Entities are put by
  * commits as clients make them, many at a time, so that indexes follow, and ids are not given
- * again. What an import that fails has put stays. */
+ * again. Entities that a failed import has put stay. */
 #ifndef TRESTLE_DATASTORE_ADMIN_IMPORT_H
 #define TRESTLE_DATASTORE_ADMIN_IMPORT_H
 

@@ -1,4 +1,4 @@
-/* CreateIndex, DeleteIndex, GetIndex and ListIndexes. What takes long is index_work.h's.
+/* CreateIndex, DeleteIndex, GetIndex and ListIndexes. The long work is in index_work.h.
  *
  * An operation is made durable before the definition that it is about: what a crash leaves between
  * the two, the operation makes up for. */
@@ -160,15 +160,15 @@ status ds_get_index(struct ds_call *call, const ProtobufCMessage *message,
     return status_ok();
 }
 
-/* One that is not, in a database that came back alone out of a backup, has nobody who works on it.
- */
+/* An operation that makes or removes the index: in a database that came back alone out of a backup
+ * an unfinished index may have none. */
 struct work_on {
     const struct ds_call *call;
     struct arena *arena;
     int64_t id;
 };
 
-/* What cannot be read may be it. */
+/* An argument that cannot be read counts as that index's. */
 static bool is_work_on(void *context, const char *kind, bytes argument)
 {
     const struct work_on *on = context;
@@ -228,7 +228,7 @@ status ds_delete_index(struct ds_call *call, const ProtobufCMessage *message,
 
 enum { MOST_IN_PAGE = 1000 };
 
-/* Where a page begins: the token is the number of the last index of the page before. */
+/* The beginning of a page: its token is the number of the last index of the page before. */
 static status check_page(const DsAdmin__ListIndexesRequest *request, uint64_t *after, size_t *most)
 {
     char *end;

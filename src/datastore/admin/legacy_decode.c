@@ -202,7 +202,7 @@ static bytes project_of(bytes app)
     return mark == NULL ? app : bytes_from(app, (size_t)(mark - app.data) + 1);
 }
 
-/* What was of the entity's own database is of the one that it comes to. */
+/* A reference within the entity's own database becomes one within the database that it comes to. */
 static status set_database(const struct decoding *decoding, bytes app, bytes database,
                            Ds__PartitionId *partition)
 {
@@ -549,7 +549,7 @@ static status decode_entity(const struct decoding *decoding, bytes wire, Ds__Ent
     return make_properties(decoding, &found, *out);
 }
 
-/* Whose the entity was: it is wanted before the first key is read. */
+/* The app of the entity's own key, which is wanted before the first key is read. */
 static status find_app(bytes wire, struct decoding *decoding)
 {
     struct reader reader = reader_of(wire);

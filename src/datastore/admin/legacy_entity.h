@@ -17,7 +17,7 @@
  * What has no type of its own has a meaning: timestamps (microseconds) 7, geo points 9, blobs 14 or
  * 16, entities (an EntityProto) 19, empty arrays 24. An array is several properties of one name.
  *
- * All value types come back as they were, but for what the form cannot say: timestamps are to the
+ * All value types come back as they were, except what the form cannot say: timestamps are to the
  * microsecond, excluding an array excludes its values, and what a meaning overrules loses it. */
 #ifndef TRESTLE_DATASTORE_ADMIN_LEGACY_ENTITY_H
 #define TRESTLE_DATASTORE_ADMIN_LEGACY_ENTITY_H
@@ -30,7 +30,7 @@ void ds_legacy_encode(const Ds__Entity *entity, struct buffer *out);
 
 /* The entity of `wire`, as one of `database`, in the arena. Its key, and keys of the database that
  * it was of, become keys of `database`. Blobs point into `wire`. INVALID_ARGUMENT if the bytes are
- * none, or hold what cannot be stored. What may be stored is validate.h's to say. */
+ * none, or hold what cannot be stored. validate.h says what may be stored. */
 status ds_legacy_decode(bytes wire, const struct ds_database *database, struct arena *arena,
                         Ds__Entity **out);
 

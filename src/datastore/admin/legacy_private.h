@@ -44,7 +44,7 @@ enum {
 enum { POINT_X = 6, POINT_Y = 7 };
 enum { USER_NUMBER = 18, USER_ID = 19 };
 
-/* What a User says, and the properties that the entity of its meaning has for that, by rising
+/* The texts of a User, and the properties that the entity of its meaning has for them, by rising
  * field. The first two are always there. */
 struct legacy_user_text {
     unsigned field;

@@ -5,7 +5,7 @@
 
 enum piece_type { PIECE_WHOLE = 1, PIECE_FIRST = 2, PIECE_MIDDLE = 3, PIECE_LAST = 4 };
 
-/* Where in a header what is. */
+/* Offsets in a header. */
 enum { AT_SIZE = 4, AT_TYPE = 6 };
 
 /* A checksum of bytes that hold checksums is a weak one: so it is turned and shifted. */
@@ -130,7 +130,7 @@ static bool may_follow(enum piece_type type, bool has_begun)
                      : type == PIECE_WHOLE || type == PIECE_FIRST;
 }
 
-/* One piece more; `*is_end` if there is none. */
+/* Reads one more piece; `*is_end` if there is none. */
 static status read_piece(struct log_reader *reader, bool has_begun, enum piece_type *type,
                          bool *is_end)
 {

@@ -1,5 +1,5 @@
-/* Fuzzer: files of records. What is no file of records is refused; one that is read is that which
- * would be written; what was written is read, and once a bit of it is turned it is not.
+/* Fuzzer: files of records. A text that is no file of records is refused; one that is read is that
+ * which would be written; a written one is read, and once a bit of it is turned it is not.
  *
  * Input: choices (base/testing/fuzzing.h): the bit, records of a few bytes or of whole blocks; and
  * the same input once more, as a file. */

@@ -179,7 +179,7 @@ static void test_pieces_out_of_order_are_data_loss(void **state)
     status s = read_all(bytes_from(buffer_bytes(&out), LOG_BLOCK_BYTES), &count);
     assert_string_equal(status_message(s), "A part of a record that is none at byte 7246");
     assert_status(s, STATUS_DATA_LOSS);
-    /* A first piece, and the next block begins anew. */
+    /* A first piece, and the next block begins with another first one. */
     bytes first = bytes_make(out.data, LOG_BLOCK_BYTES);
     struct buffer twice = {0};
     buffer_append_bytes(&twice, first);

@@ -13,8 +13,8 @@ enum { BY_KIND = 1, BY_PROPERTY = 2, BY_TYPE = 4, BY_INDEX = 8, BY_NAMESPACE = 1
 
 #define BIT(amount) (1u << (amount))
 
-/* What is summed up, by what. Each but the one by namespace is there twice: of all entities, and
- * under a name with Ns of each namespace, in that namespace. */
+/* A kind of statistic: what is summed up, by what. Each except the one by namespace is there twice:
+ * of all entities, and under a name with Ns of each namespace, in that namespace. */
 struct statistic {
     const char *name;
     enum ds_tally_what what;
@@ -147,7 +147,7 @@ static status add_rows(struct making *making, const char *bytes_name, const char
     return add_number(making, count_name, tally->amounts[rows].count);
 }
 
-/* What it is a statistic of. */
+/* Adds the properties that tell what it is a statistic of. */
 static status add_subject(struct making *making, const struct ds_tally_name *name)
 {
     unsigned by = making->statistic->by;
@@ -163,7 +163,7 @@ static status add_subject(struct making *making, const struct ds_tally_name *nam
                              : status_ok();
 }
 
-/* What the API calls the index. */
+/* Adds the index's name in the API. */
 static status add_index_name(struct making *making, uint64_t index)
 {
     enum { MOST = 24 };
@@ -205,7 +205,7 @@ static void append_part(struct buffer *out, const char *text)
     buffer_append_format(out, out->size > 0 ? "_%s" : "%s", text);
 }
 
-/* What production calls it; of names that are too long together, a fingerprint. */
+/* Appends its name in production; of names that are too long together, a fingerprint. */
 static void append_name(struct buffer *out, const struct statistic *statistic,
                         const struct ds_tally_name *name)
 {
@@ -280,7 +280,7 @@ static status make_key(struct making *making, const struct ds_tally *tally, Ds__
 
 /* --- all of a kind --- */
 
-/* What it is by, and nothing else. */
+/* The parts of the name that the statistic is by, and nothing else. */
 static struct ds_tally_name name_of(const struct making *making, const struct ds_tally_name *name)
 {
     unsigned by = making->statistic->by;
@@ -308,7 +308,7 @@ static status sum_up(const struct making *making, const struct ds_tallies *count
     return status_ok();
 }
 
-/* What is not there has no statistic, but the total does. */
+/* A count of zero has no statistic, except the total. */
 static bool is_wanted(const struct statistic *statistic, const struct ds_tally *tally)
 {
     return statistic->by == 0 || sum_of(tally, statistic->entities | statistic->rows).count > 0;

@@ -27,8 +27,8 @@ struct pass {
 
 /* --- counting --- */
 
-/* The indexes are those of the present. They are given back at once: who changes them waits for
- * that. */
+/* The indexes are those of the present. They are given back at once: a thread that changes them
+ * waits for that. */
 static status count_entity(struct ds_walk *walk, const struct ds_row_found *row)
 {
     struct pass *pass = walk->context;
@@ -63,7 +63,7 @@ static status add_mutation(struct pass *pass, Ds__Entity *upserted, Ds__Key *del
     return pass->mutations.count < MUTATIONS_A_COMMIT ? status_ok() : commit(pass);
 }
 
-/* Those of one kind: a database has no more than its statistics' memory holds. */
+/* Writes the statistics of one kind: a database has no more than its statistics' memory holds. */
 static status write_kind(struct pass *pass, size_t kind, struct arena *arena)
 {
     struct vector made = {0}; /* of Ds__Entity * */

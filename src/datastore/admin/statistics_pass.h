@@ -1,5 +1,5 @@
-/* Statistics made anew: a database is counted as of one moment, while others write, and what comes
- * of it is put in the place of what was there. */
+/* A pass makes a database's statistics again: it counts as of one moment, while others write, and
+ * puts the result in the place of the old ones. */
 #ifndef TRESTLE_DATASTORE_ADMIN_STATISTICS_PASS_H
 #define TRESTLE_DATASTORE_ADMIN_STATISTICS_PASS_H
 

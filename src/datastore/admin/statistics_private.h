@@ -1,10 +1,11 @@
-/* What the two halves of statistics share: statistics.c counts, statistics_make.c sums up. */
+/* Declarations that the two halves of statistics share: statistics.c counts, statistics_make.c sums
+ * up. */
 #ifndef TRESTLE_DATASTORE_ADMIN_STATISTICS_PRIVATE_H
 #define TRESTLE_DATASTORE_ADMIN_STATISTICS_PRIVATE_H
 
 #include "datastore/admin/statistics.h"
 
-/* What the tallies are of that entities are counted in. */
+/* Kinds of the tallies in which entities are counted. */
 enum ds_tally_what {
     DS_TALLY_KIND,   /* a namespace's and kind's entities, and all their rows */
     DS_TALLY_VALUES, /* of a kind's property, and of a type */
@@ -17,7 +18,7 @@ static inline void ds_amount_add(struct ds_amount *sum, struct ds_amount amount)
     sum->bytes += amount.bytes;
 }
 
-/* What statistics call the type of a value: `type` is a Ds__Value__ValueTypeCase. */
+/* The name of a value's type in statistics: `type` is a Ds__Value__ValueTypeCase. */
 const char *ds_statistic_type(int type, bool is_excluded);
 
 #endif

@@ -33,7 +33,7 @@ static struct fingerprint print_of(const struct ds_tally_name *name)
     return siphash_finish(&hash);
 }
 
-/* Where the tally is, or where it would be. */
+/* The tally's slot, or the one where it would be. */
 static struct ds_tally **slot_of(const struct ds_tallies *tallies, struct fingerprint print)
 {
     size_t at = print.words[0] & (tallies->capacity - 1);

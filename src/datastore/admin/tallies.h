@@ -6,9 +6,9 @@
 #include "base/siphash.h"
 #include "base/status.h"
 
-/* What a count is of: the strings that do not say anything are empty, none is NULL. */
+/* The name of a tally: strings that do not say anything are empty, none is NULL. */
 struct ds_tally_name {
-    int what; /* the caller's: which of his counts */
+    int what; /* the caller's: which of its counts */
     const char *name_space;
     const char *kind;
     const char *property;

@@ -1,7 +1,7 @@
 /* ExportEntities and ImportEntities: methods, and the long work that they begin.
  *
  * The argument of such an operation is its metadata as they are at the beginning. After a crash or
- * a stop both begin anew: an export removes what it had written, an import puts all its entities
+ * a stop both begin again: an export removes what it had written, an import puts all its entities
  * once more. */
 #ifndef TRESTLE_DATASTORE_ADMIN_TRANSFERS_H
 #define TRESTLE_DATASTORE_ADMIN_TRANSFERS_H

@@ -1,5 +1,5 @@
-/* Which entities expire: by a property of their kind that is a moment. A kind has one such property
- * at most. Entities whose property is of another type, or that lack it, do not expire.
+/* Entities expire by a property of their kind that is a moment. A kind has one such property at
+ * most. Entities whose property is of another type, or that lack it, do not expire.
  *
  * That a property says so is a resource of the control plane (RESOURCE_FIELD), a
  * google.firestore.admin.v1.Field by its name. */

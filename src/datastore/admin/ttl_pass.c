@@ -25,7 +25,7 @@ struct pass {
 
 /* --- deleting --- */
 
-/* One that is held up by others is left for the next pass. */
+/* A commit that is held up by others is left for the next pass. */
 static status commit(struct pass *pass)
 {
     size_t count = pass->mutations.count;
@@ -38,7 +38,7 @@ static status commit(struct pass *pass)
     return ds_background_rest(pass->background);
 }
 
-/* The entity, if it still is what it was: whoever writes it in between may have made it live on. */
+/* Deletes the entity, if it still is what it was: a write in between may have made it live on. */
 static status delete (struct pass *pass, bytes row_key, int64_t version_us)
 {
     Ds__Mutation *mutation;
@@ -66,8 +66,8 @@ static status consider(struct ds_walk *walk, const struct ds_field_name *field, 
 
 /* --- by the index --- */
 
-/* Where the index of the field has its moments in the row's namespace, and where the namespace
- * ends. */
+/* The range of the field's index that has its moments in the row's namespace, and the namespace's
+ * end. */
 static status range_of(const struct ds_row *row, const struct ds_field_name *field,
                        struct buffer *from, struct buffer *behind)
 {

@@ -70,7 +70,7 @@ status ds_id_counter_value(uint64_t claimed, struct arena *arena, bytes *out)
     return out->data == NULL ? status_out_of_memory() : status_ok();
 }
 
-/* With the lock held. What was claimed before, and not given, is not given any more. */
+/* With the lock held. Counters that were claimed before, and not given, are not given any more. */
 static status load_counter(struct ds_open_database *open, bytes row, struct arena *arena)
 {
     bytes value = {0};
@@ -94,7 +94,8 @@ static status claim_block(struct datastore *datastore, struct ds_open_database *
     return status_ok();
 }
 
-/* With the lock held: whether somebody is about to take it. Those who are, are few, and seldom. */
+/* Whether a call is about to take the counter; such calls are few, and seldom. With the lock held.
+ */
 static bool is_held(const struct ds_open_database *open, uint64_t counter)
 {
     for (const struct ds_held_ids *at = open->held_ids; at != NULL; at = at->next) {

@@ -29,7 +29,7 @@ status ds_id_mark(struct ds_open_database *open, const Ds__Key *key, struct ds_h
 /* The marks are written, or will not be. */
 void ds_ids_release(struct ds_open_database *open, struct ds_held_ids *held);
 
-/* --- for who makes what is lost of it anew: index_heal.h --- */
+/* --- to make lost counters and marks again: index_heal.h --- */
 
 /* The counter's row, and what it holds: up to which counters are claimed. INTERNAL for what is none
  * of ours. */

@@ -100,7 +100,7 @@ static status check_request(const struct ds_commit *commit, const Ds__CommitRequ
 
 /* --- all of it --- */
 
-/* A commit that fails ends its transaction, too: it has to be begun anew. */
+/* A commit that fails ends its transaction, too: it has to be begun again. */
 static void let_go(struct ds_commit *commit)
 {
     if (commit->open != NULL)

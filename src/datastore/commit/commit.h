@@ -13,7 +13,7 @@
  *     transaction and answers.
  *
  * So commits have an order, that of their moments, and are as if they had come one after the other
- * in it: what a commit has read and written nobody changes between its reading and its moment. */
+ * in it: what a commit has read and written no other changes between its reading and its moment. */
 #ifndef TRESTLE_DATASTORE_COMMIT_COMMIT_H
 #define TRESTLE_DATASTORE_COMMIT_COMMIT_H
 
@@ -42,7 +42,7 @@ struct ds_written {
     const Ds__Mutation *versioned; /* the last so far that wants it to have a version; NULL */
 };
 
-/* What is done with one mutation. */
+/* The work on one mutation. */
 struct ds_work {
     const Ds__Mutation *mutation;
     Ds__Key *key;
@@ -100,7 +100,7 @@ status ds_commit_read(struct ds_commit *commit);
 status ds_commit_apply(struct ds_commit *commit);
 void ds_commit_unlock(struct ds_commit *commit);
 
-/* Of step 1 the look at what was read (commit_write.c). ABORTED if it has changed. */
+/* The part of step 1 that looks at what was read (commit_write.c). ABORTED if it has changed. */
 status ds_commit_look_at_reads(struct ds_commit *commit);
 
 /* Step 4 up to the moment, and the rest (commit_write.c). That posts `finish`, whether it succeeds

@@ -10,7 +10,7 @@ enum { LOCK_WAIT_US = 2 * 1000 * 1000 };
 
 /* --- reading --- */
 
-/* Those who take several locks take them in this order; for DCHECKs. */
+/* Whether rows rise: threads that take several locks take them in this order. For DCHECKs. */
 static bool rows_rise(const struct ds_commit *commit)
 {
     for (size_t i = 1; i < commit->written_count; i++)
@@ -162,7 +162,7 @@ static status check_version(const struct ds_written *written, const Ds__Mutation
 
 /* --- one mutation --- */
 
-/* What the entity becomes. `*out` may be where what it is stands. */
+/* Makes the entity that the mutation leaves. `*out` may be where the present one stands. */
 static status make_entity(struct ds_commit *commit, struct ds_work *work, const Ds__Entity **out)
 {
     const Ds__Mutation *mutation = work->mutation;

@@ -157,7 +157,7 @@ static status check_alike(const Ds__Mutation *a, const Ds__Mutation *b)
     return status_ok();
 }
 
-/* Of one entity, one after the other, those that want it to have a version. */
+/* Checks the mutations of each entity, one after the other, that want it to have a version. */
 static status check_versions(const struct ds_commit *commit)
 {
     for (size_t i = 0; i < commit->work_count; i++) {

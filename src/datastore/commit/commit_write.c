@@ -80,8 +80,8 @@ static status look_at_reads(struct ds_commit *commit)
     return has_changed ? contended(commit) : status_ok();
 }
 
-/* However much it is: nobody waits for it. Of pessimistic transactions what is in `ranges` was read
- * before there was a database; others announce nothing. */
+/* However much it is: no other commit waits for it. Of pessimistic transactions what is in `ranges`
+ * was read before there was a database; others announce nothing. */
 status ds_commit_look_at_reads(struct ds_commit *commit)
 {
     struct ds_transaction *transaction = commit->transaction;
@@ -114,7 +114,7 @@ static status check_reads(struct ds_commit *commit)
                : status_ok();
 }
 
-/* What was read of an index that is gone nobody has kept since. */
+/* ABORTED for rows that were read of an index which is gone: commits have not kept them since. */
 static status check_indexes(struct ds_commit *commit)
 {
     const struct ds_read_range *ranges = commit->transaction->ranges.items;
@@ -124,8 +124,8 @@ static status check_indexes(struct ds_commit *commit)
     return status_ok();
 }
 
-/* What a pessimistic transaction has read nobody has changed who claims what he writes. Nobody
- * claims the rows of an index that is gone. */
+/* What a pessimistic transaction has read is unchanged, since commits claim what they write. But
+ * they claim no rows of an index that is gone: ABORTED. */
 static status check_shared(const struct ds_commit *commit)
 {
     const struct vector *shared = &commit->transaction->locker.shared;
@@ -206,7 +206,7 @@ static bool has_rows(const struct ds_written *written)
     return written->is_changed && (written->old != NULL || written->now != NULL);
 }
 
-/* Those that do not tell of the moment. */
+/* Makes the rows that do not tell of the moment. */
 static status make_other_rows(struct ds_commit *commit)
 {
     for (size_t i = 0; i < commit->written_count; i++) {
@@ -236,7 +236,7 @@ static status collect_keys(const struct ds_commit *commit, size_t spare, bytes *
     return status_ok();
 }
 
-/* Before a moment is drawn: who waits for a moment must not wait for a transaction. */
+/* Before a moment is drawn: a commit that waits for a moment must not wait for a transaction. */
 static status claim_rows(struct ds_commit *commit)
 {
     DCHECK(commit->locker != NULL && commit->writing.moment.at_us == 0);
@@ -251,7 +251,7 @@ static status claim_rows(struct ds_commit *commit)
                                 (struct ds_claim){keys, count}, commit->call->call);
 }
 
-/* Before a moment is drawn: who draws a later one is to know of it. */
+/* Before a moment is drawn: a commit that draws a later one is to know of it. */
 static status announce_rows(struct ds_commit *commit)
 {
     DCHECK(commit->locker == NULL && commit->writing.moment.at_us == 0);

@@ -1,5 +1,5 @@
-/* See entity_locks.h. What is held stands in a hash table; who waits looks again when something is
- * released that shares the table's part. */
+/* See entity_locks.h. Locks that are held stand in a hash table; a thread that waits looks again
+ * when one is released that shares the table's part. */
 #include "datastore/commit/entity_locks.h"
 
 #include "base/check.h"

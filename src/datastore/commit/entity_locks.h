@@ -1,8 +1,8 @@
 /* Locks of entities: a commit holds those that it writes from the read of what they are until it is
  * applied, so that each change begins with the one before.
  *
- * A lock is a row key's. Who wants several takes them in the order of their keys; who waits longer
- * than until its deadline is told so. Threads block: they are Datastore's own. */
+ * A lock is a row key's. A commit that wants several takes them in the order of their keys; one
+ * that waits longer than until its deadline is told so. Threads block: they are Datastore's own. */
 #ifndef TRESTLE_DATASTORE_COMMIT_ENTITY_LOCKS_H
 #define TRESTLE_DATASTORE_COMMIT_ENTITY_LOCKS_H
 

@@ -1,4 +1,4 @@
-/* Tests of entities' locks: one has them at a time, all or none, and nobody waits for ever. */
+/* Tests of entities' locks: one thread has them at a time, all or none, and none waits for ever. */
 #include "base/testing/testing.h"
 #include "datastore/commit/entity_locks.h"
 
@@ -22,7 +22,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void who_waits_too_long_is_told(void **state)
+static void a_wait_past_its_deadline_is_told(void **state)
 {
     struct ds_lock held = {.key = bytes_of("b")};
     struct ds_lock wanted[] = {{.key = bytes_of("a")}, {.key = bytes_of("b")}};
@@ -59,7 +59,7 @@ static void *count_often(void *argument)
     return NULL;
 }
 
-static void one_has_an_entity_at_a_time(void **state)
+static void one_thread_has_an_entity_at_a_time(void **state)
 {
     struct shared shared = {.locks = *state};
     pthread_t threads[OWNERS];
@@ -78,8 +78,8 @@ static void one_has_an_entity_at_a_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(who_waits_too_long_is_told),
-        TEST(one_has_an_entity_at_a_time),
+        TEST(a_wait_past_its_deadline_is_told),
+        TEST(one_thread_has_an_entity_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,8 +64,8 @@ void ds_flight_fail(struct ds_flight *flight)
     atomic_store(&flight->has_failed, true);
 }
 
-/* Those who look at the table now may have looked before it was applied. Its moment is past: if
- * they have drawn theirs, they are later. */
+/* Validating commits that look at the table now may have looked before this one was applied. Its
+ * moment is past: if they have drawn theirs, they are later. */
 static void tell_watches(const struct ds_in_flight *in_flight, const struct ds_flight *flight)
 {
     DCHECK(check_is_held(&in_flight->lock));
@@ -88,7 +88,7 @@ void ds_in_flight_remove(struct ds_in_flight *in_flight, struct ds_flight *fligh
     pthread_mutex_unlock(&in_flight->lock);
 }
 
-/* --- who validates --- */
+/* --- validating --- */
 
 void ds_in_flight_watch(struct ds_in_flight *in_flight, struct ds_watch *watch)
 {
@@ -114,7 +114,8 @@ void ds_in_flight_unwatch(struct ds_in_flight *in_flight, struct ds_watch *watch
     pthread_mutex_unlock(&in_flight->lock);
 }
 
-/* Others draw their moments meanwhile, under the lock of moments; later ones than `moment`. */
+/* The moment of another commit. Others draw theirs meanwhile, under the lock of moments; later ones
+ * than `moment`. */
 static int64_t moment_of_other(const struct ds_flight *flight, struct ds_sequencer *sequencer)
 {
     pthread_mutex_lock(&sequencer->lock);

@@ -1,14 +1,14 @@
-/* What commits are about to write: the keys of their rows, from before they draw their moments
- * until they are applied. Whoever has read ranges of rows, and validates them, learns from it what
- * he cannot see in the table yet.
+/* Commits in flight: the keys of the rows that they are about to write, from before they draw their
+ * moments until they are applied. A commit that has read ranges of rows, and validates them, learns
+ * from these what it cannot see in the table yet.
  *
- * Much may have been read, and looking whether it has changed takes long, so nobody does it with a
- * moment drawn, which would hold up all that come later. He *watches* the ranges first; then he
- * looks at the table, which has all that had been applied before; then he draws his moment, and
- * asks the watch whether anybody has written a row of the ranges since, or is about to, before that
+ * Much may have been read, and looking whether it has changed takes long, so no commit does it with
+ * a moment drawn, which would hold up all that come later. It *watches* the ranges first; then it
+ * looks at the table, which has all that had been applied before; then it draws its moment, and
+ * asks the watch whether another has written a row of the ranges since, or is about to, before that
  * moment. That asks memory alone.
  *
- * Commits under way are few, and who validates fewer, so they stand in lists. Any thread. */
+ * Commits under way are few, and those that validate fewer, so they stand in lists. Any thread. */
 #ifndef TRESTLE_DATASTORE_COMMIT_IN_FLIGHT_H
 #define TRESTLE_DATASTORE_COMMIT_IN_FLIGHT_H
 
@@ -22,8 +22,8 @@ struct ds_in_flight {
     struct ds_watch *first_watch;
 };
 
-/* Of one commit: its owner's, with the keys, as long as it is there. All zeroes is one that is not.
- */
+/* The flight of one commit, which owns it and the keys as long as it is there. All zeroes is one
+ * that is not there. */
 struct ds_flight {
     const bytes *keys; /* in any order */
     size_t count;
@@ -39,14 +39,14 @@ void ds_in_flight_free(struct ds_in_flight *in_flight); /* nothing is there */
 
 void ds_in_flight_add(struct ds_in_flight *in_flight, struct ds_flight *flight);
 
-/* It writes nothing after all: before its moment is given up. */
+/* Fails a flight: its commit writes nothing after all. Before its moment is given up. */
 void ds_flight_fail(struct ds_flight *flight);
 
-/* Its moment is past, or was never drawn. */
+/* Removes a flight, whose moment is past, or was never drawn. */
 void ds_in_flight_remove(struct ds_in_flight *in_flight, struct ds_flight *flight);
 
-/* Of one who validates: his, with the ranges, as long as it is there. All zeroes is one that is
- * not. */
+/* The watch of a commit that validates, which owns it and the ranges as long as it is there. All
+ * zeroes is one that is not there. */
 struct ds_watch {
     const struct ds_read_range *ranges; /* by `from`; none overlaps the next */
     size_t count;

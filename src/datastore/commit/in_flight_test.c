@@ -1,4 +1,4 @@
-/* Tests of what commits are about to write: who learns of it, and until when. */
+/* Tests of commits in flight: which watches learn of them, and until when. */
 #include "base/testing/testing.h"
 #include "datastore/commit/in_flight.h"
 
@@ -31,7 +31,7 @@ static struct ds_watch watch_of(const struct ds_read_range *ranges, size_t count
     return (struct ds_watch){.ranges = ranges, .count = count, .after_us = after_us};
 }
 
-/* Of one range, by one who begins to watch now. */
+/* Whether a watch of one range that begins now is met. */
 static bool meets(struct fixture *f, const char *from, const char *to, struct ds_turn *moment)
 {
     const struct ds_read_range range = {bytes_of(from), bytes_of(to)};
@@ -42,7 +42,7 @@ static bool meets(struct fixture *f, const char *from, const char *to, struct ds
     return is_met;
 }
 
-static void who_comes_later_learns_of_it(void **state)
+static void a_later_watch_learns_of_a_commit(void **state)
 {
     struct fixture *f = *state;
     const bytes keys[] = {bytes_of("m"), bytes_of("c")};
@@ -70,8 +70,9 @@ static void who_comes_later_learns_of_it(void **state)
     ds_in_flight_remove(&f->in_flight, &flight);
 }
 
-/* One that has ended when he asks may have been applied behind where he was looking. */
-static void who_watches_learns_of_what_has_ended(void **state)
+/* A commit that has ended when the watch is asked may have been applied behind where its owner was
+ * looking. */
+static void a_watch_learns_of_an_ended_commit(void **state)
 {
     struct fixture *f = *state;
     static const char *const froms[] = {"a", "c", "e"};
@@ -113,8 +114,8 @@ static void who_watches_learns_of_what_has_ended(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(who_comes_later_learns_of_it),
-        TEST(who_watches_learns_of_what_has_ended),
+        TEST(a_later_watch_learns_of_a_commit),
+        TEST(a_watch_learns_of_an_ended_commit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* `LOOK_US`: after that long who waits looks whether its call, or what it waits for, has ended. */
+/* `LOOK_US`: after that long a locker that waits looks whether its call, or what it waits for, has
+ * ended. */
 enum { WAIT_US = 2 * 1000 * 1000, LOOK_US = 100 * 1000 };
 
-/* What a locker wants: ranges to share, or rows to claim. */
+/* The wish of a locker: ranges to share, or rows to claim. */
 struct ds_wanted {
     const struct ds_read_range *ranges;
     size_t range_count;
@@ -62,8 +63,8 @@ static void count(struct ds_range_locks *locks, enum metric metric)
 
 /* --- expiry --- */
 
-/* Owners keep and leave a locker, and those that want what it holds take it away: whoever changes
- * `until_us` first has decided. */
+/* Owners keep and leave a locker, and others that want what it holds take it away: the first to
+ * change `until_us` has decided. */
 
 bool ds_locker_keep(struct ds_locker *locker, int64_t now_us)
 {
@@ -191,7 +192,7 @@ static bool must_wait(struct ds_range_locks *locks, const struct ds_locker *lock
     return false;
 }
 
-/* --- who has to give way; with the lock held --- */
+/* --- which locker has to give way; with the lock held --- */
 
 static struct ds_locker *younger(struct ds_locker *a, struct ds_locker *b)
 {
@@ -323,7 +324,7 @@ static status acquire(struct ds_range_locks *locks, struct ds_locker *locker,
     if (status_is_ok(s))
         return s;
     locker->shared.count = before;
-    pthread_cond_broadcast(&locks->changed); /* who was behind it need not wait for it */
+    pthread_cond_broadcast(&locks->changed); /* lockers behind it need not wait for it */
     return s;
 }
 
@@ -389,7 +390,7 @@ status ds_range_locks_share(struct ds_range_locks *locks, struct ds_locker *lock
     return status_make(STATUS_RESOURCE_EXHAUSTED, "The transaction has read too much.");
 }
 
-/* As who looks for one of them expects; for DCHECKs. */
+/* Whether rows rise, as a search among them expects; for DCHECKs. */
 static bool rows_rise(const struct ds_claim *claim)
 {
     for (size_t i = 1; i < claim->count; i++)

@@ -1,15 +1,15 @@
-/* Locks of rows, and of ranges of rows: what transactions hold that are pessimistic.
+/* Locks of rows, and of ranges of rows, which pessimistic transactions hold.
  *
  * A *locker* is a transaction, or a commit without one. It *shares* ranges that it reads, and
  * *claims* rows that it writes. A row that is claimed is in no range that another shares, and is
  * claimed by no other. So what a transaction has shared stays as it is, until it ends.
  *
- * Who cannot have what he wants waits, two seconds at most; a claim before anything of it is drawn
- * or written. Nobody waits in a circle: when one would come to be, its youngest member is ABORTED.
- * A reader does not pass an older commit that waits. Of those that wait at a time there are fewer
- * than threads for requests, so that those who hold locks come to their end: who is the youngest
- * of too many is ABORTED, too. A transaction that begins anew has the age of the one before, and
- * so becomes the oldest in time.
+ * A locker that cannot have what it wants waits, two seconds at most; a claim before anything of it
+ * is drawn or written. Lockers never wait in a circle: when one would come to be, its youngest
+ * member is ABORTED. A reader does not pass an older commit that waits. Of those that wait at a
+ * time there are fewer than threads for requests, so that those that hold locks come to their end:
+ * the youngest of too many is ABORTED, too. A transaction that begins again has the age of the one
+ * before, and so becomes the oldest in time.
  *
  * Lockers stand in one list, which is walked under one lock: what is held is little, by few. */
 #ifndef TRESTLE_DATASTORE_COMMIT_RANGE_LOCKS_H
@@ -36,15 +36,15 @@ struct ds_claim {
 
 enum { DS_MOST_CLAIMS = 2 };
 
-/* Its owner's; used by one thread at a time. All zeroes but for the first four is one that holds
- * nothing. */
+/* A locker, its owner's; used by one thread at a time. All zeroes except the first four is one that
+ * holds nothing. */
 struct ds_locker {
     const void *database; /* lockers of different ones do not meet */
     uint64_t age;         /* the lower, the older */
     struct arena *arena;  /* the owner's, for what is shared */
     bool is_apart;        /* it waits on no thread for requests: it is not among those of whom
                            * there may be too many */
-    /* When its locks are nobody's any more, by clock_steady_us: see ds_locker_keep. */
+    /* When its locks expire, by clock_steady_us: see ds_locker_keep. */
     _Atomic int64_t until_us;
     /* Private. */
     bool is_listed;
@@ -63,8 +63,8 @@ status ds_range_locks_create(struct clock *clock, struct metrics *metrics, unsig
                              struct ds_range_locks **out);
 void ds_range_locks_destroy(struct ds_range_locks *locks); /* nothing is held; NULL is fine */
 
-/* Shares all of the ranges, or none more than before. What they hold is what is applied, once it
- * returns. ABORTED, CANCELLED (of `call`, which may be NULL), RESOURCE_EXHAUSTED beyond the arena's
+/* Shares all of the ranges, or none more than before. Once it returns, the ranges hold what is
+ * applied. ABORTED, CANCELLED (of `call`, which may be NULL), RESOURCE_EXHAUSTED beyond the arena's
  * limit. */
 status ds_range_locks_share(struct ds_range_locks *locks, struct ds_locker *locker,
                             const struct ds_read_range *ranges, size_t count,
@@ -78,13 +78,13 @@ status ds_range_locks_claim(struct ds_range_locks *locks, struct ds_locker *lock
 /* Everything that it holds. */
 void ds_range_locks_release(struct ds_range_locks *locks, struct ds_locker *locker);
 
-/* ABORTED, in the words that are for who has to give way. */
+/* ABORTED, in the words for a transaction that has to give way. */
 status ds_contended(void);
 
 /* --- expiry --- */
 
-/* Its locks are its own, until ds_locker_leave. False if they have expired, by `now_us`: who wants
- * them has them then. */
+/* Its locks are its own, until ds_locker_leave. False if they have expired, by `now_us`: others may
+ * have them then. */
 bool ds_locker_keep(struct ds_locker *locker, int64_t now_us);
 void ds_locker_leave(struct ds_locker *locker, int64_t until_us);
 

@@ -1,4 +1,4 @@
-/* Tests of the locks of ranges: who may have what, who waits, and who gives way. */
+/* Tests of the locks of ranges: which locker may have what, which waits, and which gives way. */
 #include "base/testing/testing.h"
 #include "datastore/commit/range_locks.h"
 
@@ -126,7 +126,7 @@ static enum status_code come_back(struct other *other)
 
 /* --- tests --- */
 
-static void many_may_share_what_nobody_claims(void **state)
+static void many_may_share_unclaimed_rows(void **state)
 {
     struct fixture *f = *state;
     struct ds_locker a, b, elsewhere;
@@ -145,7 +145,7 @@ static void many_may_share_what_nobody_claims(void **state)
     end(f, &elsewhere);
 }
 
-static void a_claim_waits_for_who_shares(void **state)
+static void a_claim_waits_for_a_share(void **state)
 {
     struct fixture *f = *state;
     struct ds_locker reader;
@@ -160,7 +160,7 @@ static void a_claim_waits_for_who_shares(void **state)
     end(f, &writer.locker);
 }
 
-static void who_shares_waits_for_a_claim(void **state)
+static void a_share_waits_for_a_claim(void **state)
 {
     struct fixture *f = *state;
     struct ds_locker writer;
@@ -175,7 +175,7 @@ static void who_shares_waits_for_a_claim(void **state)
     end(f, &reader.locker);
 }
 
-static void who_waits_too_long_is_told(void **state)
+static void a_locker_that_waits_too_long_is_told(void **state)
 {
     struct fixture *f = *state;
     struct ds_locker reader;
@@ -192,7 +192,7 @@ static void who_waits_too_long_is_told(void **state)
     end(f, &writer.locker);
 }
 
-/* Both have read what both write: the younger gives way, whoever came last. */
+/* Both have read what both write: the younger gives way, whichever came last. */
 static void the_youngest_of_a_circle_gives_way(void **state)
 {
     struct fixture *f = *state;
@@ -281,7 +281,7 @@ static void the_youngest_of_too_many_gives_way(void **state)
     }
 }
 
-static void what_has_expired_is_anybodys(void **state)
+static void expired_locks_are_free(void **state)
 {
     struct fixture *f = *state;
     struct ds_locker reader, writer;
@@ -294,12 +294,12 @@ static void what_has_expired_is_anybodys(void **state)
     ds_locker_leave(&reader, 60);
     atomic_store(&f->hands.us, 61);
     assert_ok(claim_one(f, &writer, "b"));
-    assert_false(ds_locker_keep(&reader, 55)); /* whoever looked at the clock before */
+    assert_false(ds_locker_keep(&reader, 55)); /* also with an earlier look at the clock */
     end(f, &reader);
     end(f, &writer);
 }
 
-static void what_is_shared_is_bounded(void **state)
+static void shared_ranges_are_bounded(void **state)
 {
     struct fixture *f = *state;
     struct ds_locker reader, writer;
@@ -364,7 +364,7 @@ static void *read_and_write(void *argument)
     return NULL;
 }
 
-static void who_claims_is_alone(void **state)
+static void a_claim_excludes_other_lockers(void **state)
 {
     struct shared shared = {.f = *state};
     pthread_t threads[THREADS];
@@ -380,17 +380,17 @@ static void who_claims_is_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(many_may_share_what_nobody_claims),
-        TEST(a_claim_waits_for_who_shares),
-        TEST(who_shares_waits_for_a_claim),
-        TEST(who_waits_too_long_is_told),
+        TEST(many_may_share_unclaimed_rows),
+        TEST(a_claim_waits_for_a_share),
+        TEST(a_share_waits_for_a_claim),
+        TEST(a_locker_that_waits_too_long_is_told),
         TEST(the_youngest_of_a_circle_gives_way),
         TEST(circles_may_be_large),
         TEST(a_reader_does_not_pass_an_older_commit),
         TEST(the_youngest_of_too_many_gives_way),
-        TEST(what_has_expired_is_anybodys),
-        TEST(what_is_shared_is_bounded),
-        TEST(who_claims_is_alone),
+        TEST(expired_locks_are_free),
+        TEST(shared_ranges_are_bounded),
+        TEST(a_claim_excludes_other_lockers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

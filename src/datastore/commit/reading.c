@@ -41,7 +41,8 @@ static status open_database(const struct ds_call *call, struct ds_open_database 
 
 /* --- moments --- */
 
-/* What was then is kept for a while longer, in which the request can come to its end. */
+/* FAILED_PRECONDITION for a moment that is too long ago. Versions are kept for a while longer, in
+ * which a request can come to its end. */
 static status check_age(const struct ds_call *call, int64_t at_us)
 {
     return ds_is_older(call->datastore->cluster, at_us, DS_HISTORY_US) ? ds_too_old() : status_ok();
@@ -213,7 +214,7 @@ void ds_read_end(struct ds_reading *reading)
     reading->transaction = NULL;
     if (transaction == NULL)
         return;
-    if (transaction->is_aborted && reading->new_transaction.size > 0) /* nobody knows its id */
+    if (transaction->is_aborted && reading->new_transaction.size > 0) /* no client knows its id */
         ds_transaction_end(transactions, transaction);
     else
         ds_transaction_give_back(transactions, transaction);
@@ -248,7 +249,7 @@ static status share(struct ds_reading *reading, const struct ds_read_range *rang
     return charge(reading);
 }
 
-/* Who has to give way frees what he holds at once. */
+/* A transaction that has to give way frees what it holds at once. */
 static status abort_if(struct ds_reading *reading, status s)
 {
     if (s.code == STATUS_ABORTED)
@@ -301,7 +302,7 @@ static status validate(struct ds_reading *reading, bool *again)
     return status_ok();
 }
 
-/* Whoever asked for no moment can be answered as of a later one. */
+/* A call that asked for no moment can be answered as of a later one. */
 static bool move_on(struct ds_reading *reading)
 {
     if (reading->is_of_a_moment || ++reading->times == MOST_TIMES)
@@ -310,8 +311,9 @@ static bool move_on(struct ds_reading *reading)
     return true;
 }
 
-/* What was at the moment may have gone while it was read: a clock that is set ahead ages it by any
- * time. Then what came of reading means nothing; an index row whose entity has gone is INTERNAL. */
+/* Versions of the moment may have gone while they were read: a clock that is set ahead ages them by
+ * any time. Then what came of reading means nothing; an index row whose entity has gone is
+ * INTERNAL. */
 static bool is_in_vain(const struct ds_reading *reading, status s)
 {
     bool may_be_told = status_is_ok(s) || s.code == STATUS_INTERNAL;

@@ -1,4 +1,4 @@
-/* What a request reads from: ReadOptions become a snapshot. */
+/* A reading is what a request reads from: ReadOptions become a snapshot. */
 #ifndef TRESTLE_DATASTORE_COMMIT_READING_H
 #define TRESTLE_DATASTORE_COMMIT_READING_H
 
@@ -18,7 +18,7 @@ struct ds_reading {
     struct ds_transaction *transaction; /* taken; NULL: none */
     /* Private. */
     struct ds_call *call;
-    struct ds_open_database *open;      /* NULL: nobody has written to it */
+    struct ds_open_database *open;      /* NULL: it was never written to */
     const struct ds_index_set *indexes; /* taken; NULL: not */
     struct vector noted;                /* of struct ds_read_range, that are yet to be shared */
     bool is_of_a_moment; /* that was asked for, or of an optimistic transaction; else the present */
@@ -34,8 +34,9 @@ void ds_read_end(struct ds_reading *reading);
  * is done again. */
 void ds_read_indexes(struct ds_reading *reading);
 
-/* What a transaction reads is noted, so that it is still so when it commits; there may be none. Who
- * knows the ranges of rows announces them before he reads; the snapshot may be a later one then. */
+/* Reads of a transaction are noted, so that they are still so when it commits; there may be none. A
+ * caller that knows the ranges of rows announces them before it reads; the snapshot may be a later
+ * one then. */
 status ds_reading_announce(struct ds_reading *reading, const struct ds_read_range *ranges,
                            size_t count);
 

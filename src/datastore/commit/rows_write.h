@@ -14,7 +14,7 @@ struct ds_row_write {
     bytes past;
 };
 
-/* What is the same for rows that are written together. */
+/* The context of rows that are written together. */
 struct ds_row_packing {
     struct arena *arena;
     uint32_t is; /* families */
@@ -23,7 +23,7 @@ struct ds_row_packing {
     size_t big_value;
 };
 
-/* For who brings it to the store himself; the caller frees out->fragment. */
+/* For a caller that brings it to the store itself; it frees out->fragment. */
 status ds_row_pack(const struct ds_row_packing *packing, const struct ds_row_write *row,
                    struct packed_change *out);
 
@@ -35,20 +35,20 @@ status ds_rows_write(struct table *table, const struct ds_row_write *rows, size_
 status ds_rows_write_in_order(struct table *table, const struct ds_row_write *rows, size_t count,
                               struct ds_sequencer *sequencer, int64_t now_us, struct arena *arena);
 
-/* The same of rows that may be out of service, for who brings them back. `moments` NULL: nobody has
- * the database open. */
+/* The same of rows that may be out of service, for a repair that brings them back. `sequencer`
+ * NULL: the database is not open. */
 status ds_rows_write_repair(struct table *table, const struct ds_row_write *rows, size_t count,
                             struct ds_sequencer *sequencer, int64_t now_us, struct arena *arena);
 
 /* The same without waiting for anything, at a moment that was drawn before. */
 struct ds_rows_writing {
-    /* Set by the owner, who keeps it, and the arena, until the moment is past. */
+    /* Set by the owner, which keeps it, and the arena, until the moment is past. */
     struct table *table;
     struct ds_sequencer *sequencer;
     struct arena *arena;
     bool is_repair;        /* see commit.h */
     struct ds_turn moment; /* drawn */
-    /* What came of it, once the moment is past; the owner's. */
+    /* The outcome, once the moment is past; the owner's. */
     status result;
     /* Private. */
     struct row_group group;

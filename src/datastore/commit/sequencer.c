@@ -8,7 +8,7 @@ static struct ds_turn *moment_of(struct link *link)
     return LIST_ENTRY(link, struct ds_turn, link);
 }
 
-/* Of those that are drawn, of which there is one. */
+/* The last of the moments that are drawn; there is one. */
 static const struct ds_turn *last_of(const struct ds_sequencer *sequencer)
 {
     return moment_of((struct link *)(void *)sequencer->drawn.last); /* where its `next` is */
@@ -129,7 +129,7 @@ void ds_sequencer_end(struct ds_sequencer *sequencer, struct ds_turn *turn)
     pthread_mutex_unlock(&sequencer->lock);
 }
 
-/* --- who reads --- */
+/* --- for readers --- */
 
 int64_t ds_sequencer_read_timestamp(struct ds_sequencer *sequencer, int64_t now_us)
 {

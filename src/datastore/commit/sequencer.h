@@ -2,13 +2,13 @@
  *
  * A commit draws a moment, later than all that were drawn, and enters the commit queue in the order
  * of moments; the queue applies what enters in order. So there is always a moment of which all
- * commits up to it are applied, and none after it: the present. Who reads as of the present sees
+ * commits up to it are applied, and none after it: the present. A reader as of the present sees
  * every commit that was acknowledged before, each whole.
  *
  *     draw ─► (its rows are packed) ─► ready ─► its turn: enter ─► applied ─► past
  *
- * Nobody waits for his turn: who makes a moment ready whose turn it is enters it, and those behind
- * it that are ready. A moment is past when all before it are, too: only then its commit is
+ * No thread waits for its turn: one that makes a moment ready whose turn it is enters it, and those
+ * behind it that are ready. A moment is past when all before it are, too: only then its commit is
  * acknowledged. Its owner waits for that, or is called.
  *
  * Any thread. */
@@ -26,11 +26,11 @@ struct ds_sequencer {
     pthread_cond_t passed; /* some are past */
     struct list drawn;     /* of struct ds_turn, by time: those that are not past */
     struct link *next;     /* of those the first that has not entered; NULL: all have */
-    bool is_entering;      /* somebody is just entering it */
+    bool is_entering;      /* a thread is just entering it */
     int64_t last_us;       /* the latest that was drawn, or shown as the present */
 };
 
-/* Of one commit, its owner's from ds_sequencer_draw until it is past. */
+/* The moment of one commit, its owner's from ds_sequencer_draw until it is past. */
 struct ds_turn {
     struct link link;
     int64_t at_us; /* microseconds since 1970 */
@@ -54,7 +54,8 @@ void ds_sequencer_free(struct ds_sequencer *sequencer); /* nothing is drawn */
 /* `now_us`: cluster_version_us. */
 void ds_sequencer_draw(struct ds_sequencer *sequencer, int64_t now_us, struct ds_turn *turn);
 
-/* Its rows are packed. The owner does nothing more with it until it is past: it may be gone. */
+/* Makes the moment ready: its rows are packed. The owner does nothing more with it until it is
+ * past: it may be gone. */
 void ds_sequencer_ready(struct ds_sequencer *sequencer, struct ds_turn *turn);
 
 /* Instead of the last: it will not enter. */
@@ -63,8 +64,8 @@ void ds_sequencer_give_up(struct ds_sequencer *sequencer, struct ds_turn *turn);
 /* The queue has applied it, or failed to, or has not taken it. Does not block. */
 void ds_sequencer_applied(struct ds_sequencer *sequencer, struct ds_turn *turn);
 
-/* For owners that wait: gives it up if it is not ready, and waits until it is past. What is
- * acknowledged after this is in the present. */
+/* For owners that wait: gives it up if it is not ready, and waits until it is past. Commits that
+ * are acknowledged after this are in the present. */
 void ds_sequencer_end(struct ds_sequencer *sequencer, struct ds_turn *turn);
 
 /* The present: see above. Moments that are drawn from now on are later. */

@@ -1,4 +1,4 @@
-/* Tests of the order of commits: who may enter when, and what the present is. */
+/* Tests of the order of commits: which may enter when, and what the present is. */
 #include "base/testing/testing.h"
 #include "datastore/commit/sequencer.h"
 
@@ -65,7 +65,7 @@ static void note_entry(struct ds_turn *turn)
     entries[entry_count++] = turn;
 }
 
-static void who_comes_later_waits_for_no_turn(void **state)
+static void a_later_moment_blocks_no_thread(void **state)
 {
     struct ds_sequencer *sequencer = *state;
     struct ds_turn first, second, third, fourth;
@@ -152,7 +152,7 @@ static void *commit_often(void *argument)
     return NULL;
 }
 
-/* Whoever reads sees all that was acknowledged before. */
+/* A reader sees all that was acknowledged before. */
 static void *read_often(void *argument)
 {
     struct shared *shared = argument;
@@ -205,7 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(moments_rise),
         TEST(the_present_is_before_what_is_not_applied),
-        TEST(who_comes_later_waits_for_no_turn),
+        TEST(a_later_moment_blocks_no_thread),
         TEST(commits_enter_in_the_order_of_their_moments),
         TEST(a_time_is_waited_for),
     };

@@ -3,8 +3,8 @@
  * A row has a cell in `e` if it is, and one in `h` for each time that it ended to be what it was,
  * of the last hour. At a moment T it is what its `e` says, if that is of T or before; else what the
  * first `h` after T says, if that had begun by T. An entity's record says when it began. An index
- * row does not: the entity at T tells whether it had the row, and with which types. What an `h` of
- * an index row holds is never read: those that older versions wrote hold the types of later. */
+ * row does not: the entity at T tells whether it had the row, and with which types. The value of an
+ * `h` of an index row is never read: those that older versions wrote hold the types of later. */
 #include "datastore/commit/snapshot.h"
 
 #include "base/limits.h"
@@ -25,7 +25,7 @@ enum { ROWS_A_LOOK = 256 };
 
 /* --- cells --- */
 
-/* What a row is, and what it was when it first ended after the moment. */
+/* The cells of a row: what it is, and what it was when it first ended after the moment. */
 struct seen {
     const struct cell *is;  /* NULL: nothing, or since later */
     const struct cell *was; /* NULL: it has not ended since */
@@ -50,7 +50,7 @@ static struct seen look_at(const struct cell_list *cells, int64_t at_us)
 static status open_scan(struct scan_spec spec, struct scan **out)
 {
     *out = NULL;
-    if (spec.table == NULL) /* a database that nobody has written to */
+    if (spec.table == NULL) /* a database that was never written to */
         return status_ok();
     spec.schema = table_schema(spec.table);
     spec.applies_gc = true;
@@ -180,7 +180,7 @@ struct ds_rows_reader {
     struct key_range range; /* what the scan reads */
     bytes end;              /* where reading ends: a copy of `to`, or backwards of `from` */
     struct scan *scan;
-    struct arena *arena;   /* of the scan: made anew with it */
+    struct arena *arena;   /* of the scan: made again with it */
     struct arena *scratch; /* of entities that are looked at */
     struct buffer edge;    /* where the scan begins, or backwards ends */
     bool has_row;          /* one that a seek came upon is to be given next */

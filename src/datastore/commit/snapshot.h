@@ -1,7 +1,7 @@
 /* A database as it was at one moment: docs/internals/datastore-layout.md, "Reading at T".
  *
- * What is read is consistent over all rows, without a lock: commits after the moment are not seen,
- * those before it are, each whole. On threads that may block. */
+ * Reads are consistent over all rows, without a lock: commits after the moment are not seen, those
+ * before it are, each whole. On threads that may block. */
 #ifndef TRESTLE_DATASTORE_COMMIT_SNAPSHOT_H
 #define TRESTLE_DATASTORE_COMMIT_SNAPSHOT_H
 
@@ -15,8 +15,8 @@ struct ds_snapshot {
     struct table *table; /* held by the caller; NULL: there is nothing */
     struct ds_database database;
     int64_t at_us; /* microseconds since 1970 */
-    /* Rows of indexes may be shown that the entities of the moment did not have: whoever reads them
-     * asks the entity. Readers of tables ask themselves, and leave it unset. */
+    /* Rows of indexes may be shown that the entities of the moment did not have: a reader asks the
+     * entity. Readers of tables ask themselves, and leave it unset. */
     bool is_past;
     /* The composite indexes whose rows are read: they outlive the snapshot. */
     const struct ds_index *indexes;
@@ -34,8 +34,8 @@ bool ds_is_older(struct cluster *cluster, int64_t at_us, int64_t age_us);
 status ds_too_old(void);
 
 /* To be asked after reading: if it is well, what was at the moment was still there. Else it has
- * taken too long, or the clock was set ahead meanwhile, and what was found means nothing. Those who
- * read rows for long are told so by ds_rows_next, too. */
+ * taken too long, or the clock was set ahead meanwhile, and what was found means nothing. Callers
+ * that read rows for long are told so by ds_rows_next, too. */
 status ds_snapshot_check(const struct ds_snapshot *snapshot);
 
 /* --- entities --- */
@@ -76,14 +76,14 @@ status ds_rows_next(struct ds_rows_reader *reader, struct ds_row_found *row, boo
  * that were given. */
 status ds_rows_seek(struct ds_rows_reader *reader, bytes key);
 
-/* What the value of an entity's row holds, in the arena, as when it was stored; `version_us` is 0,
- * since the cell has it. */
+/* The version in the value of an entity's row, in the arena, as when it was stored; `version_us` is
+ * 0, since the cell has it. */
 status ds_record_version(bytes record, struct arena *arena, struct ds_version *out);
 
 /* The entity alone. */
 status ds_record_entity(bytes record, struct arena *arena, const Ds__Entity **out);
 
-/* --- for who validates what he has read --- */
+/* --- to validate what was read --- */
 
 /* Whether a row of the range has changed since the moment, as far as commits are applied. `from` is
  * before `to`, or `to` is empty: no bound. */

@@ -62,7 +62,7 @@ static void count(struct ds_transactions *transactions, enum metric metric, int6
         metrics_add(transactions->metrics, metric, change);
 }
 
-/* What all have been charged; returns what that is then. */
+/* Charges the bytes to all transactions; returns their sum. */
 static int64_t charge(struct ds_transactions *transactions, struct ds_transaction *transaction,
                       int64_t bytes)
 {
@@ -91,7 +91,7 @@ static void destroy_all(struct ds_transactions *transactions, struct ds_transact
     }
 }
 
-/* What it has read says of which kind it was. */
+/* Expired transactions are noted as of the kind that they have read. */
 static void destroy_expired(struct ds_transactions *transactions, struct ds_transaction *first)
 {
     int64_t now_us = clock_steady_us(transactions->clock);
@@ -130,7 +130,8 @@ static void take_out(struct ds_transactions *transactions, struct ds_transaction
     count(transactions, METRIC_datastore_transactions, -1);
 }
 
-/* Those that have expired, to be destroyed without the lock: they have locks of their own. */
+/* Drops the transactions that have expired, to be destroyed without the lock: they have locks of
+ * their own. */
 static struct ds_transaction *drop_expired(struct ds_transactions *transactions)
 {
     DCHECK(check_is_held(&transactions->lock));

@@ -2,7 +2,7 @@
  *
  * An optimistic one reads as of one moment, that of its beginning, and holds no locks. At its
  * commit everything that it has read must still be as it was then. A pessimistic one shares what it
- * reads (range_locks.h), and reads as of whatever moment it has it: nobody changes that until it
+ * reads (range_locks.h), and reads as of whatever moment it has it: no other changes that until it
  * ends. So all that commit are as if they had come one after the other. One that only reads does so
  * as of one moment, in either mode, without locks. They are forgotten at a restart. */
 #ifndef TRESTLE_DATASTORE_COMMIT_TRANSACTION_H
@@ -56,7 +56,7 @@ struct ds_beginning {
     const struct ds_database *database;
     bool is_read_only;
     int64_t at_us;
-    bytes previous; /* the id of the transaction that it does anew, whose age it gets; or empty */
+    bytes previous; /* the id of the transaction that it repeats, whose age it gets; or empty */
 };
 
 /* It is taken by the caller. RESOURCE_EXHAUSTED for one too many. */
@@ -86,9 +86,9 @@ void ds_transaction_end(struct ds_transactions *transactions, struct ds_transact
 status ds_transaction_roll_back(struct ds_transactions *transactions, bytes id,
                                 const struct ds_database *database);
 
-/* Calls `visit` for each of the database that may write, that nobody has used since `until_us`
- * (clock_steady_us) and that has not ended: somebody may have left it. Under a lock: it should only
- * look. */
+/* Calls `visit` for each of the database that may write, that was not used since `until_us`
+ * (clock_steady_us) and that has not ended: its client may have left it. Under a lock: it should
+ * only look. */
 void ds_transactions_visit_left(
     struct ds_transactions *transactions, const struct ds_database *database, int64_t until_us,
     void (*visit)(void *context, const struct ds_transaction *transaction), void *context);
@@ -96,9 +96,9 @@ void ds_transactions_visit_left(
 /* Notes that the range was read. It is taken. RESOURCE_EXHAUSTED beyond its memory. */
 status ds_transaction_note(struct ds_transaction *transaction, bytes from, bytes to);
 
-/* What it has noted, or shared, since it was charged last counts towards the memory of all. Beyond
- * that it gives way, so that its client tries again later: ABORTED, and what it has read is
- * forgotten. It is taken. */
+/* Charges the transaction: what it has noted, or shared, since the last time counts towards the
+ * memory of all. Beyond that it gives way, so that its client tries again later: ABORTED, and what
+ * it has read is forgotten. It is taken. */
 status ds_transaction_charge(struct ds_transactions *transactions,
                              struct ds_transaction *transaction);
 

@@ -107,7 +107,7 @@ static void idle_and_old_transactions_expire(void **state)
     assert_gone(f, busy, &first);
 }
 
-static void who_is_left_alone_is_forgotten(void **state)
+static void an_unused_transaction_is_forgotten(void **state)
 {
     struct fixture *f = *state;
     uint8_t id[DS_TRANSACTION_ID_SIZE];
@@ -122,7 +122,7 @@ static void who_is_left_alone_is_forgotten(void **state)
     assert_int_equal(metrics_value(f->metrics, METRIC_datastore_transactions_expired_total), 1);
 }
 
-static void it_is_as_old_as_what_it_does_anew(void **state)
+static void a_repeated_transaction_keeps_its_age(void **state)
 {
     struct fixture *f = *state;
     uint8_t id[DS_TRANSACTION_ID_SIZE];
@@ -143,7 +143,7 @@ static void it_is_as_old_as_what_it_does_anew(void **state)
     ds_transaction_end(f->transactions, stranger);
 }
 
-static void what_it_reads_is_noted(void **state)
+static void reads_are_noted(void **state)
 {
     struct fixture *f = *state;
     struct ds_transaction *writing, *reading;
@@ -162,7 +162,7 @@ static void what_it_reads_is_noted(void **state)
     ds_transaction_end(f->transactions, reading);
 }
 
-static void it_cannot_read_without_end(void **state)
+static void a_transaction_cannot_read_without_end(void **state)
 {
     struct fixture *f = *state;
     static uint8_t large[1 << 20];
@@ -179,7 +179,7 @@ static void it_cannot_read_without_end(void **state)
 
 /* --- memory --- */
 
-/* Notes almost a MB at a time, until somebody says no; how many. */
+/* Notes almost a MB at a time, until it is refused; how many. */
 static int note_megabytes(struct fixture *f, struct ds_transaction *transaction, int most,
                           status *s)
 {
@@ -268,7 +268,7 @@ static size_t left(struct fixture *f, const struct ds_database *database, int64_
     return count;
 }
 
-static void those_that_nobody_uses_are_told(void **state)
+static void unused_transactions_are_told(void **state)
 {
     struct fixture *f = *state;
     uint8_t id[DS_TRANSACTION_ID_SIZE];
@@ -286,8 +286,8 @@ static void those_that_nobody_uses_are_told(void **state)
     assert_int_equal(left(f, &first, f->hands.us), 2);
 }
 
-/* Those that may write count for the kind that they read first. */
-static void those_that_expire_are_counted(void **state)
+/* Expired transactions that may write count for the kind that they read first. */
+static void expired_transactions_are_counted(void **state)
 {
     static const uint8_t row[] = {'E', 0, 1, 'O', 'r', 'd', 'e', 'r', 0, 1, 1};
     struct fixture *f = *state;
@@ -325,14 +325,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_transaction_is_its_databases),
         TEST(idle_and_old_transactions_expire),
-        TEST(who_is_left_alone_is_forgotten),
-        TEST(it_is_as_old_as_what_it_does_anew),
-        TEST(what_it_reads_is_noted),
-        TEST(it_cannot_read_without_end),
+        TEST(an_unused_transaction_is_forgotten),
+        TEST(a_repeated_transaction_keeps_its_age),
+        TEST(reads_are_noted),
+        TEST(a_transaction_cannot_read_without_end),
         TEST(together_they_cannot_read_without_end),
         TEST(a_request_waits_for_the_one_before),
-        TEST(those_that_nobody_uses_are_told),
-        TEST(those_that_expire_are_counted),
+        TEST(unused_transactions_are_told),
+        TEST(expired_transactions_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

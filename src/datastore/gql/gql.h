@@ -1,8 +1,8 @@
 /* GQL: queries as text, and the values bound in them. docs/reference/datastore-gql.md has the
  * grammar.
  *
- * What comes out is the message that a client would have sent instead of the text. Only the text
- * and its bindings are judged here: whether such a query may run is not. */
+ * The result is the message that a client would have sent instead of the text. Only the text and
+ * its bindings are judged here: whether such a query may run is not. */
 #ifndef TRESTLE_DATASTORE_GQL_GQL_H
 #define TRESTLE_DATASTORE_GQL_GQL_H
 
@@ -20,13 +20,13 @@ struct ds_gql {
 };
 
 /* `database` and `name_space` ("" is the one without a name) are those of keys in the text that
- * say none. What comes out is the arena's, and shares with `gql` the values bound; a binding with
+ * say none. The result is the arena's, and shares with `gql` the values bound; a binding with
  * several sites is one value in several filters. INVALID_ARGUMENT, with the place, if the text is
  * no query, holds a literal where none is allowed, or does not fit its bindings. */
 status ds_gql_parse(const Ds__GqlQuery *gql, const struct ds_database *database,
                     const char *name_space, struct arena *arena, struct ds_gql *out);
 
-/* What a request asks, as text or not. A query of the request itself is handed on as it is.
+/* The query of a request, as text or not. A query of the request itself is handed on as it is.
  * INVALID_ARGUMENT if there is none, or one that is for the other method. */
 status ds_query_of_request(const Ds__RunQueryRequest *request, const struct ds_database *database,
                            struct arena *arena, Ds__Query **out);

@@ -127,7 +127,7 @@ static status condition(struct gql_parser *parser, Ds__Filter **out)
 
 /* --- several --- */
 
-/* One is itself. */
+/* A composition of one filter is that filter. */
 static status compose(struct gql_parser *parser, const struct vector *filters,
                       Ds__CompositeFilter__Operator op, Ds__Filter **out)
 {

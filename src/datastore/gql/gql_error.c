@@ -1,5 +1,5 @@
-/* What is said of a text that is no GQL query: production's words, which its parser generator has
- * made; where they are not known, `words: "token" at line 1, column 2.` See gql_private.h. */
+/* Errors of a text that is no GQL query: production's words, which its parser generator has made;
+ * where they are not known, `words: "token" at line 1, column 2.` See gql_private.h. */
 #include "datastore/gql/gql_private.h"
 
 #include "base/utf8.h"
@@ -51,7 +51,7 @@ static void append_unit(struct buffer *out, uint32_t unit)
         buffer_append_byte(out, (uint8_t)unit);
 }
 
-/* As in a string of Java's, whose characters have 16 bits. */
+/* Appends the text as in a string of Java's, whose characters have 16 bits. */
 static void append_escaped(struct buffer *out, bytes text)
 {
     for (size_t at = 0; at < text.size;) {

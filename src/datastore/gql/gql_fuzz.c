@@ -1,5 +1,5 @@
 /* Fuzzer: GQL. Any text is a query or is refused, with a place that lies within it, whatever is
- * bound and whether it may have literals. What comes out is a message that can be read again, and
+ * bound and whether it may have literals. The result is a message that can be read again, and
  * blanks around the text change nothing.
  *
  * Input: a byte of choices, then the text. */
@@ -21,8 +21,8 @@ static size_t number_behind(const char *words, const char *message, size_t other
     return found == NULL ? otherwise : strtoul(found + strlen(words), NULL, 10);
 }
 
-/* Lines and columns are counted from 1, but for an empty text. What is quoted from a text may look
- * like a place itself: one with these words proves nothing. */
+/* Lines and columns are counted from 1, except in an empty text. A quotation from a text may look
+ * like a place itself: a text with these words proves nothing. */
 static void check_place(const char *message, bytes text)
 {
     size_t lines = 1;

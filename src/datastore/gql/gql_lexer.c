@@ -121,7 +121,7 @@ static status read_binding(struct gql_lexer *lexer, struct gql_token *token)
 
 /* --- numbers --- */
 
-/* Where the exponent that begins here ends; `at` if none does. */
+/* The end of the exponent that begins here; `at` if none does. */
 static size_t after_exponent(const struct gql_lexer *lexer, size_t at)
 {
     size_t digits = at + 1;
@@ -176,8 +176,8 @@ static status skip_quoted(struct gql_lexer *lexer, size_t from)
     }
 }
 
-/* What the image stands for, in `to`, without the quotes. As in MySQL, a backslash stays before
- * the two characters that mean something in patterns. */
+/* Writes the text that the image stands for to `to`, without the quotes. As in MySQL, a backslash
+ * stays before the two characters that mean something in patterns. */
 static size_t unquote(bytes image, char *to)
 {
     size_t size = 0;
@@ -249,7 +249,7 @@ static status read_token(struct gql_lexer *lexer, struct gql_token *token)
     return read_number(lexer, token) ? status_ok() : read_symbol(lexer, token);
 }
 
-/* What the token stands for, as a string. */
+/* Reads the text that the token stands for, as a string. */
 static status read_text(struct gql_lexer *lexer, struct gql_token *token)
 {
     bool is_binding = token->kind == GQL_NAMED_BINDING || token->kind == GQL_POSITIONAL_BINDING;

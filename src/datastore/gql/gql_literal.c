@@ -252,7 +252,7 @@ static status bound_value(struct gql_parser *parser, Ds__Value **out)
     return status_ok();
 }
 
-/* One token that is a literal. */
+/* Parses one token that is a literal. */
 static status simple_value(struct gql_parser *parser, Ds__Value__ValueTypeCase type,
                            Ds__Value **out)
 {

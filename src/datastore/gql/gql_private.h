@@ -75,7 +75,7 @@ enum gql_kind {
     GQL_RESERVED = GQL_KINDS, /* keywords for which nothing asks */
 };
 
-/* What each of the first kinds is called, keywords in lower case; NULL for those after GQL_PLUS. */
+/* The names of the first kinds, keywords in lower case; NULL for those after GQL_PLUS. */
 extern const char *const gql_images[GQL_KINDS];
 
 struct gql_token {
@@ -149,7 +149,7 @@ status gql_enter(struct gql_parser *parser);
 status gql_name(struct gql_parser *parser, const char **out);
 status gql_property(struct gql_parser *parser, Ds__PropertyReference **out);
 
-/* What stands for a value: a literal, or a binding. */
+/* Parses a value: a literal, or a binding. */
 status gql_value(struct gql_parser *parser, Ds__Value **out);
 
 /* `(value, …)` as an array. */

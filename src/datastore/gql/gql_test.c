@@ -42,7 +42,8 @@ struct example {
     const char *text, *expected;
 };
 
-/* What stands for the question mark in `text`, and what comes out for it in `expected`. */
+/* Each example stands for the question mark in `text`, and its outcome for the one in `expected`.
+ */
 static void assert_examples(struct arena *arena, const struct example *examples, size_t count,
                             const char *text, const char *expected)
 {
@@ -305,7 +306,7 @@ static void test_aggregations(void **state)
 
 /* --- bindings --- */
 
-/* What a request binds. By name: 7, "x", two cursors; by position: 8, a cursor. */
+/* The bindings of a request. By name: 7, "x", two cursors; by position: 8, a cursor. */
 struct bound {
     Ds__Value seven, text, eight;
     Ds__GqlQueryParameter parameters[6];
@@ -459,7 +460,7 @@ static void test_what_is_unexpected_is_named_with_its_place(void **state)
 }
 
 /* Each is refused at the place where the stroke is; without it the text is the query. */
-static void test_what_the_grammar_has_not_is_refused(void **state)
+static void test_texts_outside_the_grammar_are_refused(void **state)
 {
     const char *const texts[] = {
         "SELECT |FROM K",
@@ -510,7 +511,7 @@ static void test_what_the_grammar_has_not_is_refused(void **state)
         char text[100], place[40];
         const char *stroke = strchr(texts[i], '|');
         size_t before = (size_t)(stroke - texts[i]);
-        /* What is behind the last token is the end, which is said to be at the last character. */
+        /* Behind the last token is the end, which is said to be at the last character. */
         size_t column = stroke[1] == '\0' ? before : before + 1;
         assert_true(snprintf(text, sizeof text, "%.*s%s", (int)before, texts[i], stroke + 1) > 0);
         assert_true(snprintf(place, sizeof place, "\" at line 1, column %zu.\n", column) > 0);
@@ -879,7 +880,7 @@ int main(void)
         cmocka_unit_test(test_limits_and_offsets),
         cmocka_unit_test(test_the_last_of_a_name_counts),
         cmocka_unit_test(test_what_is_unexpected_is_named_with_its_place),
-        cmocka_unit_test(test_what_the_grammar_has_not_is_refused),
+        cmocka_unit_test(test_texts_outside_the_grammar_are_refused),
         cmocka_unit_test(test_what_is_no_token),
         cmocka_unit_test(test_values_that_are_none),
         cmocka_unit_test(test_datetimes_that_are_none),

@@ -126,8 +126,8 @@ static status collect(struct chunk *chunk)
 
 /* --- their rows --- */
 
-/* What an entity may have counts with the ready indexes, and with this one: not with others that
- * are being made, which then fail themselves. */
+/* The limits of an entity's rows count with the ready indexes, and with this one: not with others
+ * that are being made, which then fail themselves. */
 static status choose_indexes(struct chunk *chunk, const struct ds_index_set *set)
 {
     size_t ready = ds_index_set_ready(set, INT64_MAX - 1);
@@ -205,12 +205,12 @@ static status cancelled(void)
     return status_make(STATUS_CANCELLED, "The operation was cancelled");
 }
 
-/* What keeps commits of the chunk's entities out: what commits take themselves, which of the two
- * depends on the mode. */
+/* An exclusion keeps commits of the chunk's entities out, by what commits take themselves: which of
+ * the two depends on the mode. */
 struct exclusion {
     struct ds_lock *locks;        /* of an optimistic database */
     struct ds_read_range *ranges; /* of a pessimistic one: the entities' rows, which are shared */
-    struct ds_locker locker;      /* who shares them; younger than all others */
+    struct ds_locker locker;      /* that shares them; younger than all others */
 };
 
 static status make_locks(const struct chunk *chunk, struct exclusion *out)
@@ -256,7 +256,7 @@ static status try_to_exclude(const struct chunk *chunk, struct exclusion *exclus
                                 exclusion->ranges, count, NULL);
 }
 
-/* Waits for whoever writes one of them, for as long as he does. */
+/* Waits for commits that write one of the entities, for as long as they do. */
 static status exclude_commits(const struct chunk *chunk, struct exclusion *out)
 {
     *out = (struct exclusion){.locks = NULL};

@@ -1,11 +1,11 @@
-/* The rows of a composite index, of the entities that are there: made while others write, and
- * removed.
+/* The backfill makes a composite index's rows of the entities that are there, while others write,
+ * and removes them.
  *
  * They are made in chunks, in the order of the kind's index. Of a chunk the entities are locked and
  * read, as a commit does it, by what commits of the mode take (entity_locks.h; range_locks.h,
- * shared: nobody may change them, but who reads them need not wait), and their rows written at a
- * moment of its own, together with how far it is: so it can go on from there. Writers keep the rows
- * of what they write themselves. */
+ * shared: no commit may change them, but readers need not wait), and their rows written at a moment
+ * of its own, together with how far it is: so it can go on from there. Writers keep the rows of
+ * what they write themselves. */
 #ifndef TRESTLE_DATASTORE_INDEX_INDEX_BACKFILL_H
 #define TRESTLE_DATASTORE_INDEX_INDEX_BACKFILL_H
 
@@ -21,11 +21,11 @@ struct ds_backfill {
     void *context;
 };
 
-/* INVALID_ARGUMENT if an entity has too many entries with it (index_rows.h); CANCELLED. What has
- * been made then stays. */
+/* INVALID_ARGUMENT if an entity has too many entries with it (index_rows.h); CANCELLED. Rows that
+ * have been made then stay. */
 status ds_backfill(struct ds_backfill *backfill);
 
-/* Removes all rows of the index, which nobody keeps or reads any more. CANCELLED when the server
+/* Removes all rows of the index, which is not kept or read any more. CANCELLED when the server
  * stops: some may be left. */
 status ds_index_rows_remove(struct ds_open_database *open, uint64_t index,
                             const struct operation *operation);

@@ -102,7 +102,7 @@ static bool is_index_row(const struct checking *checking, bytes row_key)
            !is_of_other(checking, row_key);
 }
 
-/* What must be known to read the row; NULL for those of built-in indexes, or of none. */
+/* The shape of the row's index, needed to read it; NULL for built-in indexes, or none. */
 static const struct ds_index_shape *shape_of(const struct checking *checking, bytes row_key)
 {
     const struct ds_index *ready = checking->ready.items;
@@ -186,7 +186,7 @@ static status read_all(struct checking *checking, row_visitor *visit)
     return read_range(checking, all, all, visit);
 }
 
-/* What a row is, copied; `*found` false if it is not. */
+/* Reads a row's value, copied; `*found` false if it is not there. */
 static status look_up(struct checking *checking, bytes row_key, bytes *value, bool *found)
 {
     struct row row = {.cells.arena = checking->lookup_arena};
@@ -378,7 +378,8 @@ static status judge_index_row(struct checking *checking, bytes row_key, const ch
     return status_ok();
 }
 
-/* Of an entity that is damaged nobody knows which rows it has. */
+/* Names an index row that its entity should not have; which rows a damaged entity has is unknown.
+ */
 static status name_orphan(struct checking *checking, bytes row_key, bytes value)
 {
     const char *what = NULL;
@@ -386,7 +387,8 @@ static status name_orphan(struct checking *checking, bytes row_key, bytes value)
     return what == NULL ? status_ok() : report_too_many(checking, row_key, value, what);
 }
 
-/* What does not parse, and entities that are damaged, have been reported. */
+/* Names a row's faults. Rows that do not parse, and entities that are damaged, have been reported.
+ */
 static status name_row(struct checking *checking, bytes row_key, bytes value)
 {
     struct ds_index_rows rows;
@@ -415,7 +417,8 @@ static status compare(struct checking *checking)
     return are_same ? status_ok() : read_all(checking, name_row);
 }
 
-/* What is there: `e` alone. False if the table is none of Datastore's. */
+/* Sets the scope to the present alone, the family `e`. False if the table is none of Datastore's.
+ */
 static bool set_scope(struct checking *checking)
 {
     const struct schema *schema = checking->check->schema;

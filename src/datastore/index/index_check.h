@@ -1,20 +1,20 @@
 /* Whether the indexes of a database say what its entities say: for `trestle doctor`, and for
  * `trestle repair` (index_repair.h).
  *
- * Every entity's index rows are made anew and held against those that are there, with the types in
+ * Every entity's index rows are made again and held against those that are there, with the types in
  * them. All rows are read once, in their order; what the entities make and what is there are both
  * added up, as sums of fingerprints, in which the order is no matter. Only if the sums of a kind of
  * rows differ, a second pass looks for each row, and names those that are missing, wrong or too
  * many. So it takes the memory of an entity, and reads a sound database from end to end once.
  *
- * Blocks. Nobody else may write to the database meanwhile. */
+ * Blocks. The database must not be written to meanwhile. */
 #ifndef TRESTLE_DATASTORE_INDEX_INDEX_CHECK_H
 #define TRESTLE_DATASTORE_INDEX_INDEX_CHECK_H
 
 #include "row/schema.h"
 #include "store/store.h"
 
-/* What becomes of a row that is damaged, if its index is made anew. */
+/* Kinds of damaged rows, by what becomes of them if their index is made again. */
 enum ds_index_damage_kind {
     DS_DAMAGE_OTHER,    /* nothing: what is wrong is not of an index, or may not be */
     DS_DAMAGE_TOO_MANY, /* it ends: it is there, and no entity has it */

@@ -73,7 +73,7 @@ static void test_wrong_types_are_found(void **state)
     assert_reported(f, "A: an index row with other types than its entity's\n");
 }
 
-/* One too few and one too many of a kind: only the sums tell. */
+/* A row too few and a row too many of a kind: only the sums tell. */
 static void test_a_row_in_place_of_another_is_found(void **state)
 {
     struct fixture *f = *state;
@@ -130,7 +130,7 @@ static void test_composite_indexes_are_held_against_entities(void **state)
                        "C: an index row without its entity\n");
 }
 
-/* Of one that is not ready any row may be there. */
+/* An index that is not ready may have any of its rows. */
 static void test_unready_indexes_may_have_some_rows(void **state)
 {
     static const char *const states[] = {"CREATING", "DELETING", "ERROR"};

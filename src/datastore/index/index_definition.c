@@ -46,7 +46,7 @@ static status check_properties(const DsAdmin__Index *asked)
     return status_ok();
 }
 
-/* What the built-in indexes have. */
+/* Refuses an index that the built-in ones make needless. */
 static status check_use(const Datastore__CompositeIndex *definition)
 {
     bool has_ancestors = definition->ancestor == DS_ADMIN__INDEX__ANCESTOR_MODE__ALL_ANCESTORS;

@@ -10,18 +10,18 @@
 #include "google/datastore/admin/v1/index.pb-c.h"
 #include "trestle/datastore.pb-c.h"
 
-/* What a client wants: INVALID_ARGUMENT, or a definition without an id, CREATING. */
+/* Makes the definition that a client asks for, without an id, CREATING. INVALID_ARGUMENT. */
 status ds_definition_make(const DsAdmin__Index *asked, const char *project, struct arena *arena,
                           Datastore__CompositeIndex **out);
 
-/* Whether the two are one index but for their ids and states. */
+/* Whether the two are one index except for their ids and states. */
 bool ds_definition_is_same(const Datastore__CompositeIndex *a, const Datastore__CompositeIndex *b);
 
-/* As clients see it. `project` must outlive it. */
+/* The definition as clients see it. `project` must outlive it. */
 status ds_definition_show(const Datastore__CompositeIndex *definition, const char *project,
                           struct arena *arena, DsAdmin__Index **out);
 
-/* As rows are made by it: the texts are the definition's, the rest is in the arena. */
+/* The index by which rows are made: the texts are the definition's, the rest is in the arena. */
 status ds_definition_index(const Datastore__CompositeIndex *definition, struct arena *arena,
                            struct ds_index *out);
 

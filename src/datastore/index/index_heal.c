@@ -34,7 +34,7 @@ struct healing {
     struct vector indexes;          /* of struct ds_index: that are kept, the ready ones first */
     size_t ready_count;
     bool has_lost_marks;
-    uint64_t claimed;   /* counters up to this are claimed; 0: nobody knows */
+    uint64_t claimed;   /* counters up to this are claimed; 0: unknown */
     uint64_t greatest;  /* of an entity, up to MOST_GIVEN */
     struct vector rows; /* of struct ds_row_write: to be written together */
     size_t row_bytes;
@@ -51,8 +51,8 @@ static bool has_key(const struct given_up *range, bytes key)
            (range->to.size == 0 || bytes_compare(key, range->to) < 0);
 }
 
-/* Something of the row is. Of large cells the bounds are wider than what is closed, and of others
- * somebody may write. */
+/* Whether something of the row is given up. Of large cells the bounds are wider than what is
+ * closed; other rows within may be written. */
 static bool is_hit(const struct healing *healing, bytes key)
 {
     for (size_t i = 0; i < healing->count; i++)
@@ -183,7 +183,7 @@ static bool is_of_present(const struct cell *cell)
     return bytes_equal(cell->family->name, bytes_of(DS_FAMILY_IS));
 }
 
-/* What the row is; NULL: it only was. */
+/* The cell of the row's present; NULL: it only was. */
 static const struct cell *present_of(const struct scan_row *row)
 {
     for (size_t i = 0; i < row->cells->count; i++)
@@ -218,7 +218,7 @@ static status add_all(struct healing *healing, Datastore__CompositeIndex *const 
     return add_those(healing, definitions, count, DS_ADMIN__INDEX__STATE__CREATING);
 }
 
-/* Of what is kept alone: what was given up of it is gone. */
+/* Reads the kept definitions alone: those that were given up are gone. */
 static status read_kept(struct healing *healing)
 {
     const struct ds_database *database = healing->heal->database;
@@ -346,7 +346,7 @@ static bool is_without_definition(const struct healing *healing, bytes row_key)
     return true;
 }
 
-/* Nobody reads rows of an index that is not kept. */
+/* Whether the row is of an index that is not kept: it is never read. */
 static bool is_of_no_index(const struct healing *healing, bytes row_key)
 {
     return row_key.data[0] == DS_COMPOSITE_ROW && shape_of(healing, row_key) == NULL;
@@ -383,8 +383,8 @@ static status remove_if_orphan(struct healing *healing, const struct scan_row *f
     return has_entity ? status_ok() : remove_row(healing, found->key, present);
 }
 
-/* All in one lot, unless they are many: who asks meanwhile for keys or counts alone, which need no
- * entity, is to find all of them or none. */
+/* Orphans go in one lot, unless they are many: a query meanwhile for keys or counts alone, which
+ * needs no entity, is to find all of them or none. */
 static status remove_orphans(struct healing *healing)
 {
     static const uint8_t letters[] = {DS_ASCENDING_ROW, DS_COMPOSITE_ROW, DS_KIND_ROW};
@@ -395,7 +395,7 @@ static status remove_orphans(struct healing *healing)
 
 /* --- index rows of entities that are there --- */
 
-/* What it was is kept for reads of the past, which ask the entity of then. */
+/* The past of an index row is kept for reads of the past, which ask the entity of then. */
 static status add_index_row(struct healing *healing, struct vector *made,
                             const struct ds_index_row *index_row, bool is)
 {
@@ -410,7 +410,7 @@ static status add_index_row(struct healing *healing, struct vector *made,
     return vector_add(made, healing->row, &row, sizeof row);
 }
 
-/* All of one that comes from a backup: nobody knows which of its index rows are there. */
+/* All rows of a version that comes from a backup: which of them are there is unknown. */
 static status add_version(struct healing *healing, const struct scan_row *found,
                           const struct cell *version, struct vector *made)
 {
@@ -432,7 +432,7 @@ static status add_made(struct healing *healing, const struct vector *made)
     return status_ok();
 }
 
-/* What is first: what else was of the same key is the same row. */
+/* The present version is first: an older one's row of the same key is the same row. */
 static status make_index_rows(struct healing *healing, const struct scan_row *found)
 {
     const struct cell *present = present_of(found);
@@ -518,7 +518,7 @@ static status take_counter(struct healing *healing, const struct scan_row *found
     return present == NULL ? status_ok() : ds_id_counter_read(present->value, &healing->claimed);
 }
 
-/* What is in memory may be beyond what a backup had. */
+/* The number in memory may be beyond a backup's. */
 static status find_claimed(struct healing *healing, bytes row)
 {
     struct look look = {.range = {.from = row, .is_point = true}, .visit = take_counter};
@@ -561,7 +561,7 @@ static status heal_all(struct healing *healing)
     return write_definitions(healing);
 }
 
-/* Who deletes an index waits for this: its rows must not come back afterwards. */
+/* A thread that deletes an index waits for this: its rows must not come back afterwards. */
 static status heal_with_set(struct healing *healing)
 {
     struct ds_open_database *open = healing->heal->open;

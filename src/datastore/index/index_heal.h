@@ -8,10 +8,10 @@
  *
  * What is given up is deleted, or filled, and closed: a commit that would alter a row of it is
  * refused as a whole. So of an entity that lies there, or that has index rows there, nothing of
- * that changes meanwhile, and nobody is locked out of the rest.
+ * that changes meanwhile, and no client is locked out of the rest.
  *
- * What was, of the last hour, gets its index rows, too: of entities that are there still, or that
- * were deleted and are not given up.
+ * Past versions of the last hour get their index rows, too: of entities that are there still, or
+ * that were deleted and are not given up.
  *
  * It reads all entities, and if entities are given up, or a backup had something, all index rows,
  * once; it takes the memory of
@@ -25,9 +25,9 @@ struct ds_heal {
     /* set by the caller */
     struct table *table;                /* a database's */
     const struct ds_database *database; /* its name */
-    struct ds_open_database *open;      /* NULL: nobody has it open, nor can open it meanwhile */
-    /* What is given up is filled from a backup: its index rows are of entities as they were then.
-     */
+    struct ds_open_database *open;      /* NULL: it is not open, nor can be opened meanwhile */
+    /* Rows that are given up are filled from a backup: its index rows are of entities as they were
+     * then. */
     bool is_filled;
     bool (*goes_on)(const void *context); /* false: CANCELLED. NULL: always */
     const void *context;
@@ -40,9 +40,9 @@ struct ds_heal {
  * index row, is none of ours. Blocks. */
 status ds_heal_run(void *heal, const struct given_up *ranges, size_t count);
 
-/* Sets `heal` for that table, but for is_filled and goes_on, and opens the database if it can be
- * opened. Without `datastore` nobody has it open: the server is stopped. The strings are the
- * arena's. */
+/* Sets `heal` for that table, except is_filled and goes_on, and opens the database if it can be
+ * opened. Without `datastore` it is not open: the server is stopped. The strings are the arena's.
+ */
 status ds_heal_open(struct datastore *datastore, struct table *table, struct arena *arena,
                     struct ds_heal *heal);
 

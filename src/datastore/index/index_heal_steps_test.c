@@ -255,7 +255,7 @@ static void repair_without_faults(off_t at)
     free_steps_fixture(&f);
 }
 
-static void test_index_rows_are_made_anew(void **state)
+static void test_index_rows_are_made_again(void **state)
 {
     (void)state;
     repair_without_faults(1000);
@@ -305,7 +305,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_index_rows_of_a_backup_fit_the_entities),
-        cmocka_unit_test(test_index_rows_are_made_anew),
+        cmocka_unit_test(test_index_rows_are_made_again),
         cmocka_unit_test(test_index_rows_of_lost_entities_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,9 @@
-/* Which indexes of a database have answered queries, and when last: a bounded set that is marked by
- * each query, and kept over restarts.
+/* Marks tell which indexes of a database have answered queries, and when last: a bounded set that
+ * is marked by each query, and kept over restarts.
  *
- * An index is known by a hash alone. Who marks one that has its mark of this minute writes nothing;
- * so queries share the set for reading, but for one write a minute and index. A set that is full
- * says so: then nothing can be said of an index that has no mark. Any thread. */
+ * An index is known by a hash alone. A query that marks one which has its mark of this minute
+ * writes nothing; so queries share the set for reading, except one write a minute and index. A set
+ * that is full says so: then nothing can be said of an index that has no mark. Any thread. */
 #ifndef TRESTLE_DATASTORE_INDEX_INDEX_MARKS_H
 #define TRESTLE_DATASTORE_INDEX_INDEX_MARKS_H
 

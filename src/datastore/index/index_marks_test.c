@@ -70,7 +70,7 @@ static void a_change_is_told_once(void **state)
     ds_index_marks_destroy(marks);
 }
 
-static void what_is_kept_is_found_again(void **state)
+static void kept_marks_are_found_again(void **state)
 {
     (void)state;
     struct ds_index_marks *marks = make_marks(), *again = make_marks();
@@ -154,7 +154,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(indexes_are_told_apart), cmocka_unit_test(the_last_use_counts),
-        cmocka_unit_test(a_change_is_told_once),  cmocka_unit_test(what_is_kept_is_found_again),
+        cmocka_unit_test(a_change_is_told_once),  cmocka_unit_test(kept_marks_are_found_again),
         cmocka_unit_test(a_full_set_says_so),     cmocka_unit_test(threads_lose_no_mark),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

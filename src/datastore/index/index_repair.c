@@ -63,7 +63,7 @@ static int64_t moment_of_lot(const struct repairing *repairing)
     return now_us > newest_us ? now_us : newest_us + 1;
 }
 
-/* One that was missing is kept as what was, too: the entity of a moment says whether it is right.
+/* A row that was missing is kept as what was, too: the entity of a moment says whether it is right.
  */
 static struct ds_row_write write_of(const struct ds_index_damage *damage)
 {

@@ -1,15 +1,15 @@
 /* Makes the indexes of a database say what its entities say: for `trestle repair`.
  *
- * What index_check.h finds is put right, as a commit would write it: at a moment later than those
- * of all rows of the database, through a commit queue, so that the version ceiling is above it.
- * What a row was is kept for reads of the past: they ask the entity of their moment, so that after
- * the repair they give what the entities were then, also where they did not before.
+ * Damage that index_check.h finds is put right, as a commit would write it: at a moment later than
+ * those of all rows of the database, through a commit queue, so that the version ceiling is above
+ * it. The past of a row is kept for reads of the past: they ask the entity of their moment, so that
+ * after the repair they give what the entities were then, also where they did not before.
  *
  * Rows are written some at a time, all of them or none, each lot for itself: an index is as right
  * as before after any of them, or more so. So a repair that was killed is done by another one. It
  * takes the memory of the check, and of a lot.
  *
- * Blocks. Nobody else may write to the database meanwhile. */
+ * Blocks. The database must not be written to meanwhile. */
 #ifndef TRESTLE_DATASTORE_INDEX_INDEX_REPAIR_H
 #define TRESTLE_DATASTORE_INDEX_INDEX_REPAIR_H
 
@@ -21,7 +21,7 @@ struct ds_index_repair {
      * cannot be repaired, before that is repaired. */
     struct ds_index_check check;
     struct commit_queue *commits;
-    /* What was repaired, durably, by kind. */
+    /* Rows that were repaired, durably, by kind. */
     uint64_t repaired[DS_DAMAGE_KINDS];
 };
 

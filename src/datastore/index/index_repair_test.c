@@ -160,7 +160,7 @@ static void test_moments_are_later_than_all_that_is_there(void **state)
     assert_true(version_time_us(ceiling) > is->timestamp_us);
 }
 
-/* Nobody knows what rows it has. */
+/* Which rows a damaged entity has is unknown. */
 static void test_rows_of_a_damaged_entity_are_left(void **state)
 {
     struct fixture *f = *state;
@@ -239,7 +239,7 @@ static status note_some(void *context, const struct ds_index_damage *damage)
     return note(limit->fixture, damage);
 }
 
-static void test_what_was_cut_short_is_done_by_the_next(void **state)
+static void test_a_repair_cut_short_is_done_by_the_next(void **state)
 {
     struct fixture *f = *state;
     struct limit limit = {f, MANY - 1};
@@ -273,7 +273,7 @@ int main(void)
         TEST(rows_of_a_deleted_index_are_removed),
         TEST(rows_of_a_damaged_index_are_left),
         TEST(strange_rows_are_left),
-        TEST(what_was_cut_short_is_done_by_the_next),
+        TEST(a_repair_cut_short_is_done_by_the_next),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

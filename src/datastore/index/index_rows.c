@@ -34,7 +34,7 @@ struct making {
     bool is_old; /* nothing is refused */
 };
 
-/* What has been encoded, in the arena. */
+/* Copies the encoded bytes into the arena. */
 static status keep(struct making *making, bytes *out)
 {
     *out = arena_copy(making->arena, buffer_bytes(&making->scratch));

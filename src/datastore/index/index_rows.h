@@ -2,8 +2,8 @@
  *
  * Of the built-in indexes an entity has its row in that of its kind, and one for each different
  * value of each property, which is read in both directions. Arrays give their elements, entities
- * within it their properties, under "outer.inner". What is excluded from indexes gives nothing, nor
- * does what is in it, an empty array, or a vector (an array of meaning 31).
+ * within it their properties, under "outer.inner". A value that is excluded from indexes gives
+ * nothing, nor does what is in it, an empty array, or a vector (an array of meaning 31).
  *
  * One entity in DS_SCATTER_SHARE, chosen by a hash of its path, is indexed as if it had a property
  * DS_SCATTER_PROPERTY: other bits of the hash, as a blob. Ordered by it, a query gives a sample of
@@ -20,9 +20,9 @@
 
 #include "datastore/model/rows.h"
 
-/* Whoever splits a query in N asks for 32 (N - 1) keys of the sample, and does with fewer. The more
- * there are, the better even small kinds are split; with this share the rows add less than one in a
- * hundred to a kind whose entities have one indexed property, and it is production's. */
+/* A client that splits a query in N asks for 32 (N - 1) keys of the sample, and does with fewer.
+ * The more there are, the better even small kinds are split; with this share the rows add less than
+ * one in a hundred to a kind whose entities have one indexed property, and it is production's. */
 #define DS_SCATTER_PROPERTY "__scatter__"
 enum { DS_SCATTER_SHARE = 128 };
 
@@ -52,7 +52,7 @@ status ds_index_rows(const Ds__Entity *entity, const struct ds_index *indexes, s
                      struct arena *arena, struct ds_index_rows *out);
 
 /* A row that was there and is no more, is there and was not, or is another: both, its cell is to be
- * written anew and the old one to be kept as what was. */
+ * written again and the old one to be kept as what was. */
 struct ds_index_change {
     bytes key;
     bool was;

@@ -186,7 +186,7 @@ static void test_a_sample_of_keys_is_scattered(void **state)
     assert_in_range(ascents, count * 2 / 5, count * 3 / 5);
 }
 
-/* What is stored depends on it: it must be the same for ever. */
+/* Stored rows depend on the sample: it must be the same for ever. */
 static void test_the_sample_does_not_change(void **state)
 {
     const uint8_t id[] = {0x30, 0x18, 0x05, 0xd8, 0xd2, 0x90, 0x3b, 0xa3, 0x6a, 0, 1};

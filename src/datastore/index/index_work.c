@@ -1,4 +1,4 @@
-/* See index_work.h: what the operations do, but for the rows (index_backfill.h). */
+/* See index_work.h: what the operations do, except the rows (index_backfill.h). */
 #include "datastore/index/index_work.h"
 
 #include "base/check.h"
@@ -104,8 +104,9 @@ static status put_state(struct index_work *work, DsAdmin__Index__State state)
     return s;
 }
 
-/* As it is kept, with how far it is; NULL if it is not. Whoever orders the work makes the
- * definition what it is to be after the operation, under the lock: unless a crash came between. */
+/* The definition as it is kept, with how far it is; NULL if it is not. The call that orders the
+ * work makes it what it is to be after the operation, under the lock: unless a crash came between.
+ */
 static status read_kept(struct index_work *work, Datastore__CompositeIndex **out)
 {
     ds_indexes_lock(work->open->indexes);

@@ -60,7 +60,7 @@ static int compare_readiness(const void *a, const void *b)
     return (*first)->id < (*second)->id ? -1 : (*first)->id > (*second)->id;
 }
 
-/* What writers and queries go by, from the definitions. */
+/* Sets the indexes that writers and queries use, from the definitions. */
 static status complete_set(struct ds_index_set *set)
 {
     size_t most = set->definition_count;
@@ -90,7 +90,7 @@ static status add_definition(struct ds_index_set *set, const Datastore__Composit
     return ds_definition_decode(value, set->arena, &set->definitions[set->definition_count++]);
 }
 
-/* The old set's definitions, but for the one of the id; and the new one, if there is one. */
+/* The old set's definitions, except the one of the id; and the new one, if there is one. */
 static status fill_set(struct ds_index_set *set, const struct ds_index_set *old, uint64_t id,
                        const Datastore__CompositeIndex *definition)
 {
@@ -277,7 +277,7 @@ static status read_definition(struct ds_rows_reader *reader, struct arena *arena
     return ds_definition_decode(value, arena, out);
 }
 
-/* Of the rows from `from` on, at most so many. */
+/* Reads definitions from the rows from `from` on, at most so many. */
 static status read_definitions(struct ds_open_database *open, bytes from, size_t most,
                                struct arena *arena, struct vector *out)
 {

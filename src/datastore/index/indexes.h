@@ -1,17 +1,17 @@
-/* The composite indexes of a database: which there are, and who uses them.
+/* The composite indexes of a database: which there are, and which are in use.
  *
- * What there is at a moment is a set, which never changes. Whoever writes entities, or queries
+ * The indexes of a moment are a set, which never changes. A thread that writes entities, or queries
  * them, takes the set of the present and gives it back. A change makes another set the present one;
- * it is complete when nobody uses an older one any more, which *draining* waits for:
+ * it is complete when no thread uses an older one any more, which *draining* waits for:
  *
- *     CREATING   writers keep its rows. Drained, so that nobody writes without them; then the rows
+ *     CREATING   writers keep its rows. Drained, so that none writes without them; then the rows
  *                of the entities that were there are made
  *     READY      queries use it, those as of `ready_us` or later
- *     DELETING   nobody keeps or reads its rows. Drained, then they are removed, and at last it
- *     ERROR      as DELETING, but for a client to delete
+ *     DELETING   its rows are not kept or read. Drained, then they are removed, and at last it
+ *     ERROR      as DELETING, except that a client is to delete it
  *
- * A commit takes its set before it draws its moment. So who has read rows of an index that is not
- * in the present set any more, once all moments before his own have ended, may not have seen all
+ * A commit takes its set before it draws its moment. So a reader of rows of an index that is not in
+ * the present set any more, once all moments before its own have ended, may not have seen all
  * (ds_indexes_keeps).
  *
  * Any thread. */
@@ -23,8 +23,8 @@
 #include "datastore/index/index_definition.h"
 
 struct ds_index_set {
-    /* Those that writers keep: the ready ones by the time at which they were, then those that are
-     * being made. */
+    /* The indexes that writers keep: the ready ones by the time at which they became so, then those
+     * that are being made. */
     const struct ds_index *indexes;
     const int64_t *ready_us; /* INT64_MAX: it is being made */
     size_t count;
@@ -39,7 +39,7 @@ struct ds_index_set {
 
 /* Reads what the table has. `open` has its table, its moments, and no user yet. */
 status ds_indexes_create(struct ds_open_database *open, struct ds_indexes **out);
-void ds_indexes_destroy(struct ds_indexes *indexes); /* nobody uses any; NULL is fine */
+void ds_indexes_destroy(struct ds_indexes *indexes); /* none is in use; NULL is fine */
 
 const struct ds_index_set *ds_indexes_take(struct ds_indexes *indexes);
 void ds_indexes_give_back(struct ds_indexes *indexes, const struct ds_index_set *set);
@@ -78,7 +78,7 @@ struct ds_row_write;
 status ds_definition_row(const Datastore__CompositeIndex *definition, struct arena *arena,
                          struct ds_row_write *out);
 
-/* Waits until nobody uses a set that is older than the present one. */
+/* Waits until no thread uses a set that is older than the present one. */
 void ds_indexes_drain(struct ds_indexes *indexes);
 
 #endif

@@ -1,4 +1,5 @@
-/* The sets of composite indexes, over rows in memory: which is the present one, who uses which. */
+/* The sets of composite indexes, over rows in memory: which is the present one, and which are in
+ * use. */
 #include "datastore/index/indexes.h"
 
 #include "base/testing/testing.h"
@@ -18,7 +19,8 @@ static struct {
     bool is_failing;
 } table;
 
-/* Those that are there, from `from` on, by key: definitions have ids below MOST_ROWS. */
+/* A reader of the rows that are there, from `from` on, by key: definitions have ids below
+ * MOST_ROWS. */
 struct ds_rows_reader {
     size_t at;
 };
@@ -228,7 +230,7 @@ static void test_whose_rows_are_kept(void **state)
     assert_true(ds_indexes_keeps(f->open.indexes, bytes_of("")));
 }
 
-/* A set stays as it was as long as somebody has it. */
+/* A set stays as it was as long as it is in use. */
 static void test_sets_do_not_change(void **state)
 {
     struct fixture *f = *state;

@@ -112,7 +112,7 @@ static status parse_path(const char *path, struct arena *arena, struct ds_proper
     return status_ok();
 }
 
-/* --- names anew --- */
+/* --- writing names --- */
 
 static bool needs_quotes(const char *name)
 {

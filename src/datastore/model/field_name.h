@@ -22,8 +22,8 @@ struct ds_field_name {
     const char *database_name;    /* its beginning: projects/P/databases/D */
 };
 
-/* Both in the arena. INVALID_ARGUMENT for what is none, or names a kind or property that nobody may
- * write. */
+/* Both in the arena. INVALID_ARGUMENT for what is none, or names a kind or property that no client
+ * may write. */
 status ds_field_parse(const char *name, struct arena *arena, struct ds_field_name *out);
 
 /* The name without what begins with "/fields". */

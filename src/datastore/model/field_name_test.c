@@ -39,7 +39,7 @@ static void test_a_field_has_its_parts(void **state)
     assert_string_equal(field.database.id, "d");
 }
 
-/* What is the same has one name. */
+/* Equal paths have one name. */
 static void test_paths_have_one_name(void **state)
 {
     struct ds_field_name field = parsed(*state, PARENT "/fields/`outer`.inner");

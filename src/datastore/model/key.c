@@ -7,7 +7,7 @@
 
 #include <endian.h>
 
-/* What stands behind an element's kind. */
+/* Tags behind an element's kind. */
 enum { ELEMENT_NUMBER = 0x01, ELEMENT_NAME = 0x02 };
 enum { NUMBER_SIZE = 8, MARK_SIZE = 2 };
 

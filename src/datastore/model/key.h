@@ -14,10 +14,10 @@
 #include "base/status.h"
 #include "google/datastore/v1/entity.pb-c.h"
 
-/* What every byte of a value is combined with, by exclusive or. */
+/* A flip is the byte with which every byte of a value is combined, by exclusive or. */
 enum ds_flip { DS_ASCENDING = 0x00, DS_DESCENDING = 0xff };
 
-/* Where a request goes. Strings that outlive what is made with it. */
+/* The database that a request goes to. Strings that outlive what is made with it. */
 struct ds_database {
     const char *project;
     const char *id; /* "" is the one without a name */
@@ -79,7 +79,7 @@ void ds_flip_from(struct buffer *out, size_t start, enum ds_flip flip);
  * if there is none, or one with a zero byte in it. */
 status ds_text_read(bytes *encoded, enum ds_flip flip, struct arena *arena, const char **out);
 
-/* What was stored is not what we write: INTERNAL. */
+/* INTERNAL: the stored bytes are not as we write them. */
 status ds_damaged(const char *what);
 
 #endif

@@ -1,5 +1,5 @@
-/* Fuzzer: paths and row keys. What can be read is what would be written, whatever the bytes; paths
- * order as keys do, and begin as their ancestors' do and no others'.
+/* Fuzzer: paths and row keys. Bytes that can be read are those that would be written; paths order
+ * as keys do, and begin as their ancestors' do and no others'.
  *
  * Input: choices (base/testing/fuzzing.h): a row key or path to be read, then two keys. */
 #include "base/testing/fuzzing.h"

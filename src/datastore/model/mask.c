@@ -87,7 +87,7 @@ static const Ds__Entity *entity_in(const Ds__Value *value)
     return value->entity_value;
 }
 
-/* What becomes of a value of which `group` names parts, or, with its first path, all. */
+/* Merges a value of which `group` names parts, or, with its first path, all. */
 static status merge_values(Ds__Value *old, Ds__Value *new_one, struct paths group,
                            struct arena *arena, Ds__Value **out)
 {
@@ -102,7 +102,7 @@ static status merge_values(Ds__Value *old, Ds__Value *new_one, struct paths grou
     return ds_entity_value_like(has_entity(old) ? old : new_one, merged, arena, out);
 }
 
-/* What becomes of the property that the first paths name, which are taken; `old` is its value. */
+/* Merges the property that the first paths name, which are taken; `old` is its value. */
 static status merge_property(Ds__Value *old, const Ds__Entity *new_one, struct paths *paths,
                              struct arena *arena, Ds__Entity *out)
 {

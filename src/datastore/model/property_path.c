@@ -67,7 +67,7 @@ int ds_property_path_compare(const struct ds_property_path *a, const struct ds_p
 
 /* --- following them --- */
 
-/* Where a property of this name is, or would be. */
+/* The place of a property of this name, or where it would be. */
 static size_t place_of(const Ds__Entity *entity, const char *name)
 {
     size_t low = 0, high = entity->n_properties;

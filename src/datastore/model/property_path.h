@@ -2,8 +2,8 @@
  * and of those in the entities that are its values. In a name a dot or a backslash has a backslash
  * before it.
  *
- * Entities are those of an arena, and normalised (validate.h). What is changed is a copy that
- * shares with the old entity what is not on the path; neither may be altered after that. */
+ * Entities are those of an arena, and normalised (validate.h). A changed entity is a copy that
+ * shares with the old one what is not on the path; neither may be altered after that. */
 #ifndef TRESTLE_DATASTORE_MODEL_PROPERTY_PATH_H
 #define TRESTLE_DATASTORE_MODEL_PROPERTY_PATH_H
 

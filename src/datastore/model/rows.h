@@ -26,8 +26,8 @@ enum ds_row_kind {
 void ds_entity_prefix(struct buffer *out, bytes name_space);
 void ds_kind_prefix(struct buffer *out, bytes name_space, bytes kind);
 
-/* The built-in index of a property. What ds_value_append gives, ascending, makes it the prefix of
- * one value. */
+/* The built-in index of a property. With the bytes of ds_value_append, ascending, behind it it is
+ * the prefix of one value. */
 void ds_property_prefix(struct buffer *out, bytes name_space, bytes kind, bytes property);
 
 /* For many rows of one kind: what stands behind their letter, and the same prefix made with it. */
@@ -60,7 +60,7 @@ bool ds_is_one_entity(bytes from, bytes to);
 
 /* --- taking row keys apart --- */
 
-/* What must be known of a composite index to read its rows. */
+/* The shape of a composite index, needed to read its rows. */
 struct ds_index_shape {
     const enum ds_flip *flips; /* one for each value, in their order */
     size_t values;             /* properties besides the key */
@@ -81,7 +81,7 @@ struct ds_row {
     enum ds_flip key_flip; /* of the path; if it is descending, its mark is inverted, too */
 };
 
-/* Of a composite index's row, or of what it begins with: the index. False for others. */
+/* The index of a composite index's row, or of what it begins with. False for others. */
 bool ds_composite_row_index(bytes row_key, uint64_t *out);
 
 /* `shape` is for C rows, and may be NULL if there can be none. False if the bytes are no row key.

@@ -20,7 +20,7 @@ static int free_arena(void **state)
 #define LITERAL(string) bytes_make(string, sizeof(string) - 1)
 #define ONE             "\1\x80\0\0\0\0\0\0\1" /* an id of 1 behind its kind */
 
-/* What has been appended, kept in the arena; the buffer is freed. */
+/* Copies the buffer's bytes into the arena, and frees it. */
 static bytes keep(struct arena *arena, struct buffer *out)
 {
     bytes kept = arena_copy(arena, buffer_bytes(out));

@@ -218,7 +218,7 @@ static int compare_places(const void *a, const void *b)
     return (first->place > second->place) - (first->place < second->place);
 }
 
-/* What is there, then the operands, with their bytes. */
+/* Lists the present elements, then the operands, with their bytes. */
 static status list_elements(const Ds__ArrayValue *present, const Ds__ArrayValue *operands,
                             struct arena *arena, struct element *out)
 {
@@ -233,7 +233,7 @@ static status list_elements(const Ds__ArrayValue *present, const Ds__ArrayValue 
     return status_ok();
 }
 
-/* Of elements that are the same, in the order of their places: which stay. */
+/* Keeps those of equal elements that stay, in the order of their places. */
 static size_t keep_group(struct element *group, size_t count, bool is_removal, struct element *kept)
 {
     size_t stay = 0;

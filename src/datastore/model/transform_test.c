@@ -29,7 +29,7 @@ static char *join(struct arena *arena, const char *before, const char *text, con
     return joined;
 }
 
-/* What the property "p" becomes, and what is said of it. */
+/* The outcome: the property "p" afterwards, and what is said of it. */
 struct outcome {
     Ds__Value *becomes;
     Ds__Value *result;

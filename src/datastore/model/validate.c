@@ -1,4 +1,4 @@
-/* What may be stored: see validate.h. */
+/* Checks of what may be stored: see validate.h. */
 #include "datastore/model/validate.h"
 
 #include "base/limits.h"
@@ -187,7 +187,7 @@ status ds_key_check(const Ds__Key *key, const struct ds_database *database, enum
 
 /* --- values --- */
 
-/* Where a value is. */
+/* The place of a value. */
 struct place {
     const char *name; /* of the property */
     bool is_excluded; /* from indexes, by itself: what it is in does not count for limits */

@@ -1,5 +1,5 @@
-/* What of a request's keys, names, values and entities may be stored, in production's words where
- * they are known. All failures are INVALID_ARGUMENT. Limits are LIMIT_DS_… of base/limits.h.
+/* Checks which keys, names, values and entities of a request may be stored, in production's words
+ * where they are known. All failures are INVALID_ARGUMENT. Limits are LIMIT_DS_… of base/limits.h.
  *
  * Reserved are names that begin and end with two underscores. */
 #ifndef TRESTLE_DATASTORE_MODEL_VALIDATE_H
@@ -7,7 +7,7 @@
 
 #include "datastore/model/key.h"
 
-/* What a key is for decides what it must be. */
+/* The use of a key decides what it must be. */
 enum ds_key_use {
     DS_KEY_READ,     /* complete; its names may be reserved */
     DS_KEY_WRITE,    /* complete: of update, delete, reserveIds */
@@ -37,8 +37,8 @@ status ds_property_name_check(const char *name);
  * property, for the words. */
 status ds_value_check(const Ds__Value *value, const char *name);
 
-/* An entity to be stored; `use` is DS_KEY_INSERT or DS_KEY_WRITE. What its index rows come to is
- * index_rows.h's to check. */
+/* An entity to be stored; `use` is DS_KEY_INSERT or DS_KEY_WRITE. index_rows.h checks how many
+ * index rows it has. */
 status ds_entity_check(const Ds__Entity *entity, const struct ds_database *database,
                        enum ds_key_use use);
 

@@ -88,7 +88,7 @@ static bytes text_of(const Ds__Value *value)
 
 /* --- writing --- */
 
-/* As unsigned numbers these order as the doubles do. */
+/* The bits of a double that order as unsigned numbers as the doubles do. */
 static uint64_t ordered_bits(double number)
 {
     uint64_t pattern;
@@ -171,7 +171,7 @@ static size_t key_size(bytes encoded, enum ds_flip flip)
     return path == 0 ? 0 : at + path;
 }
 
-/* Of what stands behind the first byte. `*is_any` is whether that is a value's. */
+/* The size of what stands behind the first byte. `*is_any` is whether that is a value's. */
 static size_t body_size(uint8_t rank, bytes body, enum ds_flip flip, bool *is_any)
 {
     *is_any = true;
@@ -207,7 +207,7 @@ size_t ds_value_size(bytes encoded, enum ds_flip flip)
     return is_any && size <= body.size ? 1 + size : 0;
 }
 
-/* Of the bytes in their ascending form, in which all are read; or without memory, NULL. */
+/* The bytes in their ascending form, in which all are read; NULL without memory. */
 static bytes ascending(bytes encoded, enum ds_flip flip, struct arena *arena)
 {
     if (flip == DS_ASCENDING)

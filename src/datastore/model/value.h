@@ -39,7 +39,7 @@ uint8_t ds_value_type(const Ds__Value *value);
 status ds_value_decode(bytes encoded, enum ds_flip flip, uint8_t type, struct arena *arena,
                        Ds__Value **out);
 
-/* The same if it is a number, else NULL. What the bytes say goes before `type`, which only tells
+/* The same if it is a number, else NULL. The bytes count for more than `type`, which only tells
  * integers from timestamps here. */
 status ds_number_decode(bytes encoded, enum ds_flip flip, uint8_t type, struct arena *arena,
                         Ds__Value **out);

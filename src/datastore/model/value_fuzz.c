@@ -1,5 +1,5 @@
-/* Fuzzer: values. What can be read is what would be written, whatever the bytes; bytes order as
- * values do, and the other way round when they are inverted; no value's bytes begin as another's.
+/* Fuzzer: values. Bytes that can be read are those that would be written; bytes order as values do,
+ * and the other way round when they are inverted; no value's bytes begin as another's.
  *
  * Input: choices (base/testing/fuzzing.h): bytes to be read, then two values. */
 #include "base/testing/fuzzing.h"

@@ -255,7 +255,7 @@ static void begin_anew(struct ds_aggregations *aggregations)
     }
 }
 
-/* So many results: passes over what the offset wants, and says which are to be added. */
+/* Takes so many results: passes over what the offset wants, and says which are to be added. */
 static void take(struct running *running, int64_t count, int64_t *from, int64_t *to)
 {
     const struct ds_query *query = running->query;

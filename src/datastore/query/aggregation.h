@@ -1,16 +1,16 @@
 /* Aggregations over the results of a query: count, sum and avg.
  *
- * What is summed up is what indexes hold: sum and avg make of a query one whose results are, as if
- * they were projected, the combinations of values that an entity has of the aggregated properties:
- * of an array each different element is a value, and an entity without an indexed value of one of
- * them is in no aggregation, not even in a count beside it. These results are what offset and limit
- * are of. They come in the query's order and then, the least first, by the aggregated values, if
- * there is an index for that; else (and where the query has cursors, conditions on keys, equalities
- * for what is aggregated, or says that its order is that of keys) in the query's own, and the
- * entities are read.
+ * Sums are of what indexes hold: sum and avg make of a query one whose results are, as if they were
+ * projected, the combinations of values that an entity has of the aggregated properties: of an
+ * array each different element is a value, and an entity without an indexed value of one of them is
+ * in no aggregation, not even in a count beside it. These results are what offset and limit are of.
+ * They come in the query's order and then, the least first, by the aggregated values, if there is
+ * an index for that; else (and where the query has cursors, conditions on keys, equalities for what
+ * is aggregated, or says that its order is that of keys) in the query's own, and the entities are
+ * read.
  *
  * A sum of integers is one, as long as it fits; with a double among them, or beyond, it is a
- * double. What is no number counts for neither sum nor avg; a NaN makes both one. */
+ * double. Values that are no numbers count for neither sum nor avg; a NaN makes both one. */
 #ifndef TRESTLE_DATASTORE_QUERY_AGGREGATION_H
 #define TRESTLE_DATASTORE_QUERY_AGGREGATION_H
 

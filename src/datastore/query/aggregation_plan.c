@@ -1,4 +1,4 @@
-/* Where the values of an aggregation come from: see aggregation.h. */
+/* The sources of an aggregation's values: see aggregation.h. */
 #include "datastore/query/aggregation_private.h"
 #include "datastore/query/query_metadata.h"
 #include "datastore/query/query_parts.h"
@@ -14,7 +14,7 @@ static bool has_equality(const struct ds_query *query, const char *property)
     return false;
 }
 
-/* Such a query is best served in the order of keys. */
+/* Whether the query bounds keys: then it is best served in their order. */
 static bool has_keys(const struct ds_query *query)
 {
     for (size_t i = 0; i < query->conjunction_count; i++) {
@@ -126,7 +126,7 @@ static status one_value(const Ds__Value *value, struct arena *arena, struct ds_v
     return status_ok();
 }
 
-/* As its rows have them: of arrays, and what is within entities. */
+/* The values of a property as its rows have them: of arrays, and of what is within entities. */
 static status values_of_rows(const Ds__Entity *entity, const char *property, struct arena *arena,
                              struct ds_value_list *out)
 {

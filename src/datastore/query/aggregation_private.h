@@ -1,4 +1,4 @@
-/* What aggregation.c and aggregation_plan.c share. */
+/* Declarations that aggregation.c and aggregation_plan.c share. */
 #ifndef TRESTLE_DATASTORE_QUERY_AGGREGATION_PRIVATE_H
 #define TRESTLE_DATASTORE_QUERY_AGGREGATION_PRIVATE_H
 

@@ -63,7 +63,7 @@ static void test_counts(void **state)
                       "{'aggregateProperties':{'property_1':{'integerValue':'3'}}}");
 }
 
-/* A string has no sum, but counts; who lacks the property does not. */
+/* A string has no sum, but counts; an entity without the property does not. */
 static void test_sums_and_averages(void **state)
 {
     struct fake *fake = *state;
@@ -82,7 +82,7 @@ static void test_sums_and_averages(void **state)
                       "'property_2':{'nullValue':null}}}");
 }
 
-/* Who is in no aggregation is not counted by offset and limit either. */
+/* An entity that is in no aggregation is not counted by offset and limit either. */
 static void test_offset_and_limit_are_of_what_is_aggregated(void **state)
 {
     struct fake *fake = *state;
@@ -111,7 +111,7 @@ static void test_sums_beyond_an_integer_are_doubles(void **state)
                       "'property_2':{'doubleValue':'NaN'}}}");
 }
 
-/* More than are remembered: who has been is then asked of the entities. */
+/* More than are remembered: which were counted is then asked of the entities. */
 static void test_each_of_many_counts_once(void **state)
 {
     enum { MANY = DS_MOST_SEEN + 10 };
@@ -190,7 +190,7 @@ static void test_a_composite_index_serves_filters(void **state)
     assert_reads(fake, 1, 0);
 }
 
-/* What says where to begin, or what order it wants, says so of the query's own. */
+/* A query with a start or an order means its own order. */
 static void test_an_order_of_ones_own(void **state)
 {
     struct fake *fake = *state;

@@ -1,4 +1,5 @@
-/* Requests of Datastore's API in words, and what a query read: for whoever wonders why it was slow.
+/* Requests of Datastore's API in words, and what a query read, for people who wonder why it was
+ * slow.
  *
  * Kinds, properties and keys are shown, and the text of GQL; values that are written or compared
  * are not. */

@@ -62,7 +62,7 @@ static status set_whole(const struct batching *batching, const struct ds_result 
     out->entity = (Ds__Entity *)(uintptr_t)version->entity;
     if (batching->mask != NULL)
         TRY(ds_mask_read(version->entity, batching->mask, batching->arena, &out->entity));
-    if (version->version_us == 0) /* metadata: nobody wrote it */
+    if (version->version_us == 0) /* metadata: it was never written */
         return status_ok();
     out->version = version->version_us;
     TRY(timestamp_message(version->create_us, batching->arena, &out->create_time));

@@ -124,7 +124,7 @@ static status seek_scan(struct ds_branch *branch, struct scan *scan)
     return take_row(branch, scan);
 }
 
-/* What was looked at: up to the row where it is, or all of it. */
+/* Notes the range that was looked at: up to the row where the scan is, or all of it. */
 static status note_scan(struct ds_branch *branch, struct scan *scan)
 {
     bytes to = scan->plan->to;

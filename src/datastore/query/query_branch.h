@@ -8,7 +8,7 @@
 
 struct ds_branch;
 
-/* Positions after query->start. What the arguments point to must outlive the branch. */
+/* Positions after query->start. All that the arguments point to must outlive the branch. */
 status ds_branch_open(const struct ds_query *query, const struct ds_branch_plan *plan,
                       struct ds_reading *reading, struct arena *arena, struct ds_branch **out);
 
@@ -18,7 +18,7 @@ status ds_branch_close(struct ds_branch *branch);
 /* On to the next position, at first to the first. */
 status ds_branch_next(struct ds_branch *branch);
 
-/* Where it is: views, valid until the next call. */
+/* The branch's position: views, valid until the next call. */
 bool ds_branch_is_at_end(const struct ds_branch *branch);
 bytes ds_branch_position(const struct ds_branch *branch);
 

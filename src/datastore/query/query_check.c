@@ -73,8 +73,8 @@ static status check_projection(const struct checking *checking)
     return status_ok();
 }
 
-/* Of the filter as it was sent: what it is made may have no conjunction left. As deep as messages
- * may be. */
+/* Whether the filter as it was sent has an equality: what is made of it may have no conjunction
+ * left. As deep as messages may be. */
 static bool has_equality(const Ds__Filter *filter, const char *property)
 {
     if (filter == NULL)
@@ -132,7 +132,7 @@ static status check_order(struct checking *checking, const Ds__PropertyOrder *or
     return status_ok();
 }
 
-/* Of each conjunction, in the order of their names. */
+/* Adds the ranges of each conjunction, in the order of their names. */
 static status add_ranges(struct checking *checking)
 {
     const struct ds_query *query = checking->query;
@@ -182,8 +182,8 @@ static status distinct_names(const struct checking *checking, const char ***out)
     return status_ok();
 }
 
-/* What is said of the order is in `orders`: the first of it must be of these properties; those that
- * it lacks come behind. */
+/* The orders that the request asks for are in `orders`: the first must be of these properties;
+ * those that it lacks come behind. */
 static status add_distinct(struct checking *checking)
 {
     const char **names;

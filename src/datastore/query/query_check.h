@@ -1,13 +1,13 @@
 /* A query as it is run: checked, its filter a union of conjunctions, its order complete.
  *
- * What a query means. A property has the values that are in its index. An entity is a result of a
- * conjunction if each equality is true of one of its values (of different ones, if the property is
- * an array), and each range, with the values that it excludes, holds one. It then has *positions*:
- * for each combination of its values of the ordered properties that lie in their ranges, those
- * values, each in its direction, and its path behind them. Where a conjunction has an equality for
- * an ordered property, the position has that value. Of all positions in all conjunctions the first
- * is where the result comes; of a projection, the first with these projected values. A position's
- * bytes order as results do.
+ * The meaning of a query. A property has the values that are in its index. An entity is a result of
+ * a conjunction if each equality is true of one of its values (of different ones, if the property
+ * is an array), and each range, with the values that it excludes, holds one. It then has
+ * *positions*: for each combination of its values of the ordered properties that lie in their
+ * ranges, those values, each in its direction, and its path behind them. Where a conjunction has an
+ * equality for an ordered property, the position has that value. Of all positions in all
+ * conjunctions the first is where the result comes; of a projection, the first with these projected
+ * values. A position's bytes order as results do.
  *
  * Of the order are, after what the query says (a query for one key, whose order says nothing, has
  * none): the first properties that are to be distinct, if
@@ -88,11 +88,11 @@ status ds_query_check(const Ds__Query *query, const Ds__PartitionId *partition,
 const struct ds_range *ds_range_find(const struct ds_conjunction *conjunction,
                                      const char *property);
 
-/* Of the property's equalities the one whose value comes first in the direction; NULL without. */
+/* The one of the property's equalities whose value comes first in the direction; NULL without. */
 const struct ds_equality *ds_equality_find(const struct ds_conjunction *conjunction,
                                            const char *property, enum ds_flip flip);
 
-/* Whether what is compared lies below the range, in it (zero) or above it. What is excluded lies in
+/* Whether what is compared lies below the range, in it (zero) or above it. Excluded values lie in
  * it. */
 int ds_range_compare(const struct ds_range *range, bytes value);
 bool ds_range_excludes(const struct ds_range *range, bytes value);

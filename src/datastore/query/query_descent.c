@@ -80,7 +80,7 @@ static status find_place(bytes prefix, bytes key, struct place *out)
     return status_out_of_memory();
 }
 
-/* Here end the rows that come after the key, but for those of which the paths tell. */
+/* The end of the rows that come after the key, except those of which the paths tell. */
 static bytes rows_after(const struct place *place)
 {
     return buffer_bytes(place->path.size > 0 ? &place->group : &place->behind);
@@ -363,7 +363,7 @@ static status note(struct ds_reading *reading, bytes from, bytes to)
     return bytes_compare(from, to) < 0 ? ds_reading_note_range(reading, from, to) : status_ok();
 }
 
-/* Of the rows of a place's own value those with its path or a later one, or the others. */
+/* Notes those rows of a place's own value that have its path or a later one, or the others. */
 static status note_group(struct ds_reading *reading, const struct place *place, bool is_later)
 {
     struct buffer middle = {0};

@@ -1,8 +1,8 @@
 /* The built-in index of a property, read downwards: the greatest value first, and of one value the
  * keys in their order.
  *
- * There are ascending rows alone. Whoever reads downwards is shown them as if each value's bytes
- * were inverted, so that the keys he sees rise: *mirrored* keys. They, and bounds and targets among
+ * There are ascending rows alone. A reader downwards is shown them as if each value's bytes were
+ * inverted, so that the keys it sees rise: *mirrored* keys. They, and bounds and targets among
  * them, order as bytes do, whatever they are; only this module knows which rows that means. */
 #ifndef TRESTLE_DATASTORE_QUERY_QUERY_DESCENT_H
 #define TRESTLE_DATASTORE_QUERY_QUERY_DESCENT_H
@@ -11,12 +11,12 @@
 
 struct ds_descent;
 
-/* So many rows of one value are turned round in memory; from one more on they are read anew. */
+/* So many rows of one value are turned round in memory; from one more on they are read again. */
 enum { DS_DESCENT_ROWS = 16 };
 
-/* What is shown begins with `prefix` (ds_property_prefix) and lies from `from` up to `to`, of which
- * neither comes before what begins with the prefix. What they point to, and the snapshot, must
- * outlive the descent. */
+/* The rows that are shown begin with `prefix` (ds_property_prefix) and lie from `from` up to `to`,
+ * of which neither comes before what begins with the prefix. What they point to, and the snapshot,
+ * must outlive the descent. */
 status ds_descent_open(const struct ds_snapshot *snapshot, bytes prefix, bytes from, bytes to,
                        struct arena *arena, struct ds_descent **out);
 void ds_descent_close(struct ds_descent *descent); /* NULL is fine */

@@ -58,7 +58,7 @@ static bytes keep(struct fixture *f, struct buffer *out)
     return kept;
 }
 
-/* What a row would be if the index were a descending one. */
+/* The key that a row would have if the index were a descending one. */
 static bytes mirror(struct fixture *f, bytes row_key)
 {
     struct buffer out = {0};
@@ -233,7 +233,7 @@ static void test_few_rows_are_read_in_vain(void **state)
     }
 }
 
-static void test_it_begins_and_ends_anywhere(void **state)
+static void test_a_descent_begins_and_ends_anywhere(void **state)
 {
     struct fixture *f = *state;
     for (int round = 0; round < 3000; round++) {
@@ -249,7 +249,7 @@ static void test_it_begins_and_ends_anywhere(void **state)
 }
 
 /* A few rows, a leap to any key that is not before them, and on. */
-static void test_it_can_be_sent_on(void **state)
+static void test_a_descent_can_be_sent_on(void **state)
 {
     struct fixture *f = *state;
     for (int round = 0; round < 3000; round++) {
@@ -317,7 +317,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_values_fall_and_keys_rise),           TEST(test_few_rows_are_read_in_vain),
-        TEST(test_it_begins_and_ends_anywhere),         TEST(test_it_can_be_sent_on),
+        TEST(test_a_descent_begins_and_ends_anywhere),  TEST(test_a_descent_can_be_sent_on),
         TEST(test_what_is_noted_is_what_was_looked_at), TEST(test_an_empty_index_has_an_end),
     };
     random_seed(1);

@@ -126,7 +126,7 @@ static int64_t count_operations(const struct ds_reads *reads, enum ds_billing bi
     return operations > 0 ? operations : 1;
 }
 
-/* What production would bill. */
+/* Adds the numbers that production would bill. */
 static status add_billing(const struct ds_reads *reads, enum ds_billing billing, int64_t results,
                           struct arena *arena, Pb__Struct *to)
 {

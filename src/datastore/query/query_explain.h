@@ -1,4 +1,4 @@
-/* What a client is told of how a query was, or would be, run. */
+/* Explanations tell a client how a query was, or would be, run. */
 #ifndef TRESTLE_DATASTORE_QUERY_QUERY_EXPLAIN_H
 #define TRESTLE_DATASTORE_QUERY_QUERY_EXPLAIN_H
 
@@ -8,7 +8,7 @@
 status ds_explain_plan(const struct ds_query *query, const struct ds_plan *plan,
                        struct arena *arena, Ds__ExplainMetrics **out);
 
-/* What a query is billed as, were it one of production's. */
+/* Kinds of billing, were the query one of production's. */
 enum ds_billing {
     DS_BILLED_ENTITIES,    /* each that is read */
     DS_BILLED_SMALL,       /* results that are keys, or projected: small operations */

@@ -214,7 +214,7 @@ static status expand_composite(struct filtering *filtering, const Ds__CompositeF
     return status_ok();
 }
 
-/* As deep as messages may be. */
+/* Expands filters as deep as messages may be. */
 static status expand(struct filtering *filtering, const Ds__Filter *filter, struct parts *out)
 {
     switch (filter->filter_type_case) {

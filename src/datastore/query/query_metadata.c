@@ -195,7 +195,7 @@ static status is_wanted(struct ds_metadata *metadata, const Ds__Key *key, bool *
     return metadata->path.failed ? status_out_of_memory() : status_ok();
 }
 
-/* What a type is called, by the byte with which its values begin (datastore-layout.md). */
+/* The name of a type, by the byte with which its values begin (datastore-layout.md). */
 static const char *type_name(uint8_t type)
 {
     switch (type) {

@@ -1,5 +1,5 @@
 /* Queries about what there is: the kinds __namespace__, __kind__ and __property__, whose entities
- * nobody stores. Their rows are found by going from one text of the row keys to the next.
+ * are not stored. Their rows are found by going from one text of the row keys to the next.
  *
  * Keys are __namespace__/name (the one without a name: 1), __kind__/name, and of a property
  * __kind__/name/__property__/name; a property that is not only asked for its key has the types that
@@ -18,7 +18,7 @@ bool ds_is_metadata(const struct ds_query *query);
  */
 status ds_metadata_check(const struct ds_query *query);
 
-/* Of a query that is checked. What the arguments point to must outlive it. */
+/* Opens the results of a checked query. All that the arguments point to must outlive them. */
 status ds_metadata_open(const struct ds_query *query, struct ds_reading *reading,
                         struct arena *arena, struct ds_metadata **out);
 void ds_metadata_close(struct ds_metadata *metadata); /* NULL is fine */

@@ -190,7 +190,7 @@ static double distance_of(const struct ds_nearest *nearest, const double *vector
     }
 }
 
-/* What is less comes first: a product is the greater the nearer. */
+/* A lower rank comes first: a product is the greater the nearer. */
 static double rank_of(const struct ds_nearest *nearest, double distance)
 {
     return nearest->measure == MEASURE(DOT_PRODUCT) ? -distance : distance;
@@ -305,7 +305,7 @@ static status find(struct finding *finding, const struct ds_query *query,
 
 /* --- the answer --- */
 
-/* What a result shows of the entity, in the candidate's arena. */
+/* Makes the entity that a result shows, in the candidate's arena. */
 static status show(const struct ds_nearest *nearest, const struct candidate *candidate,
                    const Ds__PropertyMask *mask, Ds__Entity **out)
 {

@@ -250,7 +250,7 @@ static void test_results_are_bounded(void **state)
 
 /* --- what is refused --- */
 
-static void test_what_it_cannot_be_combined_with(void **state)
+static void test_clauses_that_cannot_be_combined(void **state)
 {
     struct fake *fake = *state;
 #define ALL NEAREST(TO("0", "0", "EUCLIDEAN"))
@@ -265,7 +265,7 @@ static void test_what_it_cannot_be_combined_with(void **state)
     assert_refused(fake, "{" ALL "}", "kind is required for find_nearest");
 }
 
-static void test_what_it_must_say(void **state)
+static void test_fields_that_are_required(void **state)
 {
     struct fake *fake = *state;
     static const char limit[] = "find_nearest.limit must be a positive integer of no more than "
@@ -331,8 +331,8 @@ int main(void)
         TEST(test_the_distance_is_shown),
         TEST(test_what_is_projected_is_shown),
         TEST(test_results_are_bounded),
-        TEST(test_what_it_cannot_be_combined_with),
-        TEST(test_what_it_must_say),
+        TEST(test_clauses_that_cannot_be_combined),
+        TEST(test_fields_that_are_required),
         TEST(test_dimensions_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,11 @@
-/* What a conjunction says of each part of its positions, in the direction of the order: for plans
- * (query_plan.h). */
+/* Parts of a conjunction's positions, with what it says of each, in the direction of the order: for
+ * plans (query_plan.h). */
 #ifndef TRESTLE_DATASTORE_QUERY_QUERY_PARTS_H
 #define TRESTLE_DATASTORE_QUERY_QUERY_PARTS_H
 
 #include "datastore/query/query_plan.h"
 
-/* One for each order of the query, and one for the path. In the arena. */
+/* Makes a part for each order of the query, and one for the path. In the arena. */
 status ds_parts_make(const struct ds_query *query, const struct ds_conjunction *conjunction,
                      struct arena *arena, const struct ds_part **out);
 

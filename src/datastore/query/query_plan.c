@@ -35,7 +35,7 @@ static bool is_by_path(const struct planning *planning)
     return planning->varying_count == 0 && planning->query->key_flip == DS_ASCENDING;
 }
 
-/* Where the first part of the suffix ends, if it says. */
+/* Appends the end of the first part of the suffix, if it says. */
 static void append_end(const struct planning *planning, bytes prefix, struct buffer *out)
 {
     const struct ds_part *part = first_part(planning);

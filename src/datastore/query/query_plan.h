@@ -27,7 +27,7 @@ struct ds_scan_plan {
     size_t type_offset; /* of the types in a row's cell, the first that is of the suffix */
 };
 
-/* Where a value, or the path, of a position lies: all in its direction. */
+/* A part of a position, a value or the path, and where it lies: all in its direction. */
 struct ds_part {
     bytes constant; /* of an equality; empty: it is in the suffix, within what follows */
     bytes start;    /* empty: none */

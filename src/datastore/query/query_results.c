@@ -32,8 +32,8 @@ struct ds_results {
 
 /* --- opening --- */
 
-/* One position only have results whose order is that of keys, and what is ordered by constants or
- * projected values. */
+/* Whether an entity may have several positions: not in the order of keys, nor in that of constants
+ * or projected values. */
 static bool may_repeat(const struct ds_query *query)
 {
     for (size_t i = 0; i < query->order_count; i++) {

@@ -30,7 +30,7 @@ status ds_results_next(struct ds_results *results, bool wants_entity, struct are
 /* At the end: whether more comes behind the end cursor. */
 bool ds_results_stopped_at_cursor(const struct ds_results *results);
 
-/* What has been read so far. */
+/* Counts of what has been read so far. */
 struct ds_reads {
     int64_t rows; /* of indexes, or of entities in the order of their keys */
     int64_t entities;

@@ -1,7 +1,7 @@
-/* Which results have been: see query_seen.h. */
+/* A set of the results that have been: see query_seen.h. */
 #include "datastore/query/query_seen.h"
 
-/* Where it is, or where it would be. */
+/* The slot of the result, or the one where it would be. */
 static bytes *find_slot(const struct ds_seen *seen, bytes what)
 {
     size_t at = bytes_hash(what) & (seen->capacity - 1);

@@ -1,4 +1,4 @@
-/* Which results have been: byte strings, up to a number. */
+/* A set of the results that have been: byte strings, up to a number. */
 #ifndef TRESTLE_DATASTORE_QUERY_QUERY_SEEN_H
 #define TRESTLE_DATASTORE_QUERY_QUERY_SEEN_H
 

@@ -259,7 +259,7 @@ static void test_projections_come_from_the_index(void **state)
                  "K", "1(1,1)");
 }
 
-/* Who only projects properties takes them in any order, which their index has. */
+/* A query that only projects properties takes them in any order, which their index has. */
 static void test_projections_follow_an_index(void **state)
 {
     struct fake *fake = *state;
@@ -393,7 +393,8 @@ static void test_cursors_of_others_are_refused(void **state)
     }
 }
 
-/* What a transaction depends on: all that was read to its end, and of the rest up to the last. */
+/* A transaction depends on all ranges that were read to their end, and of the others up to the last
+ * row. */
 static void test_what_was_looked_at_is_noted(void **state)
 {
     struct fake *fake = *state;
@@ -476,7 +477,7 @@ static void test_kinds_and_properties_are_listed(void **state)
                    "true, and be in its ascending order");
 }
 
-/* Keys of a kind in an order that has nothing to do with theirs; nobody has the property. */
+/* Keys of a kind in an order that has nothing to do with theirs; no entity has the property. */
 static void test_a_kinds_keys_are_sampled(void **state)
 {
     struct fake *fake = *state;

@@ -1,4 +1,4 @@
-/* What the tests of index_check.h and index_repair.h share: a store whose rows are written as
+/* The fixture of the tests of index_check.h and index_repair.h: a store whose rows are written as
  * commits write them, and then broken. */
 #ifndef TRESTLE_DATASTORE_TESTING_INDEX_TESTING_H
 #define TRESTLE_DATASTORE_TESTING_INDEX_TESTING_H

@@ -1,4 +1,4 @@
-/* What a query means, by a plain evaluation: see query_random.h. */
+/* A plain evaluation of what a query means: see query_random.h. */
 #include "base/check.h"
 #include "base/testing/testing.h"
 #include "datastore/testing/query_random.h"

@@ -34,7 +34,7 @@ void fake_add_past(struct fake *fake, const Ds__Entity *entity);
 /* "K a -b __key__", after "^" one with ancestors. */
 void fake_add_index(struct fake *fake, const char *text);
 
-/* Makes the rows anew. */
+/* Makes the rows again. */
 struct ds_reading fake_reading(struct fake *fake);
 
 /* Plans and runs; fails as they do. */

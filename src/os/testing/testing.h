@@ -1,4 +1,4 @@
-/* Keys and certificates for tests, made anew by each. */
+/* Keys and certificates for tests; each test makes its own. */
 #ifndef TRESTLE_OS_TESTING_TESTING_H
 #define TRESTLE_OS_TESTING_TESTING_H
 

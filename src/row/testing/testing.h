@@ -1,9 +1,11 @@
 /* Fragments as text, for tests: "r@7 a@5 1:q[1000,2000)@5 1:q:2000=v@4 1:q:1000+5@3", in order:
  *
- *     m@V>M!P     overflow mark of version V that moved up to M and purged up to P; m-@… has none
- * left r@V         row tombstone of version V F@V         family tombstone F:Q[S,E)@V  column
- * tombstone; E may be "-": no end F:Q:T=X@V   cell; instead of '=': '+' sum, '<' minimum, '>'
- * maximum of a decimal number F:Q:T#N~E@V cell: a sketch of N values, about E different */
+ *     m@V>M!P     overflow mark of version V, moved up to M, purged up to P; m-@… has none left
+ *     r@V         row tombstone of version V
+ *     F@V         family tombstone
+ *     F:Q[S,E)@V  column tombstone; E may be "-": no end
+ *     F:Q:T=X@V   cell; instead of '=': '+' sum, '<' minimum, '>' maximum of a decimal number
+ *     F:Q:T#N~E@V cell: a sketch of N values, about E different */
 #ifndef TRESTLE_ROW_TESTING_TESTING_H
 #define TRESTLE_ROW_TESTING_TESTING_H
 

@@ -81,7 +81,7 @@ struct binding {
 status bind_expr(const struct binding *binding, const struct ast_expr *ast,
                  const struct sql_expr **out);
 
-/* All of a list. */
+/* Binds all expressions of a list. */
 status bind_exprs(const struct binding *binding, const struct ast_expr *list,
                   const struct sql_expr *const **out, size_t *count);
 
@@ -89,7 +89,7 @@ status bind_exprs(const struct binding *binding, const struct ast_expr *list,
 status bind_condition(const struct binding *binding, const struct ast_expr *ast,
                       const struct sql_expr **out);
 
-/* One without columns, coerced to the type: LIMIT, the arguments of a table. */
+/* Binds an expression without columns, coerced to the type: LIMIT, the arguments of a table. */
 status bind_fixed(struct analyzer *analyzer, const struct ast_expr *ast, const char *clause,
                   const struct sql_type *type, const struct sql_expr **out);
 
@@ -212,7 +212,7 @@ static inline bool is_empty_literal(const struct sql_expr *expr)
     return expr->kind == SQL_ITEMS && expr->is_literal && expr->arg_count == 0;
 }
 
-/* What it costs to have the expression as the type; -1: it cannot be. */
+/* The cost of having the expression as the type; -1: it cannot be. */
 int coercion_cost(const struct sql_expr *expr, const struct sql_type *to);
 
 /* The expression as the type, which it can be. INVALID_ARGUMENT "Could not cast literal …". */
@@ -228,7 +228,7 @@ const struct sql_type *common_type(const struct sql_expr *const *exprs, size_t c
 
 /* --- resolution: resolve.c --- */
 
-/* What a call is given, before it is known which function it is. */
+/* An argument of a call, before it is known which function it is. */
 struct argument {
     const struct ast_expr *ast;
     const struct sql_expr *expr;         /* NULL: a lambda */

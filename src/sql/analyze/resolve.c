@@ -432,7 +432,7 @@ static void append_argument_type(struct buffer *out, const struct argument *argu
         sql_type_append(out, argument->expr->type);
 }
 
-/* GoogleSQL's advice to those who compare _key with a string. */
+/* GoogleSQL's advice for a comparison of _key with a string. */
 static const char *advice(const char *name, const struct argument *arguments, size_t count)
 {
     bool compares = strcmp(name, "$equal") == 0 || strcmp(name, "$not_equal") == 0;

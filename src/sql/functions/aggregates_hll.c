@@ -1,8 +1,8 @@
 /* Counting different values by HyperLogLog++ sketches: HLL_COUNT.* and APPROX_COUNT_DISTINCT.
  *
- * What an aggregate's state points to is the group's arena's, and nobody frees it piece by piece.
- * So between rows there is no hll_sketch but its written form, and a list of hashes that are not in
- * it yet; when the list takes as much room as the registers would, it is folded in. */
+ * What an aggregate's state points to is the group's arena's, and is not freed piece by piece. So
+ * between rows there is no hll_sketch but its written form, and a list of hashes that are not in it
+ * yet; when the list takes as much room as the registers would, it is folded in. */
 #include "base/vector.h"
 #include "row/hll.h"
 #include "sql/functions/function_tables.h"

@@ -1,4 +1,4 @@
-/* Evaluation: a walk over the tree of an expression, for each row anew. */
+/* Evaluation: a walk over the tree of an expression, for each row again. */
 #include "base/check.h"
 #include "sql/functions/expr.h"
 #include "sql/proto_type.h"
@@ -324,7 +324,7 @@ bool sql_expr_is_fixed(const struct sql_expr *expr)
 status sql_evaluate_constant(const struct sql_expr *expr, struct arena *arena,
                              struct sql_session *session, struct sql_value *out)
 {
-    struct sql_value none = sql_null(); /* nobody asks for it: the expression is constant */
+    struct sql_value none = sql_null(); /* not used: the expression is constant */
     struct sql_frame frame = {.row = &none,
                               .parameters = &none,
                               .arguments = &none,

@@ -58,7 +58,7 @@ struct sql_frame {
     struct sql_value *arguments;  /* of lambdas: as many as are ever nested in the query */
     struct sql_call_state *calls; /* by sql_expr.call; NULL: nothing is kept between calls */
     struct sql_session *session;
-    struct arena *arena; /* for results; emptied by who made the frame */
+    struct arena *arena; /* for results; emptied by the frame's maker */
     struct arena *kept;  /* for what is prepared: as long as `calls` */
 };
 

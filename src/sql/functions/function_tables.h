@@ -1,5 +1,5 @@
 /* The tables of functions, each beside the code that carries it out. Each ends with a row without a
- * name. Private to functions.c and those who fill them. */
+ * name. Private to functions.c and the files that define them. */
 #ifndef TRESTLE_SQL_FUNCTIONS_FUNCTION_TABLES_H
 #define TRESTLE_SQL_FUNCTIONS_FUNCTION_TABLES_H
 

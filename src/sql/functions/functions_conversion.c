@@ -135,7 +135,7 @@ static char *write_hex(char *at, uint8_t byte)
     return at + 2;
 }
 
-/* Version 4 of RFC 9562: random, but for six bits. */
+/* Version 4 of RFC 9562: random, except for six bits. */
 static status generate_uuid(const struct sql_call *call, const struct sql_value *args, size_t count,
                             struct sql_value *out)
 {

@@ -23,7 +23,7 @@ struct json_path {
     size_t count;
 };
 
-/* In the arena; `text` must live as long. OUT_OF_RANGE for what is no path. */
+/* Reads a path, into the arena; `text` must live as long. OUT_OF_RANGE for what is no path. */
 status json_path_read(bytes text, enum json_path_form form, struct arena *arena,
                       struct json_path *out);
 

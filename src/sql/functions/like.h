@@ -10,8 +10,8 @@
 status like_matches(struct sql_session *session, bytes text, bytes pattern, bool by_character,
                     bool *out);
 
-/* What all texts begin with that match: into `out`, in which it is appended. *is_whole: the pattern
- * is that one text. */
+/* Appends to `out` the beginning that all matching texts share. *is_whole: the pattern is that one
+ * text. */
 void like_prefix(bytes pattern, struct buffer *out, bool *is_whole);
 
 #endif

@@ -9,7 +9,7 @@
 
 struct sql_key_schema;
 
-/* Of a serialised Type.Struct, which was checked when the table got it. In the arena. */
+/* Reads a serialised Type.Struct, which was checked when the table got it. In the arena. */
 status sql_key_schema_read(bytes row_key_schema, struct arena *arena,
                            const struct sql_key_schema **out);
 
@@ -19,7 +19,7 @@ struct sql_field sql_key_schema_part(const struct sql_key_schema *schema, size_t
 /* The parts of a key: as many values as the schema has. INVALID_ARGUMENT for a key that is no such
  * one.
  *
- * Keys that can be read are in the order of their parts, but for one thing: in a part before a
+ * Keys that can be read are in the order of their parts, with one exception: in a part before a
  * delimiter bytes may occur that come before the delimiter's first or are it. */
 status sql_key_decode(const struct sql_key_schema *schema, bytes key, struct arena *arena,
                       struct sql_value *parts);

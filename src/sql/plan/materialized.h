@@ -4,8 +4,9 @@
 
 #include "sql/plan/plan.h"
 
-/* Of a plan as sql_analyze makes it: one GROUP BY or one ORDER BY, whose columns are selected, and
- * functions that give the same whenever they are asked. INVALID_ARGUMENT, in production's words. */
+/* Checks a plan as sql_analyze makes it: one GROUP BY or one ORDER BY, whose columns are selected,
+ * and functions that give the same whenever they are asked. INVALID_ARGUMENT, in production's
+ * words. */
 status sql_check_materialized(const struct sql_plan *plan);
 
 #endif

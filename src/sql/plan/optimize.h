@@ -1,8 +1,8 @@
 /* The planner: makes of a plan one that reads less.
  *
  * A table has one index, its row key. So there are four things to do: conditions on the key become
- * ranges of keys; families and columns that nobody looks at are not read; a LIMIT ends the scan,
- * and bounds what a sort keeps; the order of keys, if that is what is asked for, needs no sort. */
+ * ranges of keys; families and columns that are not used are not read; a LIMIT ends the scan, and
+ * bounds what a sort keeps; the order of keys, if that is what is asked for, needs no sort. */
 #ifndef TRESTLE_SQL_PLAN_OPTIMIZE_H
 #define TRESTLE_SQL_PLAN_OPTIMIZE_H
 

@@ -1,4 +1,4 @@
-/* What of the table is read: only what somebody looks at.
+/* What of the table is read: only what an operator uses.
  *
  * The operators above the scan refer to its columns, up to the first that makes columns of its own,
  * a projection or a grouping. Of a family that only appears as fam['q'], with q the same for all
@@ -253,7 +253,7 @@ static status pruned_scan(struct pruner *pruner, struct sql_operator *const *ope
     return status_ok();
 }
 
-/* Rewrites operators up to the first that ends the sight; links all of them anew. */
+/* Rewrites operators up to the first that ends the sight; links all of them again. */
 static status rewrite_operators(struct pruner *pruner, struct sql_operator **operators,
                                 size_t count, size_t in_sight)
 {

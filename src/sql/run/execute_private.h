@@ -2,8 +2,8 @@
  *
  * Each operator of the plan becomes an iterator, which asks its input for row after row. A row is
  * valid until the next call of the same iterator, and so are the rows below it that it refers to:
- * an iterator asks its input anew only when it is asked anew itself. Whoever is asked may fail and
- * be asked again, if the failure is a pause: so it keeps in its state what it has of its input.
+ * an iterator asks its input again only when it is asked again itself. An iterator may fail and be
+ * asked again, if the failure is a pause: so it keeps in its state what it has of its input.
  * Results of expressions are in the iterator's scratch arena, which it empties before each row;
  * what must stay (sorting, grouping) is copied into the execution's `kept` arena, whose limit is
  * the query's memory. */

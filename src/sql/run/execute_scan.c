@@ -21,7 +21,7 @@ struct scanner {
     struct sql_scan_spec spec;
     struct wanted *wanted; /* by family; whole families before their columns */
     size_t wanted_count;
-    struct sql_value *parts; /* of the key; NULL: nobody wants them */
+    struct sql_value *parts; /* of the key; NULL: not wanted */
     bool with_history;
 };
 

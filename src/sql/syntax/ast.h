@@ -1,4 +1,4 @@
-/* What a query says, before anybody asks what it means: the parser's tree.
+/* What a query says, before its meaning is looked for: the parser's tree.
  *
  * Nodes live in the arena of the parse, strings in it too; names are NUL-terminated, in the case in
  * which they were written. `at` is where the node begins, as an offset in bytes into the query,

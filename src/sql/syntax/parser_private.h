@@ -53,8 +53,8 @@ status parser_expected(const struct parser *parser, const char *what);
 /* `… is not supported [at …]`, at the token in hand. */
 status parser_refuse(const struct parser *parser, const char *what);
 
-/* One level deeper; the caller leaves it by `parser->nesting--`. INVALID_ARGUMENT if that is too
- * deep. */
+/* Goes one level deeper; the caller leaves it by `parser->nesting--`. INVALID_ARGUMENT if that is
+ * too deep. */
 status parser_enter(struct parser *parser);
 
 /* --- names --- */
@@ -82,12 +82,12 @@ status parse_orders(struct parser *parser, struct ast_order **out); /* after ORD
 status parse_order(struct parser *parser, struct ast_expr *expr, struct ast_order **out);
 status parse_window(struct parser *parser, struct ast_window **out); /* in parentheses */
 
-/* What a query begins with: SELECT, FROM, WITH, or one in parentheses. */
+/* Whether a query begins here: SELECT, FROM, WITH, or one in parentheses. */
 bool at_query(const struct parser *parser);
 
 status parse_arguments(struct parser *parser, struct ast_expr **out);
 
-/* Of an expression that begins with a name, or a word that is a function's, and has parentheses. */
+/* Parses a call: a name, or a word that is a function's, with parentheses. */
 status parse_call(struct parser *parser, struct ast_name *name, struct ast_expr **out);
 
 /* --- queries --- */

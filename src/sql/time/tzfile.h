@@ -1,4 +1,4 @@
-/* Files of the tz database, as RFC 8536 has them (TZif): when a zone's clocks were set anew. */
+/* Files of the tz database, as RFC 8536 has them (TZif): when a zone's clocks were changed. */
 #ifndef TRESTLE_SQL_TIME_TZFILE_H
 #define TRESTLE_SQL_TIME_TZFILE_H
 
@@ -7,16 +7,16 @@
 
 struct tzfile;
 
-/* Of the zone's name, below the system's zoneinfo directory. NOT_FOUND; DATA_LOSS for a file that
- * is no TZif. */
+/* Reads the file of the zone's name, below the system's zoneinfo directory. NOT_FOUND; DATA_LOSS
+ * for a file that is no TZif. */
 status tzfile_read(const char *zone, struct tzfile **out);
 void tzfile_destroy(struct tzfile *file); /* NULL is fine */
 
-/* From the bytes of a file. */
+/* Parses the bytes of a file. */
 status tzfile_parse(bytes content, struct tzfile **out);
 
-/* What clocks are ahead of UTC at a moment, in seconds. After the last change that is listed, the
- * file's rule holds ("PST8PDT,M3.2.0,M11.1.0"). */
+/* How far clocks are ahead of UTC at a moment, in seconds. After the last change that is listed,
+ * the file's rule holds ("PST8PDT,M3.2.0,M11.1.0"). */
 int32_t tzfile_offset(const struct tzfile *file, int64_t seconds);
 
 #endif

@@ -15,7 +15,7 @@ void sql_zones_destroy(struct sql_zones *zones);
  * the tz database are known if the system has it (Debian: the package tzdata). */
 status sql_zone_find(struct sql_zones *zones, bytes name, const struct sql_zone **out);
 
-/* What the zone's clocks are ahead of UTC at that moment, in seconds. */
+/* How far the zone's clocks are ahead of UTC at that moment, in seconds. */
 int32_t sql_zone_offset(const struct sql_zone *zone, int64_t timestamp_us);
 
 /* The moment at which the zone's clocks show this: a moment as if in UTC. Where they show it twice,

@@ -117,7 +117,7 @@ static void clocks_change_at_the_second(void **state)
     sql_zones_destroy(zones);
 }
 
-/* From what clocks show to the moment and back, but for what they never show. */
+/* From what clocks show to the moment and back, except what they never show. */
 static void moments_are_found_again(void **state)
 {
     (void)state;

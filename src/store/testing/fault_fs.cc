@@ -51,7 +51,7 @@ struct file_state {
         has_former &= !is_synced;
     }
 
-    /* What somebody has removed meanwhile has none. */
+    /* A file that was removed meanwhile has none. */
     void take_image(const std::string &path)
     {
         has_image = true;

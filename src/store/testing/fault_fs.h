@@ -57,7 +57,7 @@ unsigned fault_fs_failures_while_merging(const struct fault_fs *fs);
 
 /* Copies the store's directory, with those in it, as a power cut at this moment would leave it: of
  * each file what was synced, and `torn` bytes more of what was written after that, if there are so
- * many; no file whose name was not synced with its directory. Nobody may write to the store
+ * many; no file whose name was not synced with its directory. The store must not be written to
  * meanwhile; RocksDB's own threads may tidy up. */
 void fault_fs_cut_power(struct fault_fs *fs, const char *directory, const char *copy, size_t torn);
 

@@ -1,5 +1,5 @@
-/* For tests: C++ allocations that fail, in the store and in RocksDB. Whoever links this library has
- * its operator new. */
+/* For tests: C++ allocations that fail, in the store and in RocksDB. A program that links this
+ * library has its operator new. */
 #ifndef TRESTLE_STORE_TESTING_FAULT_MEMORY_H
 #define TRESTLE_STORE_TESTING_FAULT_MEMORY_H
 

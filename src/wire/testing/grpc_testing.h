@@ -27,7 +27,7 @@ struct testing {
     struct buffer to_server; /* received in pieces of `piece` bytes */
     struct buffer from_server;
     size_t piece;    /* 0: all at once */
-    bool is_stalled; /* nobody asks the server for output */
+    bool is_stalled; /* the server is not asked for output */
     bool is_unread;  /* it is asked, but the socket takes nothing */
     int writes;      /* batches that the server gave */
     size_t sent;     /* bytes of it that a client of ours has taken */
