@@ -170,7 +170,7 @@ FIRESTORE_HTTP = {
 
 OWN_PROTOS = {
     "trestle.backup.v1.WholeBackups": "backup/v1/whole_backups.proto",
-    "trestle.insight.v1.Insight": "introspect/v1/insight.proto",
+    "trestle.insight.v1.Insight": "insight/v1/insight.proto",
 }
 
 
