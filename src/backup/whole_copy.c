@@ -16,6 +16,7 @@
 #include "store/copied.h"
 #include "store/table_names.h"
 #include "tablet/commit.h"
+#include "tablet/drop_records.h"
 
 #include <stdlib.h>
 
@@ -23,6 +24,7 @@ struct known_table {
     struct table_record record;
     struct schema *schema;
     uint64_t keyspace_id;
+    struct row_drops *drops; /* of that */
     bytes *split_keys;
     size_t split_count;
     size_t split_capacity;
@@ -233,15 +235,23 @@ static status read_catalog(struct whole_copy *copy)
                                   copy->options.name);
 }
 
+static status load_drops(const struct whole_copy *copy, struct known_table *known)
+{
+    TRY(row_drops_create(&known->drops));
+    return drop_records_load(copy->catalog, known->keyspace_id, known->drops);
+}
+
 static status publish(struct whole_copy *copy)
 {
     copy->tables = arena_alloc(copy->arena, copy->count * sizeof *copy->tables);
     if (copy->tables == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < copy->count; i++) {
-        const struct known_table *known = &copy->known[i];
+        struct known_table *known = &copy->known[i];
+        TRY(load_drops(copy, known));
         copy->tables[i] =
             (struct foreign_table){.keyspace = store_keyspace_find(copy->store, known->keyspace_id),
+                                   .drops = known->drops,
                                    .record = &known->record,
                                    .split_keys = known->split_keys,
                                    .split_count = known->split_count,
@@ -363,8 +373,10 @@ void whole_copy_close(struct whole_copy *copy)
     close_store(copy);
     if (copy->is_begun)
         status_ignore(unfinished_abandon(&copy->unfinished));
-    for (size_t i = 0; i < copy->count; i++)
+    for (size_t i = 0; i < copy->count; i++) {
         schema_destroy(copy->known[i].schema);
+        row_drops_destroy(copy->known[i].drops);
+    }
     free(copy->known);
     arena_destroy(copy->arena);
     free(copy);

@@ -339,6 +339,7 @@ static status look_at_record(const struct narrowing *n, bytes key, bool *is_kept
         *is_kept = has_id(&n->tables, id);
         return status_ok();
     case 'D':
+    case 'd':
         *is_kept = has_id(&n->keyspaces, id);
         return status_ok();
     case RESOURCE_KEY:

@@ -188,6 +188,10 @@ enum {
     /* A batch of mutations that takes longer: the store holds writes back, or the disk does not
      * answer. Until it is over: UNAVAILABLE, before clients give up by themselves (20 s). */
     LIMIT_COMMIT_STALL_SECONDS = 10,
+    /* Ranges of rows that were dropped, of a table, whose space is not given back yet: some hundred
+     * bytes each, and a step more for all that folds and reads their keys. Beyond: the call waits
+     * until the oldest have been, and if that does not come, UNAVAILABLE. */
+    LIMIT_ROW_DROPS = 1000,
     /* Idempotency tokens that are remembered: 7,000 new ones a second, 21 to 43 bytes each. Beyond:
      * RESOURCE_EXHAUSTED. */
     LIMIT_IDEMPOTENCY_TOKENS = 8 << 20,

@@ -420,7 +420,7 @@ static status apply_change(struct table *table, const struct table_info *now,
                                   .records_deletions =
                                       table_description(table)->without_rules != NULL};
     struct description *description;
-    TRY(description_create(cluster, &record, &description));
+    TRY(description_create(cluster, &record, table, &description));
     status s = record_change(table, &record, description, change->txn);
     if (!status_is_ok(s))
         description_destroy(description);

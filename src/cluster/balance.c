@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "cluster/cluster_private.h"
+#include "cluster/live_size.h"
 #include "cluster/midpoint.h"
 #include "cluster/reshape.h"
 
@@ -70,9 +71,10 @@ static status split(struct table *table, struct tablet *tablet, bool is_busy)
 
 /* Asking for the size costs some microseconds, so it is asked once and then whenever enough has
  * been written to matter. */
-static bool is_too_large(const struct cluster *cluster, struct tablet *tablet)
+static bool is_too_large(const struct table *table, struct tablet *tablet)
 {
     enum { LOOKS_A_SPLIT = 16 };
+    const struct cluster *cluster = table->cluster;
     struct tablet_look *look = &tablet->look;
     uint64_t written = 1 + atomic_load_explicit(&tablet->bytes_written, memory_order_relaxed);
     bool is_due = look->sized_at_bytes == 0 ||
@@ -80,18 +82,19 @@ static bool is_too_large(const struct cluster *cluster, struct tablet *tablet)
     if (!is_due)
         return false;
     look->sized_at_bytes = written;
-    return tablet_size(tablet) > cluster->options.split_bytes;
+    return live_tablet_size(table, tablet) > cluster->options.split_bytes;
 }
 
-static bool may_merge(const struct cluster *cluster, struct tablet *left, struct tablet *right,
+static bool may_merge(const struct table *table, struct tablet *left, struct tablet *right,
                       int64_t now_us)
 {
+    const struct cluster *cluster = table->cluster;
     DCHECK(bytes_equal(left->end, right->start));
     int64_t idle_before = now_us - cluster->options.merge_after_us;
     if (left->keyspace != right->keyspace || left->look.idle_since_us > idle_before ||
         right->look.idle_since_us > idle_before)
         return false;
-    uint64_t size = tablet_size(left) + tablet_size(right);
+    uint64_t size = live_tablet_size(table, left) + live_tablet_size(table, right);
     if (size > 0 && size < cluster->options.split_bytes / HYSTERESIS)
         return true;
     left->look.idle_since_us = now_us; /* asked again after another while */
@@ -108,11 +111,11 @@ static status balance_tablets(struct table *table, struct tablet **tablets, size
         note_load(tablets[i], split_load, now_us);
     for (size_t i = 0; i < count && count < MOST_TABLETS_A_TABLE; i++) {
         bool is_busy = tablets[i]->look.busy_looks >= BUSY_LOOKS;
-        if (is_busy || is_too_large(cluster, tablets[i]))
+        if (is_busy || is_too_large(table, tablets[i]))
             return split(table, tablets[i], is_busy);
     }
     for (size_t i = 0; i + 1 < count; i++)
-        if (may_merge(cluster, tablets[i], tablets[i + 1], now_us))
+        if (may_merge(table, tablets[i], tablets[i + 1], now_us))
             return reshape_merge(table, tablets[i], tablets[i + 1]);
     return status_ok();
 }

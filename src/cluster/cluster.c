@@ -12,6 +12,7 @@
 #include "cluster/row_jobs.h"
 #include "cluster/salvage.h"
 #include "cluster/shard_directories.h"
+#include "tablet/drop_records.h"
 
 #include <stdlib.h>
 
@@ -154,6 +155,24 @@ static status load_catalog(struct cluster *cluster)
                                       .damage = load_damage};
     TRY(read_catalog(cluster, &visitor));
     return check_tables_are_whole(cluster);
+}
+
+static status load_drops_of(const struct table *table)
+{
+    for (size_t i = 0; i < table->space_count; i++) {
+        const struct table_space *space = &table->spaces[i];
+        TRY(drop_records_load(space->shard->system, keyspace_id(space->keyspace), space->drops));
+    }
+    return status_ok();
+}
+
+/* Of deleted tables, too, which may come back. */
+static status load_drops(struct cluster *cluster)
+{
+    status s = status_ok();
+    for (size_t i = 0; i < cluster->table_count && status_is_ok(s); i++)
+        s = load_drops_of(cluster->tables[i]);
+    return s.code == STATUS_DATA_LOSS ? lost_records_explain(cluster->catalog, s) : s;
 }
 
 /* Loads what the other shards keep of themselves, each in its own store. */
@@ -344,6 +363,7 @@ static status open_catalog(struct cluster *cluster)
     TRY(salvage_catalog(cluster));
     TRY(load_catalog(cluster));
     TRY(load_others(cluster));
+    TRY(load_drops(cluster));
     TRY(let_compact(cluster));
     salvage_tell(cluster);
     TRY(event_log_look(cluster->home));

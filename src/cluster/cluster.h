@@ -50,7 +50,7 @@ struct cluster_options {
     int64_t heat_window_us;     /* that they are counted for */
     int64_t undelete_window_us; /* how long a deleted table is kept; 0: not at all */
     bool maintenance_by_hand;   /* none by itself: a test says when (maintenance_run_once) */
-    uint64_t reclaim_bytes;     /* a piece of dropped rows, for tests; 0: 64 MiB */
+    uint64_t piece_bytes;       /* a piece of maintenance, for tests; 0: 64 MiB */
     unsigned shards;            /* stores that tables may lie in; 0: one. See cluster/shard.h */
     bool spreads_tablets;    /* of new tables over the shards, in turn, where no shard is given */
     int64_t scrub_period_us; /* between two looks at each table file; 0: none is taken */

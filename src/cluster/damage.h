@@ -2,9 +2,9 @@
  * was damaged (store.h, "damage"). Private to cluster/.
  *
  * The store finds damage and closes keys; this remembers it, in the catalog, so that the next start
- * closes them again before the first read; names the table and the rows in the error of a refused
- * request; and tells of it as a reason of health. A range ends when the rows in it were dropped or
- * repaired, or when its keyspace is gone.
+ * closes them again before anybody reads; names the table and the rows to who is refused; and tells
+ * of it as a reason of health. A range ends when the rows in it were dropped or repaired, also if
+ * they had been dropped before it was found, or when its keyspace is gone.
  *
  * Invariants
  *  1. A closed range has a record in the catalog, unless the catalog could not be written: then the
@@ -48,6 +48,7 @@ bytes damage_row(bytes key);
 
 struct damages;
 struct key_bounds;
+struct row_drops;
 struct shard;
 
 status damages_create(struct shard *shard, struct damages **out);
@@ -70,6 +71,25 @@ status damages_load(struct damages *damages);
  * there wholly. What cannot be done now is left as it is, and logged. Blocks. */
 void damages_end_deleted(struct damages *damages, struct keyspace *keyspace,
                          const struct key_bounds *records, const struct key_bounds *overflow);
+
+/* Whether all that the damaged file had of the range was dropped since, by a drop that is not held.
+ */
+bool damage_is_dropped(const struct damage_record *record, struct row_drops *drops);
+/* How such a range is told: the words of its damage, and that; ends with a NUL. */
+#define DAMAGE_OF_DELETED "; all that it had was deleted since"
+void damage_say_dropped(const char *what, struct buffer *out);
+
+struct dropped_damage {
+    struct keyspace *keyspace;
+    struct row_drops *drops;
+    /* Is told of each range before it is back; NULL: nobody is. */
+    status (*tell)(void *context, const struct lost_rows *lost);
+    void *context;
+};
+
+/* What is out of service of such rows is brought back, with all that has been written there since.
+ * At the first that cannot be it fails. Blocks. */
+status damages_end_dropped(struct damages *damages, const struct dropped_damage *dropped);
 
 /* Of the keys of records from `from` to `to` the first that are in service: moves `from` behind
  * what is not and begins there, and `to` before what is not and comes next. */

@@ -1,4 +1,4 @@
-/* What damage.c, damage_adopt.c and damage_repair.c share. */
+/* What damage.c, damage_adopt.c, damage_dropped.c and damage_repair.c share. */
 #ifndef TRESTLE_CLUSTER_DAMAGE_PRIVATE_H
 #define TRESTLE_CLUSTER_DAMAGE_PRIVATE_H
 
@@ -36,6 +36,23 @@ bool damage_is_same(const struct damage_record *a, const struct damage_record *b
 uint64_t damage_offset(const struct damage_record *record);
 /* Whose rows the keyspace has, for people. */
 void damage_append_table(const struct shard *shard, uint64_t keyspace, struct buffer *out);
+
+/* A copy of the keyspace's oldest (0: of all), after so many that are skipped; NULL if there is
+ * none.
+ */
+status damages_copy_next(struct damages *damages, uint64_t keyspace, size_t skip,
+                         struct damage **out);
+/* damage_tell, in words that name the table. */
+status damages_tell_one(const struct damages *damages, const struct damage_record *record,
+                        status (*tell)(void *context, const struct lost_rows *lost), void *context);
+/* The same, and says so if all that the file had was dropped since. */
+status damages_tell_knowing(const struct damages *damages, const struct damage_record *record,
+                            const struct dropped_damage *dropped);
+/* Its rows are, and what follows from them has yet to be made. */
+bool damage_is_given_up(const struct damage_record *record);
+/* With `repairing` held: deletes its record and opens its range, and no other of the same keys. */
+status damages_open_one(struct damages *damages, struct keyspace *keyspace,
+                        const struct damage_record *record);
 
 /* Puts the record into the shard's own, or deletes it. */
 status damage_write_record(const struct damages *damages, const struct damage_record *record,

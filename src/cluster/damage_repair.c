@@ -30,9 +30,8 @@ static const struct damage *find_next(const struct damages *damages, uint64_t ke
     return at;
 }
 
-/* A copy of that; NULL if there is none. */
-static status copy_next(struct damages *damages, uint64_t keyspace, size_t skip,
-                        struct damage **out)
+status damages_copy_next(struct damages *damages, uint64_t keyspace, size_t skip,
+                         struct damage **out)
 {
     pthread_mutex_lock(&damages->lock);
     const struct damage *found = find_next(damages, keyspace, skip);
@@ -145,7 +144,7 @@ static void end_deleted(struct damages *damages, struct keyspace *keyspace,
     struct damage *damage;
     size_t skip = 0;
     status s;
-    while (status_is_ok(s = copy_next(damages, keyspace_id(keyspace), skip, &damage)) &&
+    while (status_is_ok(s = damages_copy_next(damages, keyspace_id(keyspace), skip, &damage)) &&
            damage != NULL) {
         const struct damage_record *record = &damage->record;
         if (is_within(damage_part(record, ROW_SPACE), records) &&
@@ -240,7 +239,7 @@ static status delete_lost(struct shard *shard, struct keyspace *keyspace,
     return damage_part_is_empty(cells) ? status_ok() : delete_large_cells(shard, keyspace, cells);
 }
 
-static status tell_lost(const struct damages *damages, const struct damage_record *record,
+status damages_tell_one(const struct damages *damages, const struct damage_record *record,
                         status (*tell)(void *context, const struct lost_rows *lost), void *context)
 {
     struct buffer table = {0};
@@ -259,10 +258,10 @@ static status tell_of_shard(struct damages *damages,
 {
     for (size_t i = 0;; i++) {
         struct damage *damage;
-        TRY(copy_next(damages, 0, i, &damage));
+        TRY(damages_copy_next(damages, 0, i, &damage));
         if (damage == NULL)
             return status_ok();
-        status s = tell_lost(damages, &damage->record, visit, context);
+        status s = damages_tell_one(damages, &damage->record, visit, context);
         damage_free(damage);
         TRY(s);
     }
@@ -277,10 +276,8 @@ status cluster_list_damage(struct cluster *cluster,
     return status_ok();
 }
 
-/* Opens a range that proved sound. The table is not compacted before the range is open, so a crash
- * in between finds it sound again. */
-static status open_one(struct damages *damages, struct keyspace *keyspace,
-                       const struct damage_record *record)
+status damages_open_one(struct damages *damages, struct keyspace *keyspace,
+                        const struct damage_record *record)
 {
     TRY(delete_records(damages, record, false));
     keyspace_open_range(keyspace, record->file, record->from, record->to);
@@ -293,15 +290,17 @@ static status open_one(struct damages *damages, struct keyspace *keyspace,
 static const char GIVEN_UP[] = "they are given up, and what follows from them has yet to be made: "
                                "repair the table once more; ";
 
-static bool is_given_up(const struct damage_record *record)
+bool damage_is_given_up(const struct damage_record *record)
 {
     return strncmp(record->what, GIVEN_UP, strlen(GIVEN_UP)) == 0;
 }
 
+/* Opens a range that proved sound. The table is not compacted before the range is open, so a crash
+ * in between finds it sound again. */
 static status open_if_sound(struct damages *damages, struct keyspace *keyspace,
                             const struct damage_record *record, bool *is_sound)
 {
-    if (is_given_up(record))
+    if (damage_is_given_up(record))
         return status_ok();
     const struct store_damage range = {.file = record->file,
                                        .offset = damage_offset(record),
@@ -309,7 +308,7 @@ static status open_if_sound(struct damages *damages, struct keyspace *keyspace,
                                        .from = record->from,
                                        .to = record->to};
     TRY(keyspace_find_sound(keyspace, &range, is_sound));
-    return *is_sound ? open_one(damages, keyspace, record) : status_ok();
+    return *is_sound ? damages_open_one(damages, keyspace, record) : status_ok();
 }
 
 /* First of all, as long as the files are there: to repair what is damaged in one compacts it away.
@@ -319,7 +318,7 @@ static status open_sound(struct damages *damages, struct keyspace *keyspace)
     for (size_t skip = 0;;) {
         struct damage *damage;
         bool is_sound = false;
-        TRY(copy_next(damages, keyspace_id(keyspace), skip, &damage));
+        TRY(damages_copy_next(damages, keyspace_id(keyspace), skip, &damage));
         if (damage == NULL)
             return status_ok();
         status s = open_if_sound(damages, keyspace, &damage->record, &is_sound);
@@ -333,7 +332,7 @@ static status repair_one(struct damages *damages, struct keyspace *keyspace,
                          const struct damage_record *record,
                          const struct table_repair_options *options)
 {
-    TRY(tell_lost(damages, record, options->lost, options->context));
+    TRY(damages_tell_one(damages, record, options->lost, options->context));
     if (options->source != NULL)
         TRY(refill_run(damages->shard, keyspace, record, options->source));
     else if (!options->accepts_old_data)
@@ -346,7 +345,7 @@ static status repair_first(struct damages *damages, struct keyspace *keyspace,
                            const struct table_repair_options *options, bool *is_over)
 {
     struct damage *damage;
-    TRY(copy_next(damages, keyspace_id(keyspace), 0, &damage));
+    TRY(damages_copy_next(damages, keyspace_id(keyspace), 0, &damage));
     *is_over = damage == NULL;
     if (damage == NULL)
         return status_ok();
@@ -417,7 +416,7 @@ static status mark_given_up(struct damages *damages, struct keyspace *keyspace,
     status s = status_ok();
     pthread_mutex_lock(&damages->lock);
     for (struct damage *at = damages->first; at != NULL; at = at->next)
-        if (damage_is_same(&at->record, record) && !is_given_up(&at->record)) {
+        if (damage_is_same(&at->record, record) && !damage_is_given_up(&at->record)) {
             s = mark(damages, at, keyspace);
             break;
         }
@@ -458,8 +457,8 @@ static status give_up(struct giving_up *giving, const struct damage_record *reco
     struct damages *damages = giving->damages;
     DCHECK(check_is_held(&damages->repairing));
     const struct table_repair_options *options = giving->options;
-    TRY(tell_lost(damages, record, options->lost, options->context));
-    TRY(tell_lost(damages, record, note_range, giving));
+    TRY(damages_tell_one(damages, record, options->lost, options->context));
+    TRY(damages_tell_one(damages, record, note_range, giving));
     TRY(mark_given_up(damages, giving->keyspace, record));
     return options->source != NULL
                ? refill_run(damages->shard, giving->keyspace, record, options->source)
@@ -481,7 +480,7 @@ static status give_up_more(struct giving_up *giving, bool *has_more)
     struct damage *damage;
     *has_more = false;
     for (size_t i = 0;; i++) {
-        TRY(copy_next(giving->damages, keyspace_id(giving->keyspace), i, &damage));
+        TRY(damages_copy_next(giving->damages, keyspace_id(giving->keyspace), i, &damage));
         if (damage == NULL)
             return status_ok();
         if (has_given_up(giving, &damage->record)) {
@@ -552,7 +551,7 @@ static status end_all(const struct giving_up *giving)
 {
     DCHECK(check_is_held(&giving->damages->repairing));
     for (const struct damage *at = giving->first; at != NULL; at = at->next) {
-        TRY(open_one(giving->damages, giving->keyspace, &at->record));
+        TRY(damages_open_one(giving->damages, giving->keyspace, &at->record));
         log_info(giving->damages->cluster->options.log, "rows are in service again",
                  LOG_INT("keyspace", at->record.keyspace_id),
                  LOG_INT("file", damage_file(&at->record)));
@@ -590,15 +589,14 @@ static status repair_together(struct damages *damages, struct keyspace *keyspace
     return s;
 }
 
-static status tell_all(struct damages *damages, const struct keyspace *keyspace,
-                       status (*tell)(void *context, const struct lost_rows *lost), void *context)
+static status tell_all(struct damages *damages, const struct dropped_damage *dropped)
 {
     for (size_t i = 0;; i++) {
         struct damage *damage;
-        TRY(copy_next(damages, keyspace_id(keyspace), i, &damage));
+        TRY(damages_copy_next(damages, keyspace_id(dropped->keyspace), i, &damage));
         if (damage == NULL)
             return status_ok();
-        status s = tell_lost(damages, &damage->record, tell, context);
+        status s = damages_tell_knowing(damages, &damage->record, dropped);
         damage_free(damage);
         TRY(s);
     }
@@ -612,13 +610,20 @@ static status open_those_sound(struct damages *damages, struct keyspace *keyspac
     return s;
 }
 
-static status repair_all(struct damages *damages, struct keyspace *keyspace,
+static status repair_all(const struct table_space *space,
                          const struct table_repair_options *options)
 {
+    struct damages *damages = space->shard->damages;
+    struct keyspace *keyspace = space->keyspace;
+    const struct dropped_damage dropped = {.keyspace = keyspace,
+                                           .drops = space->drops,
+                                           .tell = options->lost,
+                                           .context = options->context};
     bool is_over = false;
     if (options->is_trial)
-        return tell_all(damages, keyspace, options->lost, options->context);
+        return tell_all(damages, &dropped);
     TRY(open_those_sound(damages, keyspace));
+    TRY(damages_end_dropped(damages, &dropped)); /* what was written there since stays */
     if (options->heal != NULL)
         return repair_together(damages, keyspace, options);
     while (!is_over)
@@ -630,8 +635,12 @@ status table_list_damage(struct table *table,
                          status (*visit)(void *context, const struct lost_rows *lost),
                          void *context)
 {
-    for (size_t i = 0; i < table->space_count; i++)
-        TRY(tell_all(table->spaces[i].shard->damages, table->spaces[i].keyspace, visit, context));
+    for (size_t i = 0; i < table->space_count; i++) {
+        const struct table_space *space = &table->spaces[i];
+        const struct dropped_damage dropped = {
+            .keyspace = space->keyspace, .drops = space->drops, .tell = visit, .context = context};
+        TRY(tell_all(space->shard->damages, &dropped));
+    }
     return status_ok();
 }
 
@@ -648,7 +657,7 @@ status table_repair(struct table *table, const struct table_repair_options *opti
     if (!options->is_trial)
         TRY(refill_name_families(table, options->source));
     for (size_t i = 0; i < table->space_count; i++)
-        TRY(repair_all(table->spaces[i].shard->damages, table->spaces[i].keyspace, options));
+        TRY(repair_all(&table->spaces[i], options));
     return status_ok();
 }
 

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "cluster/index.h"
+#include "tablet/drop_records.h"
 #include "tablet/key_bounds.h"
 
 #include <stdlib.h>
@@ -111,6 +112,17 @@ static void leave_index(struct cluster *cluster, struct table *table)
 
 /* --- for good --- */
 
+/* What the catalog has of those that lie in its own store. */
+static void record_end_of_drops(struct cluster *cluster, const struct table *table,
+                                struct store_batch *batch)
+{
+    for (size_t i = 0; i < table->space_count; i++) {
+        const struct table_space *space = &table->spaces[i];
+        if (space->shard == cluster->home && row_drops_count(space->drops) > 0)
+            drop_records_delete(batch, cluster->catalog, keyspace_id(space->keyspace));
+    }
+}
+
 static void record_ends(struct cluster *cluster, struct table *const *tables, size_t count,
                         struct store_batch *batch)
 {
@@ -118,6 +130,7 @@ static void record_ends(struct cluster *cluster, struct table *const *tables, si
         catalog_delete_table(batch, cluster->catalog, tables[i]->id);
         catalog_delete_tablets(batch, cluster->catalog, tables[i]->id);
         catalog_delete_kept(batch, cluster->catalog, tables[i]->id);
+        record_end_of_drops(cluster, tables[i], batch);
     }
 }
 
@@ -511,6 +524,19 @@ void cluster_free_table_deferred(struct cluster *cluster, struct table *table)
     maintenance_wake(cluster->maintenance);
 }
 
+/* Records of drops that another store keeps: of a keyspace that is gone they say nothing. */
+static void forget_drops(const struct table_space *space, uint64_t id)
+{
+    struct shard *shard = space->shard;
+    struct store_batch *batch;
+    if (shard == shard->cluster->home || row_drops_count(space->drops) == 0 ||
+        (batch = store_batch_create()) == NULL)
+        return;
+    drop_records_delete(batch, shard->system, id);
+    status_ignore(store_write(shard->store, batch, STORE_ASYNC));
+    store_batch_destroy(batch);
+}
+
 /* False if one stays. */
 static bool drop_keyspaces(struct cluster *cluster, struct table *table)
 {
@@ -523,6 +549,8 @@ static bool drop_keyspaces(struct cluster *cluster, struct table *table)
         status s = store_keyspace_drop(shard->store, keyspace);
         if (status_is_ok(s))
             event_log_note_drop(shard, id);
+        if (status_is_ok(s))
+            forget_drops(&table->spaces[i], id);
         if (!status_is_ok(s))
             log_warn(cluster->options.log, "a deleted table's space is kept until the next start",
                      LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));

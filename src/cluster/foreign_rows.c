@@ -17,12 +17,13 @@ static status wait_for_earlier(struct shard *shard, uint64_t row_hash)
 }
 
 /* With the lock held. */
-static status write_locked(struct shard *shard, struct commit *commit)
+static status write_once(struct shard *shard, struct commit *commit)
 {
     DCHECK(row_lock_is_held(shard->locks, commit->row_hash));
-    const struct row_rules *rules = &table_description(commit->table)->rules;
+    const struct row_rules *rules = table_rules(commit->table, commit->keyspace);
     struct foreign_change foreign;
-    TRY(wait_for_earlier(shard, commit->row_hash));
+    commit->drops = rules->drops;
+    commit->read_as_of = commit_applied(shard->commits);
     fragment_set_version(commit->change->fragment.data, commit->given_version);
     TRY(foreign_change_prepare(commit->keyspace, commit->row_key, commit->change, rules, &foreign));
     commit->foreign = &foreign;
@@ -30,6 +31,18 @@ static status write_locked(struct shard *shard, struct commit *commit)
     if (status_is_ok(s))
         row_lock_note_sequence(shard->locks, commit->row_hash, commit->sequence);
     foreign_change_free(&foreign);
+    return s;
+}
+
+/* Again if the row was dropped after it had been read. */
+static status write_locked(struct shard *shard, struct commit *commit)
+{
+    TRY(wait_for_earlier(shard, commit->row_hash));
+    status s = write_once(shard, commit);
+    while (commit->is_outdated) {
+        status_free(s);
+        s = write_once(shard, commit);
+    }
     return s;
 }
 

@@ -15,8 +15,13 @@
  * rules condemn. Each record is looked at, and a row that has such cells gets a commit that deletes
  * them (row_jobs_collect), whereupon the compaction takes them away.
  *
- * A pass is a job of maintenance (maintenance.h), one piece of PIECE_BYTES a table and round, hence
- * the bound: what is condemned is gone from the disk an interval, and a second for each PIECE_BYTES
+ * A table in whose files ranges of keys are deleted (by DropRowRange before it made records, and
+ * where something is damaged, by repairs, of rows with many overflow cells) is compacted where they
+ * are, whatever its rules: each reader of such a file pays for them. DropRowRange asks for that at
+ * once (gc_pass_hurry).
+ *
+ * A pass is a job of maintenance (maintenance.h), one piece of 64 MiB a table and round, hence
+ * the bound: what is condemned is gone from the disk an interval, and a second for each 64 MiB
  * of the table, later, if the disk keeps up. */
 #include "cluster/gc_pass.h"
 
@@ -30,7 +35,7 @@
 
 #include <stdlib.h>
 
-enum { PIECE_BYTES = 64 << 20 };
+enum { AT_ONCE_US = 1 /* past, and known */ };
 
 static uint64_t rows_written_to(struct table *table)
 {
@@ -130,14 +135,15 @@ static status tend_rows(struct table *table, struct keyspace *keyspace, bytes fr
 
 /* --- pieces --- */
 
-/* The end of a piece of at most PIECE_BYTES that starts at `from`: halves what is left up to `*end`
- * until it is small enough. Empty: the table's end. */
-static status piece_end(struct keyspace *keyspace, bytes from, struct buffer *end)
+/* The end of a piece of at most `most` bytes that starts at `from`: halves what is left up to
+ * `*end` until it is small enough. Empty: the table's end. Where no rows are to be seen, since they
+ * were dropped or deleted, it is cut by their sizes alone. */
+static status piece_end(struct keyspace *keyspace, bytes from, uint64_t most, struct buffer *end)
 {
     bool found = true;
     struct buffer middle = {0};
     status s = status_ok();
-    while (status_is_ok(s) && found && rows_size(keyspace, from, buffer_bytes(end)) > PIECE_BYTES) {
+    while (status_is_ok(s) && found && rows_size(keyspace, from, buffer_bytes(end)) > most) {
         s = rows_midpoint(keyspace, from, buffer_bytes(end), &middle, &found);
         found = found && !bytes_equal(buffer_bytes(&middle), buffer_bytes(end));
         if (status_is_ok(s) && found) {
@@ -146,15 +152,46 @@ static status piece_end(struct keyspace *keyspace, bytes from, struct buffer *en
         }
     }
     buffer_free(&middle);
+    return status_is_ok(s) ? rows_piece_end(keyspace, from, most, end) : s;
+}
+
+/* Among the records of these rows or among their overflow cells. */
+static status deletes_ranges(struct keyspace *keyspace, bytes from, bytes to, bool *out)
+{
+    struct key_bounds records;
+    struct key_bounds overflow;
+    *out = false;
+    bool is_bounded = record_bounds(from, to, &records);
+    is_bounded = overflow_bounds(from, to, &overflow) && is_bounded;
+    status s = is_bounded ? keyspace_deletes_ranges(keyspace, buffer_bytes(&records.lower),
+                                                    buffer_bytes(&records.upper), out)
+                          : status_out_of_memory();
+    if (status_is_ok(s) && !*out)
+        s = keyspace_deletes_ranges(keyspace, buffer_bytes(&overflow.lower),
+                                    buffer_bytes(&overflow.upper), out);
+    key_bounds_free(&records);
+    key_bounds_free(&overflow);
     return s;
 }
 
 static status collect_rows(struct table *table, struct keyspace *keyspace, bytes from, bytes to)
 {
     DCHECK(to.size == 0 || bytes_compare(from, to) < 0);
+    bool compacts = table->gc.compacts;
     if (table->gc.tends_rows)
         TRY(tend_rows(table, keyspace, from, to));
-    return table->gc.compacts ? rows_compact(keyspace, from, to) : status_ok();
+    if (!compacts)
+        TRY(deletes_ranges(keyspace, from, to, &compacts));
+    return compacts ? rows_compact(keyspace, from, to) : status_ok();
+}
+
+/* After this pass; at once if somebody hurries, who says so before he says when. */
+static void set_due(struct table *table, int64_t now_us)
+{
+    struct table_gc *gc = &table->gc;
+    atomic_store(&gc->due_us, now_us + table->cluster->options.gc_interval_us);
+    if (atomic_load(&gc->is_hurried))
+        atomic_store(&gc->due_us, AT_ONCE_US);
 }
 
 static void end_pass(struct table *table, int64_t now_us, bool is_whole)
@@ -163,7 +200,7 @@ static void end_pass(struct table *table, int64_t now_us, bool is_whole)
     DCHECK(gc->is_under_way);
     gc->is_under_way = false;
     buffer_clear(&gc->next);
-    atomic_store(&gc->due_us, now_us + table->cluster->options.gc_interval_us);
+    set_due(table, now_us);
     if (!is_whole)
         return;
     gc->rows_written_before = gc->rows_written;
@@ -175,12 +212,13 @@ static void end_pass(struct table *table, int64_t now_us, bool is_whole)
 static status collect_piece(struct table *table, int64_t now_us)
 {
     struct table_gc *gc = &table->gc;
-    DCHECK(gc->is_under_way && (gc->compacts || gc->tends_rows));
+    DCHECK(gc->is_under_way && (gc->compacts || gc->tends_rows || gc->deletes_ranges));
     struct buffer end = {0};
     struct table_space space;
     status s = table_find_part(table, buffer_bytes(&gc->next), &space, &end);
     if (status_is_ok(s))
-        s = piece_end(space.keyspace, buffer_bytes(&gc->next), &end);
+        s = piece_end(space.keyspace, buffer_bytes(&gc->next),
+                      maintenance_piece_bytes(table->cluster), &end);
     if (status_is_ok(s))
         s = collect_rows(table, space.keyspace, buffer_bytes(&gc->next), buffer_bytes(&end));
     buffer_clear(&gc->next);
@@ -195,8 +233,27 @@ static status collect_piece(struct table *table, int64_t now_us)
 
 /* --- passes --- */
 
+/* What was deleted just now is in write buffers: of files it is known whether they have any. */
+static status write_deleted_ranges(struct table *table)
+{
+    bool is_hurried = atomic_exchange(&table->gc.is_hurried, false);
+    for (size_t i = 0; i < table->space_count && is_hurried; i++)
+        TRY(keyspace_flush(table->spaces[i].keyspace));
+    return status_ok();
+}
+
+static status look_for_deleted_ranges(struct table *table, bool *out)
+{
+    const bytes all = bytes_make(NULL, 0);
+    *out = false;
+    TRY(write_deleted_ranges(table));
+    for (size_t i = 0; i < table->space_count && !*out; i++)
+        TRY(keyspace_deletes_ranges(table->spaces[i].keyspace, all, all, out));
+    return status_ok();
+}
+
 /* What there can be to do: an age that passes; versions, cells of dropped families or deleted ones
- * that came with writes; rules that are new. */
+ * that came with writes; rules that are new; ranges of keys that are deleted. */
 static status plan_pass(struct table *table)
 {
     struct table_gc *gc = &table->gc;
@@ -214,7 +271,8 @@ static status plan_pass(struct table *table)
     gc->tends_rows = gc->records || (gc->compacts && schema->has_count_rules);
     if (is_new && !gc->tends_rows)
         TRY(look_for_overflow_cells(table, &gc->tends_rows));
-    gc->is_under_way = gc->compacts || gc->tends_rows;
+    TRY(look_for_deleted_ranges(table, &gc->deletes_ranges));
+    gc->is_under_way = gc->compacts || gc->tends_rows || gc->deletes_ranges;
     return status_ok();
 }
 
@@ -226,7 +284,7 @@ static status begin(struct table *table, int64_t now_us)
         return status_ok();
     status s = plan_pass(table);
     if (!gc->is_under_way)
-        atomic_store(&gc->due_us, now_us + table->cluster->options.gc_interval_us);
+        set_due(table, now_us);
     return s;
 }
 
@@ -259,14 +317,19 @@ void gc_pass_init(struct table *table)
                                       .ended = end_collecting};
 }
 
+void gc_pass_hurry(struct table *table)
+{
+    atomic_store(&table->gc.is_hurried, true);
+    atomic_store(&table->gc.due_us, AT_ONCE_US);
+}
+
 static bool visit(void *context, struct table *table)
 {
     struct cluster *cluster = context;
-    _Atomic int64_t *due_us = &table->gc.due_us;
     int64_t now_us = clock_steady_us(cluster->options.clock);
-    if (atomic_load(due_us) == 0) /* first seen: the server has just started, or it is new */
-        atomic_store(due_us, now_us + cluster->options.gc_interval_us);
-    else if (now_us >= atomic_load(due_us))
+    int64_t first_us = now_us + cluster->options.gc_interval_us, due_us = 0;
+    /* Unknown when first seen: the server has just started, or it is new. */
+    if (!atomic_compare_exchange_strong(&table->gc.due_us, &due_us, first_us) && now_us >= due_us)
         maintenance_submit(cluster->maintenance, table, &table->gc.job);
     return !maintenance_is_stopping(cluster->maintenance);
 }

@@ -12,4 +12,8 @@ void gc_pass_init(struct table *table);
  * by maintenance about once a second. */
 void gc_pass_run(struct cluster *cluster);
 
+/* A range of the table's keys was deleted: its next pass, which compacts what deletes ranges, is
+ * due at once, or after the one that is under way. Any thread that holds the table. */
+void gc_pass_hurry(struct table *table);
+
 #endif

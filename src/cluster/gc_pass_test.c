@@ -3,6 +3,7 @@
 
 #include "base/testing/testing_clock.h"
 #include "cluster/testing/testing.h"
+#include "tablet/key_bounds.h"
 
 #include <stdatomic.h>
 
@@ -212,6 +213,40 @@ static void overflow_cells_that_were_deleted_go(void **state)
     assert_int_equal(record_count(f, "S", "T"), 1);
 }
 
+static bool has_deleted_ranges(struct keyspace *keyspace)
+{
+    bool has;
+    assert_ok(keyspace_deletes_ranges(keyspace, bytes_of(""), bytes_of(""), &has));
+    return has;
+}
+
+/* As former programs left them, and repairs do: also in a table without rules. */
+static void ranges_that_are_deleted_go(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct key_bounds records, overflow;
+    f->options.maintenance_by_hand = true;
+    reopen_test_cluster(f);
+    struct keyspace *keyspace = f->table->spaces[0].keyspace;
+    write_at(f, "a", "q", 1, "x");
+    write_at(f, "b", "q", 1, large_value());
+    assert_ok(keyspace_flush(keyspace));
+    let_it_pass(f);
+    assert_false(has_deleted_ranges(keyspace));
+    assert_true(record_bounds(bytes_of("b"), bytes_of("c"), &records));
+    assert_true(overflow_bounds(bytes_of("b"), bytes_of("c"), &overflow));
+    struct shard *home = f->cluster->home;
+    assert_ok(shard_delete_keys(home, f->table, keyspace, &records, &overflow));
+    assert_ok(keyspace_flush(keyspace));
+    assert_true(has_deleted_ranges(keyspace));
+    assert_scan(f, "", "", false, "a=x");
+    let_it_pass(f);
+    assert_false(has_deleted_ranges(keyspace));
+    assert_scan(f, "", "", false, "a=x");
+    key_bounds_free(&records);
+    key_bounds_free(&overflow);
+}
+
 #define A_TEST(name, rule)                                                                         \
     cmocka_unit_test_prestate_setup_teardown(name, setup, cluster_fixture_teardown,                \
                                              (void *)(uintptr_t)(rule))
@@ -225,6 +260,7 @@ int main(void)
         A_TEST(overflow_versions_go_when_they_are_old_as_well, &both),
         A_TEST(a_row_whose_overflow_cells_have_all_expired_is_packed_again, &either),
         A_TEST(overflow_cells_that_were_deleted_go, NULL),
+        A_TEST(ranges_that_are_deleted_go, NULL),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,6 +39,7 @@ static const struct kind kinds[] = {
     {"archive-base", "whole backups that the archive goes on from"},
     {"change-log", "the change log"},
     {"clusters-from", "from where on versions name clusters"},
+    {"d", "which ranges of rows were dropped"},
     {"lost-records", "what was lost before"},
     {"r", "what deleted tables had"},
     {"sequence-ceiling", "the ceiling of sequences"},

@@ -7,13 +7,19 @@
 #include "cluster/balance.h"
 #include "cluster/cluster_private.h"
 #include "cluster/deletions.h"
+#include "cluster/drop_pass.h"
 #include "cluster/gc_pass.h"
 #include "os/thread.h"
 
 #include <stdlib.h>
 #include <time.h>
 
-enum { SECOND_NS = 1000 * 1000 * 1000, TURNS_A_ROUND = 10, THREADS = 2 };
+enum {
+    SECOND_NS = 1000 * 1000 * 1000,
+    TURNS_A_ROUND = 10,
+    THREADS = 2,
+    PIECE_BYTES = 64 << 20,
+};
 
 /* What is more urgent has less patience; a few pieces of collection, or one after the other of
  * tables that come to rest, go before one of dropped rows. */
@@ -134,6 +140,7 @@ static void run_round(struct maintenance *maintenance)
     heat_run(maintenance->cluster);
     traffic_run(maintenance->cluster);
     gc_pass_run(maintenance->cluster);
+    drop_pass_run(maintenance->cluster);
     delete_token_records(maintenance->cluster);
     end_round(maintenance);
 }
@@ -256,6 +263,11 @@ void maintenance_submit(struct maintenance *maintenance, struct table *table, st
     table_retain(table);
     if (!job_pool_submit(maintenance->jobs, job))
         table_release(table);
+}
+
+uint64_t maintenance_piece_bytes(const struct cluster *cluster)
+{
+    return cluster->options.piece_bytes != 0 ? cluster->options.piece_bytes : PIECE_BYTES;
 }
 
 void maintenance_tell_failure(struct table *table, status s, const char *what)

@@ -25,7 +25,8 @@
  *     garbage collection  64 MiB of a table a piece, and of each table a piece a second (gc_pass.h)
  *     idle compaction     a table at rest of at most 512 MiB as a whole (idle_compaction.h):
  *                         each of several pieces would rewrite what the one before it has written
- *     dropped rows        64 MiB of a range of rows that was dropped a piece (reclaim.h)
+ *     dropped rows        64 MiB of a range of rows that was dropped a piece (drop_pass.h), until
+ *                         nothing is left of it and it is forgotten
  *
  * Of each kind one piece runs at a time, and of each table, on two threads: compactions run on the
  * store's own threads, which these wait for, and two at most are taken from its other compactions.
@@ -83,6 +84,9 @@ bool maintenance_is_stopping(struct maintenance *maintenance);
 /* Submits a job that is a member of the table, and takes a reference, which its `ended` releases.
  * Nothing while the cluster opens or closes. Any thread that holds the table. */
 void maintenance_submit(struct maintenance *maintenance, struct table *table, struct pool_job *job);
+
+/* How large the pieces of jobs are that can be cut. */
+uint64_t maintenance_piece_bytes(const struct cluster *cluster);
 
 /* A piece has failed; `what` is put off. Takes the status. Tells nothing of an interruption. */
 void maintenance_tell_failure(struct table *table, status s, const char *what);

@@ -27,7 +27,7 @@ static int setup(void **state)
     f->options.overflow_bytes = 1 << 20;
     f->options.split_bytes = SPLIT_BYTES;
     f->options.gc_interval_us = 1;
-    f->options.reclaim_bytes = PIECE_BYTES;
+    f->options.piece_bytes = PIECE_BYTES;
     reopen_test_cluster(f);
     *state = f;
     return 0;
@@ -177,6 +177,11 @@ static int64_t pieces_of_drops(struct cluster_fixture *f)
     return counted(f, METRIC_maintenance_pieces_total_dropped_rows);
 }
 
+static size_t drop_count(struct cluster_fixture *f)
+{
+    return row_drops_count(f->table->spaces[0].drops);
+}
+
 static void space_comes_back_in_pieces(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -187,6 +192,7 @@ static void space_comes_back_in_pieces(void **state)
     assert_ok(table_drop_rows(f->table, bytes_of("b")));
     maintenance_run_once(f->cluster->maintenance);
     assert_true(pieces_of_drops(f) > 1);
+    assert_int_equal(drop_count(f), 0);
     assert_true(size_of_rows(f) < before / 2);
     struct buffer text = {0};
     struct key_range all = {.is_point = false};
@@ -195,8 +201,10 @@ static void space_comes_back_in_pieces(void **state)
     buffer_free(&text);
 }
 
-static void what_another_drop_covers_is_given_back_with_it(void **state)
+/* A piece is a run at least: the job goes on as long as there is one. */
+static void one_job_forgets_all_drops_of_a_table(void **state)
 {
+    enum { DROPS = 4 };
     struct cluster_fixture *f = *state;
     struct door door;
     let_stand(f, MAINTENANCE_DROPPED_ROWS, &door);
@@ -204,12 +212,54 @@ static void what_another_drop_covers_is_given_back_with_it(void **state)
     assert_ok(table_drop_rows(f->table, bytes_of("a1")));
     assert_ok(table_drop_rows(f->table, bytes_of("a")));
     assert_ok(table_drop_rows(f->table, bytes_of("b")));
-    assert_int_equal(f->table->reclaim.count, 2);
+    run_round(f);
+    run_round(f);
+    assert_int_equal(counted(f, METRIC_maintenance_jobs_queued_dropped_rows), 1);
+    assert_int_equal(drop_count(f), DROPS);
     let_go(&door);
     maintenance_run_once(f->cluster->maintenance);
-    assert_int_equal(f->table->reclaim.count, 0);
-    assert_int_equal(pieces_of_drops(f), 3);
+    assert_int_equal(drop_count(f), 0);
+    assert_true(pieces_of_drops(f) >= 1 + DROPS);
     close_door(&door);
+}
+
+static void whoever_drops_rows_asks_for_the_job(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct door door;
+    f->options.maintenance_by_hand = false;
+    reopen_test_cluster(f);
+    let_stand(f, MAINTENANCE_DROPPED_ROWS, &door);
+    assert_ok(table_drop_rows(f->table, bytes_of("a")));
+    assert_int_equal(counted(f, METRIC_maintenance_jobs_queued_dropped_rows), 1);
+    let_go(&door);
+    maintenance_run_once(f->cluster->maintenance);
+    assert_int_equal(drop_count(f), 0);
+    close_door(&door);
+}
+
+/* A view keeps a table's value from a compaction, beneath what was written after. */
+static void what_is_kept_is_looked_at_again_after_ten_seconds(void **state)
+{
+    struct cluster_fixture *f = *state;
+    write_rows(f, 'a', 10);
+    assert_ok(keyspace_compact(keyspace_of_rows(f), bytes_of(""), bytes_of("")));
+    struct store_snapshot *view = store_snapshot_create(f->cluster->home->store);
+    assert_non_null(view);
+    assert_ok(table_drop_rows(f->table, bytes_of("a")));
+    assert_ok(try_write(f, "a00000", setting(f, FAMILY_G, "other", 1, "new")));
+    maintenance_run_once(f->cluster->maintenance);
+    assert_int_equal(drop_count(f), 1);
+    store_snapshot_release(view);
+    int64_t before = pieces_of_drops(f);
+    assert_true(before > 0);
+    hands.now_us += 10 * SECOND_US - 1;
+    maintenance_run_once(f->cluster->maintenance);
+    assert_int_equal(pieces_of_drops(f), before);
+    hands.now_us++;
+    maintenance_run_once(f->cluster->maintenance);
+    assert_true(pieces_of_drops(f) > before);
+    assert_int_equal(drop_count(f), 0);
 }
 
 static void a_deleted_table_gives_nothing_back_piece_by_piece(void **state)
@@ -221,6 +271,8 @@ static void a_deleted_table_gives_nothing_back_piece_by_piece(void **state)
     write_rows(f, 'a', 400);
     let_stand(f, MAINTENANCE_DROPPED_ROWS, &door);
     assert_ok(table_drop_rows(f->table, bytes_of("")));
+    run_round(f);
+    assert_int_equal(counted(f, METRIC_maintenance_jobs_queued_dropped_rows), 1);
     table_release(f->table);
     assert_ok(cluster_delete_table(f->cluster, bytes_of(TEST_TABLE), NULL));
     int64_t before = pieces_of_drops(f);
@@ -235,17 +287,20 @@ static void a_deleted_table_gives_nothing_back_piece_by_piece(void **state)
 static void drop_without_memory(void *context)
 {
     struct cluster_fixture *f = context;
-    reclaim_prefix(f->table, bytes_of("a"));
+    status_ignore(table_drop_rows(f->table, bytes_of("a")));
 }
 
+/* What is dropped is given back, whether or not it was said that it is. */
 static void a_drop_needs_no_memory_for_its_space(void **state)
 {
     struct cluster_fixture *f = *state;
     write_rows(f, 'a', 10);
     failmalloc_each(drop_without_memory, f);
+    assert_true(drop_count(f) > 0);
     maintenance_run_once(f->cluster->maintenance);
-    assert_int_equal(f->table->reclaim.count, 0);
+    assert_int_equal(drop_count(f), 0);
     assert_true(pieces_of_drops(f) > 0);
+    assert_scan(f, "", "", false, "");
 }
 
 /* --- pieces --- */
@@ -274,6 +329,20 @@ static void pieces_are_as_large_as_they_may(void **state)
     buffer_free(&end);
 }
 
+/* What was dropped has bytes, and no row where it could be parted. */
+static void garbage_is_collected_in_pieces_where_no_row_is_seen(void **state)
+{
+    struct cluster_fixture *f = *state;
+    write_rows(f, 'b', 400);
+    assert_ok(keyspace_flush(keyspace_of_rows(f)));
+    assert_ok(table_drop_rows(f->table, bytes_of("")));
+    f->table->spaces[0].pass.not_until_us = INT64_MAX; /* it stays until there is a collection */
+    while (counted(f, METRIC_gc_passes_total) == 0)
+        pass(f, SECOND_US);
+    assert_true(counted(f, METRIC_maintenance_pieces_total_garbage_collection) > 1);
+    assert_int_equal(drop_count(f), 1);
+}
+
 /* --- the end --- */
 
 struct long_job {
@@ -300,7 +369,8 @@ static void release_long(struct pool_job *job)
     table_release(LIST_ENTRY(job, struct long_job, job)->f->table);
 }
 
-/* What waits does not begin any more: closing finds no table that somebody holds. */
+/* What waits does not begin any more: closing finds no table that somebody holds. The next start
+ * goes on with it. */
 static void a_stop_ends_what_is_under_way(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -313,10 +383,14 @@ static void a_stop_ends_what_is_under_way(void **state)
     maintenance_submit(f->cluster->maintenance, f->table, &of.job);
     pthread_barrier_wait(&of.entered);
     assert_ok(table_drop_rows(f->table, bytes_of("a")));
+    run_round(f);
     assert_int_equal(counted(f, METRIC_maintenance_jobs_queued_dropped_rows), 1);
     reopen_test_cluster(f);
     assert_int_equal(atomic_load(&of.pieces), 1);
     assert_scan(f, "", "", false, "");
+    assert_int_equal(drop_count(f), 1);
+    maintenance_run_once(f->cluster->maintenance);
+    assert_int_equal(drop_count(f), 0);
     pthread_barrier_destroy(&of.entered);
 }
 
@@ -328,10 +402,13 @@ int main(void)
         TEST(a_long_job_delays_nothing_of_another_kind),
         TEST(rounds_wait_for_no_job),
         TEST(space_comes_back_in_pieces),
-        TEST(what_another_drop_covers_is_given_back_with_it),
+        TEST(one_job_forgets_all_drops_of_a_table),
+        TEST(whoever_drops_rows_asks_for_the_job),
+        TEST(what_is_kept_is_looked_at_again_after_ten_seconds),
         TEST(a_deleted_table_gives_nothing_back_piece_by_piece),
         TEST(a_drop_needs_no_memory_for_its_space),
         TEST(pieces_are_as_large_as_they_may),
+        TEST(garbage_is_collected_in_pieces_where_no_row_is_seen),
         TEST(a_stop_ends_what_is_under_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

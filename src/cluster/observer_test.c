@@ -17,6 +17,7 @@
 #include "cluster/testing/testing.h"
 #include "row/row_key.h"
 #include "tablet/commit_observer.h"
+#include "tablet/drop_records.h"
 
 #include <endian.h>
 #include <signal.h>
@@ -272,13 +273,15 @@ static struct feed_record record_of_rows(const struct feed *feed, const struct c
     return record;
 }
 
-/* A drop deletes the ten rows' records, and then their large cells. */
+/* The record of a drop, of ten rows. */
 static status take_drop(void *context, const struct store_change *change)
 {
     struct feed_record *record = context;
-    assert_int_equal(change->kind, STORE_DELETE_RANGE);
-    if (change->key.data[0] == ROW_SPACE)
-        record->from = 10 * (uint32_t)(change->key.data[2] - '0');
+    struct row_drop_words drop;
+    uint64_t id;
+    assert_int_equal(change->kind, STORE_PUT);
+    assert_ok(drop_record_parse(change->key, change->value, &id, &drop));
+    record->from = 10 * (uint32_t)(drop.from.data[1] - '0');
     return status_ok();
 }
 
@@ -316,7 +319,7 @@ static struct feed_record record_of(struct feed *feed, const struct commit *comm
         return record;
     }
     struct store *store = table_cluster(commit->table)->home->store;
-    assert_int_equal(commit->kind, COMMIT_DROP);
+    assert_int_equal(commit->kind, COMMIT_DROP_ROWS);
     assert_ok(store_batch_visit(store, records, take_drop, &record));
     return record;
 }
@@ -350,7 +353,7 @@ static void apply(struct state *state, const struct feed_record *record)
         reshape(&state->shape, &record->reshaping);
         return;
     }
-    if (record->kind == COMMIT_DROP) {
+    if (record->kind == COMMIT_DROP_ROWS) {
         for (uint32_t i = record->from; i < record->from + 10 && i < ROWS; i++)
             state->rows[i] = (struct stamp){0};
         return;

@@ -73,7 +73,7 @@ static void a_description_is_older_than_what_stands(void)
     struct cluster_fixture *f = begin();
     const struct table_record record = table_record_of(f->table);
     struct description *description;
-    assert_ok(description_create(f->cluster, &record, &description));
+    assert_ok(description_create(f->cluster, &record, f->table, &description));
     table_publish(f->table, description);
 }
 

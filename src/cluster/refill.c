@@ -8,8 +8,9 @@
  *     delete large cells, then in batches: row by row, large cells
  *
  * A record comes after its large cells: what deletes the row meanwhile deletes them through it.
- * Rows that are dropped meanwhile (DropRowRange) must not come back: the range is looked at with
- * every row lock held, under which drops are committed. */
+ * Rows that are dropped meanwhile (DropRowRange, which deletes them where something is damaged)
+ * must not come back: the range is looked at with every row lock held, under which that is
+ * committed. */
 #include "cluster/refill.h"
 
 #include "base/check.h"
@@ -33,7 +34,9 @@ struct refill {
     struct store_batch *batch;
     size_t bytes; /* in the batch */
     bool is_locked;
-    struct buffer key; /* of a record */
+    struct buffer key;  /* of a record */
+    struct buffer left; /* of a value of which something was dropped */
+    struct buffer left_of_row;
 };
 
 /* --- whether it fits --- */
@@ -210,20 +213,32 @@ struct reading {
     void *context;
 };
 
+/* Without what had been dropped there. */
+static status read_all(const struct foreign_table *source, struct store_cursor *cursor,
+                       struct buffer *scratch, const struct reading *reading)
+{
+    for (store_cursor_first(cursor); store_cursor_valid(cursor); store_cursor_next(cursor)) {
+        bytes key = store_cursor_key(cursor), value = store_cursor_value(cursor);
+        bool is_left;
+        TRY(row_leave_out_dropped(source->drops, key, &value, scratch, &is_left));
+        if (is_left)
+            TRY(reading->visit(reading->context, key, value));
+    }
+    return store_cursor_status(cursor);
+}
+
 static status read_source(const struct foreign_table *source, bytes from, bytes to,
                           const struct reading *reading)
 {
+    const struct row_rules rules = {.drops = source->drops};
     const struct store_cursor_options options = {
-        .lower = from, .upper = to, .read_tier = STORE_READ_ANY};
+        .lower = from, .upper = to, .read_tier = STORE_READ_ANY, .rules = &rules};
     struct store_cursor *cursor;
-    status s = status_ok();
+    struct buffer scratch = {0};
     TRY(store_cursor_create(source->keyspace, &options, &cursor));
-    for (store_cursor_first(cursor); store_cursor_valid(cursor) && status_is_ok(s);
-         store_cursor_next(cursor))
-        s = reading->visit(reading->context, store_cursor_key(cursor), store_cursor_value(cursor));
-    if (status_is_ok(s))
-        s = store_cursor_status(cursor);
+    status s = read_all(source, cursor, &scratch, reading);
     store_cursor_destroy(cursor);
+    buffer_free(&scratch);
     return s;
 }
 
@@ -338,6 +353,10 @@ static status count_bytes(struct refill *refill, bytes key, bytes value)
 static status put(void *context, bytes key, bytes value)
 {
     struct refill *refill = context;
+    bool is_left;
+    TRY(row_leave_out_dropped(refill->source->drops, key, &value, &refill->left, &is_left));
+    if (!is_left)
+        return status_ok();
     store_batch_put(refill->batch, refill->keyspace, key, value);
     return count_bytes(refill, key, value);
 }
@@ -385,6 +404,10 @@ static status refill_rows(struct refill *refill)
 static status merge(void *context, bytes key, bytes operand)
 {
     struct refill *refill = context;
+    bool is_left;
+    TRY(row_leave_out_dropped(refill->source->drops, key, &operand, &refill->left, &is_left));
+    if (!is_left)
+        return status_ok();
     store_batch_merge(refill->batch, refill->keyspace, key, operand);
     return count_bytes(refill, key, operand);
 }
@@ -428,8 +451,15 @@ static status refill_row(void *context, bytes row_key, bytes record)
         return status_out_of_memory();
     TRY(store_get(refill->source->keyspace, NULL, buffer_bytes(&refill->key), STORE_READ_ANY,
                   &former, &presence));
-    status s = presence == STORE_FOUND ? refill_row_from(refill, row_key, record, former.bytes)
-                                       : lost_cells_cut_row(&refill->cells, row_key);
+    bytes left = former.bytes;
+    bool is_left = presence == STORE_FOUND;
+    status s = status_ok();
+    if (is_left)
+        s = row_leave_out_dropped(refill->source->drops, buffer_bytes(&refill->key), &left,
+                                  &refill->left_of_row, &is_left);
+    if (status_is_ok(s))
+        s = is_left ? refill_row_from(refill, row_key, record, left)
+                    : lost_cells_cut_row(&refill->cells, row_key);
     store_value_release(&former);
     return s;
 }
@@ -495,6 +525,8 @@ status refill_run(struct shard *shard, struct keyspace *keyspace,
     status s = refill_all(&refill);
     watch_drops(shard, NULL);
     buffer_free(&refill.key);
+    buffer_free(&refill.left);
+    buffer_free(&refill.left_of_row);
     store_batch_destroy(refill.batch);
     return s;
 }

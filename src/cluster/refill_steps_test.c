@@ -16,6 +16,7 @@
 #include "cluster/refill.h"
 #include "cluster/testing/damaged_testing.h"
 #include "row/row_key.h"
+#include "tablet/drop_records.h"
 
 enum { LARGE = 13 * VALUE, LARGE_EACH = 8 /* overflows */ };
 
@@ -206,13 +207,18 @@ static void open_source(struct story *story)
     story->source.record = &story->record;
 }
 
-static void begin_story(struct story *story, bool is_of_cells)
+static void make_story(struct story *story, bool is_of_cells)
 {
     *story = (struct story){.is_of_cells = is_of_cells, .arena = arena_create(1 << 20)};
     make_steps_fixture(&story->f);
     make_steps_directory(story->copy, sizeof story->copy);
     make_steps_directory(story->former, sizeof story->former);
     snprintf(story->then, sizeof story->then, "%s/then", story->former);
+}
+
+static void begin_story(struct story *story, bool is_of_cells)
+{
+    make_story(story, is_of_cells);
     fill(story);
     open_source(story);
 }
@@ -270,6 +276,12 @@ static status repair(struct story *story)
 {
     const struct table_repair_options options = {.lost = ignore_lost, .source = &story->source};
     return table_repair(story->f.table, &options);
+}
+
+static status count_hit_rows(struct story *story, uint64_t *count)
+{
+    return refill_count(&story->source, bytes_make(story->hit.from, story->hit.from_size),
+                        bytes_make(story->hit.to, story->hit.to_size), count);
 }
 
 /* The rows that were hit, before any repair. */
@@ -448,13 +460,78 @@ static void test_large_cells_come_back(void **state)
     end_story(&story);
 }
 
-/* --- what is hit otherwise --- */
+/* --- what had been dropped --- */
 
-static status count_hit_rows(struct story *story, uint64_t *count)
+static void write_all(struct story *story, unsigned salt)
 {
-    return refill_count(&story->source, bytes_make(story->hit.from, story->hit.from_size),
-                        bytes_make(story->hit.to, story->hit.to_size), count);
+    for (unsigned i = 0; i < ROWS; i++) {
+        char key[8], value[VALUE + 1];
+        key_of(key, i);
+        value_of(value, i + salt);
+        set_cell(&story->f, key, value);
+    }
+    assert_ok(keyspace_flush(story->f.table->tablets[0]->keyspace));
 }
+
+/* The copy has the rows in a file, and the drop in its catalog. */
+static void fill_dropped(struct story *story)
+{
+    struct cluster_fixture *f = &story->f;
+    struct checkpoint_facts facts;
+    char path[512];
+    open_test_cluster(f);
+    f->table = create_test_table(f->cluster, NULL);
+    write_all(story, 0);
+    assert_ok(table_drop_rows(f->table, bytes_of("k")));
+    assert_ok(cluster_checkpoint(f->cluster, story->then, &facts));
+    story->source.newest_us = version_time_us(facts.sequence);
+    maintenance_run_once(f->cluster->maintenance);
+    assert_int_equal(row_drops_count(f->table->spaces[0].drops), 0);
+    write_all(story, ROWS);
+    end_life(f);
+    find_table_file(f->directory, path);
+    flip_at(path, FLIPPED_AT);
+}
+
+static void read_drops(struct story *story)
+{
+    struct keyspace *catalog = store_keyspace_find(story->store, CATALOG_KEYSPACE_ID);
+    assert_ok(row_drops_create(&story->source.drops));
+    assert_ok(drop_records_load(catalog, story->keyspace_id, story->source.drops));
+    assert_int_equal(row_drops_count(story->source.drops), 1);
+}
+
+static void test_what_had_been_dropped_does_not_come_back(void **state)
+{
+    struct story story;
+    uint64_t count;
+    (void)state;
+    make_story(&story, false);
+    story.f.options.maintenance_by_hand = true;
+    fill_dropped(&story);
+    open_source(&story);
+    read_drops(&story);
+    begin_life(&story.f);
+    find_hit(&story.f, &story.hit);
+    assert_ok(count_hit_rows(&story, &count));
+    assert_int_equal(count, 0);
+    assert_ok(repair(&story));
+    for (unsigned i = 0; i < ROWS; i++) {
+        char key[8], value[VALUE + 1], right[VALUE + 16];
+        struct buffer text = {0};
+        key_of(key, i);
+        value_of(value, i + ROWS);
+        snprintf(right, sizeof right, "%s=%s", key, value);
+        assert_true(read_one(&story.f, key, &text));
+        assert_string_equal((const char *)text.data, was_hit(&story.hit, key) ? "" : right);
+        buffer_free(&text);
+    }
+    end_life(&story.f);
+    row_drops_destroy(story.source.drops);
+    end_story(&story);
+}
+
+/* --- what is hit otherwise --- */
 
 static void test_rows_of_the_source_are_counted(void **state)
 {
@@ -511,6 +588,7 @@ static void test_another_table_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_had_been_dropped_does_not_come_back),
         cmocka_unit_test(test_rows_of_the_source_are_counted),
         cmocka_unit_test(test_another_table_is_refused),
         cmocka_unit_test(test_large_cells_come_back),

@@ -104,7 +104,8 @@ static struct row_maintenance maintenance_of_row(struct table *table, struct tab
                                     .locks = tablet->shard->locks,
                                     .commits = tablet->shard->commits,
                                     .overflow_bytes = cluster->options.overflow_bytes,
-                                    .rules = &table_description(table)->rules};
+                                    .rules = table_rules(table, tablet->keyspace),
+                                    .drops = table_drops(table, tablet->keyspace)};
 }
 
 /* With the row's lock held. */

@@ -1,11 +1,10 @@
 /* Rows that want maintenance (tablet/row_maintenance.h): what notices them, and what looks after
  * them.
  *
- * They are noticed by the commit queue, which sees what is written, and by reads, which see records
- * that are large. A job waits for the row's lock, then runs on a pool for this, which all shards
- * share: while a job, or an update, holds a row lock it may need a thread, and threads of the
- * common pool may all be waiting for row locks (DropRowRange). Threads of this pool never wait for
- * one.
+ * Noticed by the commit queue, which sees what is written, and by reads, which see records that are
+ * large. A job waits for the row's lock, then runs on a pool for this, which all shards share:
+ * while a job, or an update, holds a row lock it may need a thread, and threads of the common pool
+ * may all be waiting for row locks (a repair). Threads of this pool never wait for one.
  *
  * Nothing depends on a job being done: there are at most JOBS_AT_ONCE, and what is not taken now is
  * noticed again, or met by the pass over rows at rest (gc_pass.h). */

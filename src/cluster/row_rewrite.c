@@ -80,7 +80,9 @@ static struct rewrite *new_rewrite(struct row_rewriter *row_rewriter, struct tab
                                       .keyspace = keyspace,
                                       .row_key = bytes_make(key, row->key.size),
                                       .row_hash = row_hash,
-                                      .record = bytes_make(rewrite->data, row->record.size)};
+                                      .record = bytes_make(rewrite->data, row->record.size),
+                                      .drops = table_drops(table, keyspace),
+                                      .read_as_of = row->as_of};
     table_retain(table);
     return rewrite;
 }

@@ -10,8 +10,9 @@
  * sequence everything was applied when it began (row.as_of). If the first is not greater, then all
  * that was ever submitted for the row is in the record; and while the stripe is held nothing more
  * is, so the record's place in the queue is behind all of it, and before whatever comes. This
- * covers everything that changes rows: writes, updates, overflows, and DropRowRange, which leaves
- * its sequence on all stripes. (A rewrite leaves none, for it changes nothing.)
+ * covers everything that changes rows: writes, updates, overflows, and ranges that are deleted,
+ * which leave their sequence on all stripes. (A rewriting leaves none, for it changes nothing.) Of
+ * rows that were dropped the queue knows (commit.h, 10).
  *
  * Nothing depends on it being done. It is not done while the stripe is held, when too many rewrites
  * are under way, or when the queue has enough to do: the next reader will find the row again. */

@@ -21,6 +21,10 @@
  * first, and only their sizes are taken; with room for all of them the row is read once more.
  * No other writer has changed it meanwhile, since the lock is held.
  *
+ * DropRowRange takes no lock (docs/internals/drops.md). If the row is dropped between the read and
+ * the change's place in the queue, the change is refused there, and it is read and decided again,
+ * with the lock still held.
+ *
  * The barrier: changes that entered the queue under this lock before, but are not applied yet,
  * cannot be read; an empty commit behind them says when they can. The read is tried in memory
  * first; if it would wait for the disk, read, decision and submission move to a pool thread.
@@ -189,9 +193,42 @@ static void end_update(struct row_update *update, status result)
     update->done(update, result);
 }
 
+/* Values that lie outside the row's record are copied into the arena, on the loop and maybe once
+ * more on a pool's thread; what comes of them may be as large as the row. */
+static void make_room(struct arena *arena)
+{
+    enum { COPIES = 3 };
+    arena_set_limit(arena, arena_footprint(arena) + COPIES * (size_t)LIMIT_ROW_BYTES);
+}
+
+static void read_row(struct row_update *update);
+
+/* The row was dropped after it had been read: nothing of what was decided is left. The drop has
+ * been applied by now. */
+static void decide_again(struct row_update *update)
+{
+    struct commit *commit = &update->commit;
+    status_free(commit->result);
+    store_value_release(&update->record);
+    buffer_free(&update->change.fragment);
+    update->change = (struct packed_change){0};
+    commit->result = status_ok();
+    commit->kind = COMMIT_BARRIER;
+    commit->change = NULL;
+    commit->record = bytes_make(NULL, 0);
+    commit->drops = NULL;
+    commit->is_outdated = false;
+    make_room(update->arena);
+    read_row(update);
+}
+
 static void end_committed_update(struct task *task)
 {
     struct row_update *update = LIST_ENTRY(&task->link, struct row_update, commit.done.link);
+    if (update->commit.is_outdated) {
+        decide_again(update);
+        return;
+    }
     if (status_is_ok(update->commit.result))
         row_lock_note_sequence(shard_of(&update->commit)->locks, update->commit.row_hash,
                                update->commit.sequence);
@@ -226,6 +263,8 @@ static void decide_and_submit(struct row_update *update, struct row *row)
         keep_record(update, row);
         update->commit.kind = COMMIT_ROWS;
         update->commit.change = &update->change;
+        update->commit.drops = table_drops(update->table, update->commit.keyspace);
+        update->commit.read_as_of = row->as_of;
         count_write(update->commit.tablet, &update->change);
         s = commit_submit(shard_of(&update->commit)->commits, &update->commit);
         if (status_is_ok(s))
@@ -287,6 +326,7 @@ static bool read_and_decide(struct row_update *update, enum store_read_tier read
     struct shard *shard = shard_of(&update->commit);
     struct row_read_options options = {.store = shard->store,
                                        .commits = shard->commits,
+                                       .drops = table_drops(update->table, update->commit.keyspace),
                                        .schema = update->schema,
                                        .scope = update->scope,
                                        .now_us = cluster_wall_us(cluster),
@@ -359,14 +399,6 @@ static void grant_update(struct row_lock_waiter *waiter)
     update->locked_us = clock_steady_us(update->table->cluster->options.clock);
     update->task.run = start_granted_update;
     loop_post(update->loop, &update->task);
-}
-
-/* Values that lie outside the row's record are copied into the arena, on the loop and maybe once
- * more on a pool's thread; what comes of them may be as large as the row. */
-static void make_room(struct arena *arena)
-{
-    enum { COPIES = 3 };
-    arena_set_limit(arena, arena_footprint(arena) + COPIES * (size_t)LIMIT_ROW_BYTES);
 }
 
 void rows_update(struct row_update *update)

@@ -56,7 +56,8 @@ struct row_update {
     struct arena *arena;            /* for the row: may be as large as that from now on */
     struct loop *loop;
     /* Sees the row as it is now, under its lock, on the loop or on a pool thread, and says what to
-     * write: fills `*change` (row_change_pack) and sets `*writes`, or fails. Must not block. */
+     * write: fills `*change` (row_change_pack) and sets `*writes`, or fails. Must not block. Again
+     * if the row was dropped meanwhile, when nothing has come of what was said before. */
     status (*decide)(struct row_update *update, const struct cell_list *cells,
                      struct packed_change *change, bool *writes);
     void (*done)(struct row_update *update, status result); /* takes the status */

@@ -377,8 +377,8 @@ static void compact(struct cluster_fixture *f)
 
 /* A drop gave its space back by deleting the files that lay wholly in its range, some time later:
  * with the rows that had been written since, if these had been compacted. Found by the reference
- * model of tests/model, as a row that vanished. Drops of nothing keep the maintenance thread busy,
- * so that it comes to ours after the compaction. */
+ * model of tests/model, as a row that vanished. Drops of nothing come before ours, so that its turn
+ * is after the compaction. */
 static void rows_written_after_a_drop_outlast_its_reclaim(void **state)
 {
     enum { ROUNDS = 3, DROPS_OF_NOTHING = 30 };

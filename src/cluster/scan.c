@@ -186,6 +186,7 @@ static void next_range(struct scan *scan)
 static const struct row_read_options *options_for(struct scan *scan, const struct tablet *tablet)
 {
     scan->options.store = tablet->shard->store;
+    scan->options.drops = table_drops(scan->table, tablet->keyspace);
     scan->options.commits = scan->is_background ? NULL : tablet->shard->commits;
     return &scan->options;
 }

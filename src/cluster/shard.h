@@ -142,7 +142,7 @@ status shard_take_preallocated(struct shard *shard, struct keyspace **out);
 /* Removes the record of one that was taken, where what names it then is in another store. */
 status shard_forget_preallocated(struct shard *shard, struct keyspace *keyspace);
 
-/* --- ranges.c, refill.c: rows that go --- */
+/* --- drop_range.c, refill.c: rows that go --- */
 
 struct foreign_table;
 struct key_bounds;

@@ -27,22 +27,55 @@ static status copy_schemas(const struct table_record *record, struct description
                : status_ok();
 }
 
+/* The rules of one more space. They stay where they are: its folds look at them. */
+static status add_rules(struct description *description, struct row_drops *drops)
+{
+    size_t size = (description->space_count + 1) * sizeof(*description->of_spaces);
+    struct row_rules **of_spaces = realloc(description->of_spaces, size);
+    if (of_spaces == NULL)
+        return status_out_of_memory();
+    description->of_spaces = of_spaces;
+    struct row_rules *rules = malloc(sizeof *rules);
+    if (rules == NULL)
+        return status_out_of_memory();
+    *rules = description->rules;
+    rules->drops = drops;
+    of_spaces[description->space_count++] = rules;
+    return status_ok();
+}
+
+static status add_all_rules(struct description *description, const struct table *table)
+{
+    for (size_t i = 0; table != NULL && i < table->space_count; i++)
+        TRY(add_rules(description, table->spaces[i].drops));
+    return status_ok();
+}
+
+static void set_rules(struct cluster *cluster, const struct table_record *record,
+                      struct description *description)
+{
+    description->rules = (struct row_rules){
+        .schema = record->records_deletions ? description->without_rules : description->schema,
+        .clock = cluster->options.clock,
+        .tombstones_from = cluster->options.tombstones_from};
+}
+
 status description_create(struct cluster *cluster, const struct table_record *record,
-                          struct description **out)
+                          const struct table *table, struct description **out)
 {
     *out = NULL;
     struct description *description = calloc(1, sizeof *description + record->extra.size);
     if (description == NULL)
         return status_out_of_memory();
     status s = copy_schemas(record, description);
+    if (status_is_ok(s)) {
+        set_rules(cluster, record, description);
+        s = add_all_rules(description, table);
+    }
     if (!status_is_ok(s)) {
         description_destroy(description);
         return s;
     }
-    description->rules = (struct row_rules){
-        .schema = record->records_deletions ? description->without_rules : description->schema,
-        .clock = cluster->options.clock,
-        .tombstones_from = cluster->options.tombstones_from};
     description->generation = record->generation;
     description->deletion_protection = record->deletion_protection;
     description->extra = bytes_make(description + 1, record->extra.size);
@@ -58,6 +91,9 @@ void description_destroy(struct description *description)
         return;
     schema_destroy(description->schema);
     schema_destroy(description->without_rules);
+    for (size_t i = 0; i < description->space_count; i++)
+        free(description->of_spaces[i]);
+    free(description->of_spaces);
     free(description);
 }
 
@@ -75,10 +111,31 @@ void table_publish(struct table *table, struct description *description)
 {
     DCHECK(table->magic == TABLE_MAGIC);
     DCHECK(description->generation > newest(table)->generation);
+    DCHECK(description->space_count == table->space_count);
     description->older = newest(table);
     atomic_store_explicit(&table->description, description, memory_order_release);
     for (size_t i = 0; i < table->space_count; i++)
-        keyspace_set_rules(table->spaces[i].keyspace, &description->rules);
+        keyspace_set_rules(table->spaces[i].keyspace, description->of_spaces[i]);
+}
+
+static size_t space_of(const struct table *table, const struct keyspace *keyspace)
+{
+    size_t at = 0;
+    while (table->spaces[at].keyspace != keyspace) {
+        at++;
+        DCHECK(at < table->space_count);
+    }
+    return at;
+}
+
+const struct row_rules *table_rules(const struct table *table, const struct keyspace *keyspace)
+{
+    return newest(table)->of_spaces[space_of(table, keyspace)];
+}
+
+struct row_drops *table_drops(const struct table *table, const struct keyspace *keyspace)
+{
+    return table->spaces[space_of(table, keyspace)].drops;
 }
 
 void table_let_write(struct table *table, const struct shard *shard, bool may)
@@ -130,7 +187,7 @@ status table_create(struct cluster *cluster, const struct table_record *record, 
 {
     *out = NULL;
     struct description *description;
-    TRY(description_create(cluster, record, &description));
+    TRY(description_create(cluster, record, NULL, &description));
     struct table *table = calloc(1, sizeof *table);
     char *name = strdup(record->name);
     if (table == NULL || name == NULL) {
@@ -147,7 +204,7 @@ status table_create(struct cluster *cluster, const struct table_record *record, 
     table->deleted_us = record->deleted_us;
     gc_pass_init(table);
     settling_init(table);
-    reclaim_init(table);
+    drop_pass_init(table);
     heat_table_init(&table->heat);
     usage_store_init(&table->usage);
     table->heat.is_counted = heat_counts_table(cluster, name);
@@ -156,6 +213,12 @@ status table_create(struct cluster *cluster, const struct table_record *record, 
     atomic_init(&table->description, description);
     *out = table;
     return status_ok();
+}
+
+static void free_space(struct table_space *space)
+{
+    row_drops_destroy(space->drops);
+    buffer_free(&space->pass.next);
 }
 
 void table_destroy(struct table *table)
@@ -168,10 +231,12 @@ void table_destroy(struct table *table)
         older = at->older;
         description_destroy(at);
     }
+    for (size_t i = 0; i < table->space_count; i++)
+        free_space(&table->spaces[i]);
     pthread_mutex_destroy(&table->map_lock);
     heat_table_free(&table->heat);
     usage_store_free(&table->usage);
-    reclaim_free(table);
+    drop_pass_free(table);
     buffer_free(&table->gc.next);
     free(table->tablets);
     free(table->spaces);
@@ -272,11 +337,19 @@ static status add_space(struct table *table, const struct tablet *tablet)
     struct table_space *spaces = realloc(table->spaces, size);
     if (spaces == NULL)
         return status_out_of_memory();
-    spaces[table->space_count++] = (struct table_space){
-        .shard = tablet->shard, .keyspace = tablet->keyspace, .takes_no_writes = table->is_deleted};
     table->spaces = spaces;
+    struct table_space *space = &spaces[table->space_count];
+    *space = (struct table_space){
+        .shard = tablet->shard, .keyspace = tablet->keyspace, .takes_no_writes = table->is_deleted};
+    TRY(row_drops_create(&space->drops));
+    status s = add_rules(newest(table), space->drops);
+    if (!status_is_ok(s)) {
+        row_drops_destroy(space->drops);
+        return s;
+    }
+    table->space_count++;
     keyspace_set_name(tablet->keyspace, table->name);
-    keyspace_set_rules(tablet->keyspace, &newest(table)->rules);
+    keyspace_set_rules(tablet->keyspace, table_rules(table, tablet->keyspace));
     return status_ok();
 }
 
@@ -325,10 +398,7 @@ struct tablet *table_route(struct table *table, bytes row_key)
 static bool takes_no_writes(const struct table *table, const struct tablet *tablet)
 {
     DCHECK(has_keyspace(table, tablet->keyspace));
-    size_t at = 0;
-    while (table->spaces[at].keyspace != tablet->keyspace)
-        at++;
-    return table->spaces[at].takes_no_writes;
+    return table->spaces[space_of(table, tablet->keyspace)].takes_no_writes;
 }
 
 status table_route_write(struct table *table, bytes row_key, struct tablet **out)

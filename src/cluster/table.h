@@ -26,9 +26,9 @@
 
 #include "cluster/catalog.h"
 #include "cluster/cluster.h"
+#include "cluster/drop_pass.h"
 #include "cluster/heat/heat_table.h"
 #include "cluster/idle_compaction.h"
-#include "cluster/reclaim.h"
 #include "cluster/traffic.h"
 #include "cluster/usage_store.h"
 #include "row/fold.h"
@@ -39,7 +39,11 @@ struct description {
     struct schema *schema;
     /* Of a table whose deletions are recorded (docs/internals/deletions.md); else NULL. */
     struct schema *without_rules;
-    struct row_rules rules; /* what the keyspaces' folds look at: by which they may collect */
+    struct row_rules rules; /* of all keyspaces, without drops */
+    /* What the folds of each look at: by which they may collect. As many as the table's spaces, in
+     * their order. */
+    struct row_rules **of_spaces;
+    size_t space_count;
     uint64_t generation;
     bool deletion_protection;
     bytes extra; /* behind the structure */
@@ -53,8 +57,10 @@ struct table_gc {
     bool is_under_way;
     bool compacts;
     bool tends_rows;
-    bool records;       /* what rules condemn goes by commits */
-    struct buffer next; /* the first row of the next piece */
+    bool deletes_ranges;    /* of keys, in some files: those are compacted in any case */
+    atomic_bool is_hurried; /* ranges have been deleted since the pass began; any thread says so */
+    bool records;           /* what rules condemn goes by commits */
+    struct buffer next;     /* the first row of the next piece */
     /* What had been written, and the description's generation, when this pass began, and when the
      * last one did that was finished (generation 0: none was). */
     uint64_t rows_written;
@@ -67,7 +73,10 @@ struct table_gc {
 struct table_space {
     struct shard *shard;
     struct keyspace *keyspace;
-    bool takes_no_writes; /* the table's deletion has been committed: its commit thread's alone */
+    /* Of those rows: by the versions and sequences of the shard's queue. The table's. */
+    struct row_drops *drops;
+    struct drop_pass pass; /* the table's job's */
+    bool takes_no_writes;  /* the table's deletion has been committed: its commit thread's alone */
 };
 
 struct table {
@@ -85,7 +94,7 @@ struct table {
     size_t space_count;
     struct table_gc gc;
     struct table_idleness idleness;
-    struct table_reclaim reclaim;
+    struct table_drop_pass drop_pass;
     struct table_heat heat;
     struct table_usage usage;
     struct table_traffic traffic;
@@ -105,9 +114,10 @@ void table_destroy(struct table *table);
 /* Adds a tablet after all others; takes the reference. Only while no other thread has the table. */
 status table_append_tablet(struct table *table, struct tablet *tablet);
 
-/* The description of a record, copied; not yet published. */
+/* The description of a record, copied; not yet published. `table`: whose it is to be, with all its
+ * spaces; NULL: of one that has none yet. */
 status description_create(struct cluster *cluster, const struct table_record *record,
-                          struct description **out);
+                          const struct table *table, struct description **out);
 void description_destroy(struct description *description);
 
 /* Makes it the newest one and gives its rules to the table's keyspaces. On the commit thread, as
@@ -120,6 +130,10 @@ void table_let_write(struct table *table, const struct shard *shard, bool may);
 bool table_is_in(const struct table *table, const struct shard *shard);
 /* The newest description: valid as long as the table. */
 const struct description *table_description(const struct table *table);
+/* By what folds of one of its keyspaces go at present: the same. */
+const struct row_rules *table_rules(const struct table *table, const struct keyspace *keyspace);
+/* What was dropped of the rows in one of its keyspaces: the table's. */
+struct row_drops *table_drops(const struct table *table, const struct keyspace *keyspace);
 struct table_record table_record_of(const struct table *table);
 struct tablet_record tablet_record_of(const struct table *table, const struct tablet *tablet);
 

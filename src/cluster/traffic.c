@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "cluster/cluster_private.h"
 #include "cluster/index.h"
+#include "cluster/live_size.h"
 
 #include <stdlib.h>
 
@@ -170,19 +171,11 @@ static bool is_due(const struct cluster_traffic *traffic, size_t tables, int64_t
     return traffic->measured_us == 0 || now_us - traffic->measured_us >= every_us;
 }
 
-static uint64_t size_of(const struct table *table)
-{
-    uint64_t size = 0;
-    for (size_t i = 0; i < table->space_count; i++)
-        size += keyspace_size(table->spaces[i].keyspace, bytes_of(""), bytes_of(""));
-    return size;
-}
-
 static void measure_one(struct cluster *cluster, struct table *table, int64_t passed_us)
 {
     DCHECK(passed_us >= 0);
     struct cluster_traffic *traffic = &cluster->traffic;
-    uint64_t bytes = size_of(table); /* without the lock */
+    uint64_t bytes = live_table_size(table); /* without the lock */
     pthread_mutex_lock(&traffic->lock);
     table->traffic.bytes = bytes;
     table->traffic.lately = traffic_fade(table->traffic.lately, passed_us);

@@ -107,6 +107,13 @@ static void older_adds_become_one_and_newer_ones_do_not(void **state)
     FOLDS(&from_four, "1:n:0+5@6", add_number(5, 6));
 }
 
+static void all_are_kept_apart_where_no_rules_are_known_yet(void **state)
+{
+    (void)state;
+    FOLDS(row_fold.before, "1:n:0+5@6 1:n:0+4@4 1:n:0+2@3 1:n:0+1@1", add_number(1, 1),
+          add_number(4, 4), add_number(2, 3), add_number(5, 6));
+}
+
 static void other_aggregates_are_kept_apart_too(void **state)
 {
     (void)state;
@@ -299,6 +306,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(older_adds_become_one_and_newer_ones_do_not),
+        cmocka_unit_test(all_are_kept_apart_where_no_rules_are_known_yet),
         cmocka_unit_test(other_aggregates_are_kept_apart_too),
         cmocka_unit_test(a_version_counts_once),
         cmocka_unit_test(a_late_tombstone_takes_the_older_adds),

@@ -47,6 +47,13 @@ struct combiner {
 void combiner_start(struct combiner *combiner,
                     bool (*emit)(void *context, const struct entry *entry), void *context);
 
+/* Before anything goes in: the row was dropped at this version (drops.h), as by a row tombstone
+ * that does not come out. 0: it was not. */
+static inline void combiner_drop_row(struct combiner *combiner, uint64_t version)
+{
+    combiner->row_tombstone = version;
+}
+
 /* False if `emit` said so, if memory ran out, or if an aggregate's value is malformed. An entry's
  * slices must stay good until it has been emitted: at the next place's entry or the finish. */
 bool combiner_add(struct combiner *combiner, const struct entry *entry);

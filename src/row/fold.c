@@ -71,7 +71,7 @@ static bool open_heads(const bytes *fragments, size_t count, struct head *heads,
     return true;
 }
 
-static bool merge(const bytes *fragments, size_t count, uint64_t apart_from,
+static bool merge(const bytes *fragments, size_t count, uint64_t dropped, uint64_t apart_from,
                   bool (*emit)(void *context, const struct entry *entry), void *context)
 {
     struct head *heads = malloc(count * (sizeof *heads + sizeof(void *)));
@@ -81,6 +81,7 @@ static bool merge(const bytes *fragments, size_t count, uint64_t apart_from,
     size_t open;
     struct combiner combiner;
     combiner_start(&combiner, emit, context);
+    combiner_drop_row(&combiner, dropped);
     bool ok = open_heads(fragments, count, heads, heap, &open) &&
               merge_heads(heap, open, &combiner, apart_from);
     combiner_free(&combiner);
@@ -98,7 +99,9 @@ struct place {
 
 struct collector {
     struct fragment_writer writer;
+    uint64_t dropped;    /* what is older goes; 0: none is */
     uint64_t apart_from; /* 0: no adds are kept apart */
+    bool is_held;        /* something is there that counts for nothing */
     bool is_whole;
     /* of whole folds */
     const struct schema *schema; /* NULL: collect nothing */
@@ -151,15 +154,22 @@ static bool collects(struct collector *collector, const struct entry *cell)
            gc_condemns(collector->gc, timestamp_us, newer, collector->now_us);
 }
 
+/* No overflowed cell is newer than the mark. */
+static bool keeps_mark(struct collector *collector, const struct entry *mark)
+{
+    if (mark->version < collector->dropped)
+        return false;
+    collector->has_overflow = mark->has_overflow;
+    collector->purged = mark->purged;
+    return mark->has_overflow;
+}
+
 static bool keeps(struct collector *collector, const struct entry *entry)
 {
     if (!collector->is_whole)
         return true;
-    if (entry->kind == ENTRY_OVERFLOW_MARK) {
-        collector->has_overflow = entry->has_overflow;
-        collector->purged = entry->purged;
-        return entry->has_overflow;
-    }
+    if (entry->kind == ENTRY_OVERFLOW_MARK)
+        return keeps_mark(collector, entry);
     if (entry_is_cell(entry->kind))
         return !collects(collector, entry);
     return (collector->has_overflow && entry->version > collector->purged) ||
@@ -202,6 +212,23 @@ static bool collect_apart(void *context, const struct entry *entry)
     return true;
 }
 
+/* What is dropped of the key, and from where on adds are kept apart: for what may come late, and
+ * for a drop that is held. */
+static void look_at_drops(struct collector *collector, const struct row_rules *rules, bytes key)
+{
+    if (rules == NULL)
+        return;
+    collector->apart_from = rules->keeps_adds ? 1 : rules->tombstones_from;
+    if (rules->drops == NULL)
+        return;
+    struct row_drops_look look = row_drops_look(rules->drops, key);
+    collector->dropped = look.dropped;
+    collector->is_held = look.held_from != 0;
+    if (collector->is_held &&
+        (collector->apart_from == 0 || look.held_from < collector->apart_from))
+        collector->apart_from = look.held_from;
+}
+
 static bool start_whole(struct collector *collector, const struct row_rules *rules, bytes key)
 {
     *collector = (struct collector){.is_whole = true};
@@ -211,10 +238,11 @@ static bool start_whole(struct collector *collector, const struct row_rules *rul
             collector->now_us = clock_wall_us(rules->clock);
     }
     collector->is_overflow_cell = key.size > 0 && key.data[0] == OVERFLOW_SPACE;
-    if (rules != NULL)
-        collector->apart_from = rules->tombstones_from;
-    if (!collector->is_overflow_cell)
-        collector->tombstones_from = collector->apart_from;
+    look_at_drops(collector, rules, key);
+    if (collector->is_held)
+        collector->schema = NULL;
+    if (rules != NULL && !collector->is_overflow_cell)
+        collector->tombstones_from = rules->tombstones_from;
     return !collector->is_overflow_cell ||
            overflow_key_tail(key, &collector->key_family, &collector->key_timestamp_us);
 }
@@ -232,7 +260,7 @@ static bool fold(const bytes *fragments, size_t count, struct collector *collect
     if (!fragment_reader_start(&newest, fragments[count - 1]) || buffer_reserve(out, size) == NULL)
         return false;
     fragment_writer_start(&collector->writer, out, newest.base_version);
-    bool ok = merge(fragments, count, collector->apart_from,
+    bool ok = merge(fragments, count, collector->dropped, collector->apart_from,
                     collector->apart_from == 0 ? collect : collect_apart, collector);
     fragment_writer_finish(&collector->writer);
     return ok && !out->failed;
@@ -279,7 +307,8 @@ static bool fold_all(const struct store_history *history, struct collector *coll
     inputs.taken = inputs.count = 0;
     take_some(&inputs);
     while (ok && inputs.taken < input_count(history)) {
-        struct collector plain = {.apart_from = collector->apart_from};
+        struct collector plain = {.dropped = collector->dropped,
+                                  .apart_from = collector->apart_from};
         buffer_clear(&latter);
         ok = fold(inputs.some, inputs.count, &plain, &latter);
         struct buffer done = latter;
@@ -308,9 +337,10 @@ static bool is_canonical(bytes fragment, struct collector *collector)
     bool may_condemn =
         schema != NULL && (schema->has_age_rules || schema->has_lost_families ||
                            (schema->has_count_rules && fragment_has_versions(fragment)));
+    uint64_t dropped = collector->dropped;
     struct entry entry;
-    while (may_condemn && fragment_reader_next(&reader, &entry))
-        if (collects(collector, &entry))
+    while ((may_condemn || dropped != 0) && fragment_reader_next(&reader, &entry))
+        if (entry.version < dropped || (may_condemn && collects(collector, &entry)))
             return false;
     return !reader.is_bad;
 }
@@ -361,8 +391,8 @@ static bool fold_full(const void *rules, const struct store_history *history, st
 
 static bool fold_part(const void *rules, const struct store_history *history, struct buffer *out)
 {
-    const struct row_rules *of = rules;
-    struct collector collector = {.apart_from = of == NULL ? 0 : of->tombstones_from};
+    struct collector collector = {.is_whole = false};
+    look_at_drops(&collector, rules, history->key);
     return fold_all(history, &collector, out);
 }
 
@@ -392,14 +422,46 @@ static enum store_verdict tidy(const void *rules, bytes key, bytes value, struct
     return verdict;
 }
 
+static status could_not_fold(bytes value)
+{
+    TRY(fragment_check(value));
+    return status_out_of_memory();
+}
+
+status row_leave_out_dropped(struct row_drops *drops, bytes key, bytes *value,
+                             struct buffer *scratch, bool *is_left)
+{
+    const struct row_rules rules = {.drops = drops};
+    struct collector collector;
+    *is_left = true;
+    if (drops == NULL || row_drops_count(drops) == 0 || !is_row_space(key) ||
+        !start_whole(&collector, &rules, key) || collector.dropped == 0)
+        return status_ok();
+    if (!is_canonical(*value, &collector)) {
+        buffer_clear(scratch);
+        if (!start_whole(&collector, &rules, key) || !fold(value, 1, &collector, scratch))
+            return could_not_fold(*value);
+        *value = buffer_bytes(scratch);
+    }
+    *is_left = !fragment_is_empty(*value); /* as a fold that knew of the drop has left it, too */
+    return status_ok();
+}
+
 static bool gives_last(const struct store_history *history)
 {
     return history->key.size > 0 && history->key.data[0] == OVERFLOW_SPACE &&
            is_replaced_by_last(history);
 }
 
+/* The first format that has drops. */
+enum { FORMAT_WITH_DROPS = 4 };
+
+static const struct row_rules before_rules = {.keeps_adds = true};
+
 const struct store_fold row_fold = {.whole = fold_full,
                                     .part = fold_part,
                                     .gives_last = gives_last,
                                     .tidy = tidy,
-                                    .owner = overflow_owner_size};
+                                    .owner = overflow_owner_size,
+                                    .before = &before_rules,
+                                    .before_format = FORMAT_WITH_DROPS};

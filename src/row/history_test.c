@@ -1,8 +1,9 @@
 /* The life of a row against a naive model of it.
  *
  * A history is a random list of requests, applied to the row as the server does it (changes, folds
- * in any grouping, overflows, purges, collection) and to an array of cells as the words of the API
- * say it. What a reader sees must be the same after every step. A failure prints the seed. */
+ * in any grouping, overflows, purges, collection, drops that are held, or thrown away and
+ * forgotten) and to an array of cells as the words of the API say it. What a reader sees must be
+ * the same after every step. A failure prints the seed. */
 #include "row/fold.h"
 #include "row/hll.h"
 #include "row/resolve.h"
@@ -172,8 +173,11 @@ struct life {
     struct clock clock;
     struct schema *schema;
     struct row_rules rules;
-    bool collects; /* folds get the rules */
-    bool deletes;  /* requests may delete */
+    struct row_rules plain; /* the same drops, and nothing is collected */
+    bool collects;          /* folds get the rules */
+    bool deletes;           /* requests may delete */
+    bool drops;             /* the row may be dropped */
+    bool is_held;
     struct arena *arena;
     uint64_t seed;
     int step;
@@ -197,7 +201,7 @@ static int64_t fixed_wall(struct clock *clock)
 
 static const struct row_rules *rules_of(const struct life *life)
 {
-    return life->collects ? &life->rules : NULL;
+    return life->collects ? &life->rules : &life->plain;
 }
 
 static void fold_whole(const struct life *life, bytes key, const struct buffer *base,
@@ -224,7 +228,10 @@ static struct buffer record_of(const struct life *life)
     struct buffer key = {0};
     struct buffer record = {0};
     row_record_key(&key, row_key);
-    if (life->has_base || life->operand_count > 0)
+    if (life->has_base && life->operand_count == 0)
+        buffer_append_bytes(&record,
+                            buffer_bytes(&life->base)); /* the store folds no single value */
+    else if (life->operand_count > 0)
         fold_whole(life, buffer_bytes(&key), life->has_base ? &life->base : NULL, life->operands,
                    life->operand_count, &record);
     buffer_free(&key);
@@ -276,6 +283,9 @@ struct source {
     const struct life *life;
     size_t at;
     struct buffer scratch;
+    struct overflow_key key;     /* of the last record */
+    struct fragment_reader rest; /* of its value: adds that are kept apart */
+    bool has_rest;
 };
 
 static status source_seek(struct overflow_source *interface, uint32_t family, bytes qualifier)
@@ -285,6 +295,7 @@ static status source_seek(struct overflow_source *interface, uint32_t family, by
     overflow_column_prefix(&prefix, row_key, family, qualifier);
     prefix.size -= 2; /* at or after the qualifier, which need not be there */
     source->at = 0;
+    source->has_rest = false;
     while (source->at < source->life->overflow_count &&
            bytes_compare(buffer_bytes(&source->life->overflow[source->at].key),
                          buffer_bytes(&prefix)) < 0)
@@ -293,16 +304,33 @@ static status source_seek(struct overflow_source *interface, uint32_t family, by
     return status_ok();
 }
 
+static void read_rest(struct source *source, struct entry *entry, bool *found)
+{
+    *found = source->has_rest = fragment_reader_next(&source->rest, entry);
+    assert_false(source->rest.is_bad);
+    entry->family = source->key.family;
+    entry->qualifier = source->key.qualifier;
+    entry->timestamp_us = source->key.timestamp_us;
+}
+
 static status source_next(struct overflow_source *interface, struct entry *entry, bool *found)
 {
     struct source *source = (struct source *)(void *)interface;
-    struct overflow_key key;
+    struct entry first;
     *found = false;
+    if (source->has_rest)
+        read_rest(source, entry, found);
     while (!*found && source->at < source->life->overflow_count) {
         const struct overflow *overflow = &source->life->overflow[source->at++];
-        assert_true(overflow_key_parse(buffer_bytes(&overflow->key), &source->scratch, &key));
-        assert_true(bytes_equal(key.row_key, row_key));
-        assert_true(overflow_cell_read(&key, buffer_bytes(&overflow->value), entry, found));
+        bytes value = buffer_bytes(&overflow->value);
+        assert_true(
+            overflow_key_parse(buffer_bytes(&overflow->key), &source->scratch, &source->key));
+        assert_true(bytes_equal(source->key.row_key, row_key));
+        assert_true(overflow_cell_read(&source->key, value, entry, found));
+        source->has_rest = fragment_has_apart(value);
+        if (source->has_rest)
+            assert_true(fragment_reader_start(&source->rest, value) &&
+                        fragment_reader_next(&source->rest, &first));
     }
     return status_ok();
 }
@@ -392,7 +420,9 @@ static void fold_some(struct life *life)
     struct buffer out = {0};
     for (size_t i = 0; i < count; i++)
         slices[i] = buffer_bytes(&life->operands[first + i]);
-    struct store_history history = {.operands = slices, .operand_count = count};
+    struct store_history history = {
+        .key = bytes_of("Rr\0w"), .operands = slices, .operand_count = count};
+    history.key.size = 1 + row_key.size;
     assert_true(row_fold.part(rules_of(life), &history, &out));
     assert_ok(fragment_check(buffer_bytes(&out)));
     for (size_t i = 0; i < count; i++)
@@ -416,18 +446,16 @@ static void compact(struct life *life)
     life->base = record;
     life->has_base = true;
     row_record_key(&key, row_key);
-    switch (row_fold.tidy(&life->rules, buffer_bytes(&key), buffer_bytes(&record), &out)) {
+    switch (row_fold.tidy(rules_of(life), buffer_bytes(&key), buffer_bytes(&record), &out)) {
     case STORE_KEEP:
         break;
     case STORE_REMOVE:
-        life->has_base = !life->collects && !fragment_is_empty(buffer_bytes(&record));
+        life->has_base = false;
         break;
     case STORE_REPLACE:
-        if (life->collects) {
-            buffer_free(&life->base);
-            life->base = out;
-            out = (struct buffer){0};
-        }
+        buffer_free(&life->base);
+        life->base = out;
+        out = (struct buffer){0};
         break;
     }
     buffer_free(&key);
@@ -503,6 +531,66 @@ static void purge(struct life *life)
     buffer_free(&scratch);
 }
 
+/* --- drops --- */
+
+static void drop_row(struct life *life)
+{
+    struct row_drop *drop;
+    if (!life->drops)
+        return;
+    life->version += 1 + below(&life->chance, 1000);
+    bool is_all = below(&life->chance, 2) == 0;
+    assert_ok(row_drop_create(is_all ? bytes_make(NULL, 0) : row_key,
+                              is_all ? bytes_make(NULL, 0) : bytes_of("s"), &drop));
+    assert_ok(row_drops_reserve(life->rules.drops));
+    row_drops_add(life->rules.drops, drop, life->version, life->version);
+    model_delete(&life->model, 0, NULL, 0, INT64_MAX);
+}
+
+static void hold_or_let_go(struct life *life)
+{
+    if (!life->drops)
+        return;
+    if (life->is_held)
+        row_drops_let_go(life->rules.drops);
+    else
+        row_drops_hold(life->rules.drops);
+    life->is_held = !life->is_held;
+}
+
+/* A compaction of all overflow cells. */
+static void tidy_overflow(struct life *life)
+{
+    for (size_t at = life->overflow_count; at > 0; at--) {
+        struct overflow *overflow = &life->overflow[at - 1];
+        struct buffer out = {0};
+        switch (row_fold.tidy(rules_of(life), buffer_bytes(&overflow->key),
+                              buffer_bytes(&overflow->value), &out)) {
+        case STORE_REMOVE:
+            remove_overflow(life, at - 1);
+            break;
+        case STORE_REPLACE:
+            buffer_free(&overflow->value);
+            overflow->value = out;
+            out = (struct buffer){0};
+            break;
+        case STORE_KEEP:
+            break;
+        }
+        buffer_free(&out);
+    }
+}
+
+/* Folds all that there is, and forgets the drops that nothing is left of. */
+static void forget_drops(struct life *life)
+{
+    struct row_drop_words words = {.sequence = 0};
+    compact(life);
+    tidy_overflow(life);
+    while (!life->is_held && row_drops_next(life->rules.drops, words.sequence, &words))
+        assert_true(row_drops_remove(life->rules.drops, words.sequence));
+}
+
 /* --- comparing --- */
 
 static bool model_shows(const struct life *life, const struct model_cell *cell, bool apply_gc)
@@ -522,11 +610,13 @@ static void read_row(struct life *life, struct cell_list *cells)
     struct buffer record = record_of(life);
     struct source source = {.interface = {.seek = source_seek, .next = source_next}, .life = life};
     bool too_large;
-    bool has_overflow = fragment_has_overflow(buffer_bytes(&record));
-    assert_true(has_overflow || life->overflow_count == 0);
+    uint64_t dropped = row_drops_over(life->rules.drops, row_key);
+    bool has_overflow = record_has_overflow(buffer_bytes(&record), dropped);
+    assert_true(has_overflow || life->overflow_count == 0 || dropped != 0);
     struct resolve_request request = {.schema = life->schema,
                                       .record = arena_copy(life->arena, buffer_bytes(&record)),
                                       .overflow = has_overflow ? &source.interface : NULL,
+                                      .dropped = dropped,
                                       .now_us = NOW_US,
                                       .apply_gc = life->collects,
                                       .size_limit = UINT64_MAX};
@@ -573,7 +663,7 @@ static void compare(struct life *life)
 
 /* --- lives --- */
 
-static void begin(struct life *life, uint64_t seed, bool collects, bool deletes)
+static void begin(struct life *life, uint64_t seed, bool collects, bool deletes, bool drops)
 {
     const struct family families[] = {
         {.id = COUNTED, .name = bytes_of("d"), .gc = &two_versions},
@@ -587,9 +677,12 @@ static void begin(struct life *life, uint64_t seed, bool collects, bool deletes)
                           .clock = {.wall_us = fixed_wall},
                           .collects = collects,
                           .deletes = deletes,
+                          .drops = drops,
                           .arena = arena_create(ARENA_LIMIT)};
     assert_ok(schema_create(GRANULARITY_MILLIS, families, FAMILIES, FAMILIES + 1, &life->schema));
     life->rules = (struct row_rules){.schema = life->schema, .clock = &life->clock};
+    assert_ok(row_drops_create(&life->rules.drops));
+    life->plain = (struct row_rules){.drops = life->rules.drops};
 }
 
 static void end(struct life *life)
@@ -599,13 +692,24 @@ static void end(struct life *life)
     while (life->overflow_count > 0)
         remove_overflow(life, life->overflow_count - 1);
     buffer_free(&life->base);
+    row_drops_destroy(life->rules.drops);
     schema_destroy(life->schema);
     arena_destroy(life->arena);
 }
 
 static void step(struct life *life)
 {
-    switch (below(&life->chance, 16)) {
+    switch (below(&life->chance, life->drops ? 20 : 16)) {
+    case 19:
+    case 18:
+        drop_row(life);
+        break;
+    case 17:
+        hold_or_let_go(life);
+        break;
+    case 16:
+        forget_drops(life);
+        break;
     case 0:
     case 1:
         compact(life);
@@ -626,11 +730,11 @@ static void step(struct life *life)
     }
 }
 
-static void live(bool collects, bool deletes)
+static void live(bool collects, bool deletes, bool drops)
 {
     static struct life life;
     for (uint64_t seed = 1; seed <= HISTORIES; seed++) {
-        begin(&life, seed, collects, deletes);
+        begin(&life, seed, collects, deletes, drops);
         for (; life.step < STEPS && life.operand_count < MOST_OPERANDS - 1; life.step++) {
             step(&life);
             compare(&life);
@@ -642,19 +746,31 @@ static void live(bool collects, bool deletes)
 static void test_a_row_is_what_its_requests_say(void **state)
 {
     (void)state;
-    live(false, true);
+    live(false, true, false);
 }
 
 static void test_collection_takes_just_what_the_rules_condemn(void **state)
 {
     (void)state;
-    live(true, false);
+    live(true, false, false);
 }
 
 static void test_collection_never_uncovers_old_values(void **state)
 {
     (void)state;
-    live(true, true);
+    live(true, true, false);
+}
+
+static void test_a_dropped_row_begins_anew(void **state)
+{
+    (void)state;
+    live(false, true, true);
+}
+
+static void test_what_is_dropped_condemns_nothing(void **state)
+{
+    (void)state;
+    live(true, false, true);
 }
 
 int main(void)
@@ -663,6 +779,8 @@ int main(void)
         cmocka_unit_test(test_a_row_is_what_its_requests_say),
         cmocka_unit_test(test_collection_takes_just_what_the_rules_condemn),
         cmocka_unit_test(test_collection_never_uncovers_old_values),
+        cmocka_unit_test(test_a_dropped_row_begins_anew),
+        cmocka_unit_test(test_what_is_dropped_condemns_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

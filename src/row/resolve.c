@@ -375,12 +375,38 @@ static status read_merged(struct resolver *resolver)
         return bad_record();
     advance_hot(&merge);
     combiner_start(&merge.combiner, take_entry, resolver);
+    combiner_drop_row(&merge.combiner, resolver->request->dropped);
     status result = merge_all(&merge);
     combiner_free(&merge.combiner);
     return result;
 }
 
 /* --- the row --- */
+
+/* None of them is newer than the mark. */
+bool record_has_overflow(bytes record, uint64_t dropped)
+{
+    struct fragment_reader reader;
+    struct entry mark;
+    if (!fragment_has_overflow(record) || dropped == 0)
+        return fragment_has_overflow(record);
+    return fragment_reader_start(&reader, record) && fragment_reader_next(&reader, &mark) &&
+           mark.version >= dropped;
+}
+
+bool record_has_older(bytes record, uint64_t version)
+{
+    struct fragment_reader reader;
+    struct entry entry;
+    if (version == 0)
+        return false;
+    if (!fragment_reader_start(&reader, record))
+        return true;
+    while (fragment_reader_next(&reader, &entry))
+        if (entry.version < version)
+            return true;
+    return reader.is_bad;
+}
 
 /* Fragments are sorted by family number, readers want families by name. */
 static bool order_by_name(struct resolver *resolver)
@@ -434,7 +460,8 @@ static status resolve(const struct resolve_request *request, bool wants_any, str
                                 .first = out->count,
                                 .wants_any = wants_any};
     bytes record = request->record;
-    bool is_simple = request->overflow == NULL && fragment_is_simple(record);
+    bool is_simple =
+        request->overflow == NULL && request->dropped == 0 && fragment_is_simple(record);
     *too_large = false;
     if (record.size == 0 && request->overflow == NULL)
         return status_ok();

@@ -47,6 +47,7 @@ struct resolve_request {
     bytes record;                     /* a fragment; empty: the row has none */
     struct overflow_source *overflow; /* NULL if the record says there are none */
     const struct read_scope *scope;   /* NULL: everything */
+    uint64_t dropped; /* what is older than this version is not there (drops.h); 0: all is */
     int64_t now_us;
     bool apply_gc;
     uint64_t size_limit; /* bytes of keys and values over which the row is refused */
@@ -60,6 +61,14 @@ struct resolve_request {
  * FAILED_PRECONDITION with `*too_large` set if the row exceeds size_limit; RESOURCE_EXHAUSTED
  * without memory. */
 status row_resolve(const struct resolve_request *request, struct cell_list *out, bool *too_large);
+
+/* Whether the record says that there are overflow cells, of which some may be there if the row was
+ * dropped at that version (0: it was not). */
+bool record_has_overflow(bytes record, uint64_t dropped);
+
+/* Whether anything in the record is older than that version: something that was dropped, and is
+ * there as it was stored. Also of one that does not parse. */
+bool record_has_older(bytes record, uint64_t version);
 
 /* --- overflowing --- */
 

@@ -11,7 +11,10 @@ static thread_local const void *rules_instead;    /* for rules_scope */
 /* The rules that a fold on the present thread goes by. */
 static const void *rules_of(const folder *folder)
 {
-    return rules_instead != nullptr ? rules_instead : folder->rules.load(std::memory_order_acquire);
+    if (rules_instead != nullptr)
+        return rules_instead;
+    const void *rules = folder->rules.load(std::memory_order_acquire);
+    return rules != nullptr ? rules : folder->before;
 }
 
 namespace {

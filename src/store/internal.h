@@ -135,12 +135,14 @@ template <typename function> status guarded(function work)
  * still fold for the keyspace, also after its drop; `gone` is fulfilled when the last of them has
  * let go. */
 struct folder {
-    folder(const store_fold *fold_, std::promise<void> gone_) : fold(fold_), gone(std::move(gone_))
+    folder(const store_fold *fold_, const void *before_, std::promise<void> gone_)
+        : fold(fold_), before(before_), gone(std::move(gone_))
     {
     }
     ~folder() { gone.set_value(); }
 
     const store_fold *const fold;
+    const void *const before; /* store_fold's, or nullptr */
     std::atomic<const void *> rules{nullptr};
     std::promise<void> gone;
 };
@@ -601,7 +603,7 @@ rocksdb::ColumnFamilyOptions make_keyspace_options(const store *store,
 /* --- directory.cc: the FORMAT file --- */
 
 enum : unsigned long {
-    FORMAT_VERSION = 3,     /* the present one */
+    FORMAT_VERSION = 4,     /* the present one */
     FORMAT_WITH_SYNCED = 2, /* the first that has the file SYNCED */
 };
 
@@ -656,6 +658,7 @@ struct store {
     uint32_t magic = STORE_MAGIC;
     std::string directory;
     const store_fold *fold;
+    const void *fold_before; /* what folds go by before there are rules */
     bool read_only;
     bool no_compactions;
     class trouble trouble;

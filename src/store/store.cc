@@ -17,7 +17,8 @@ using rocksdb::DB;
 
 store::store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> base,
              uint64_t sleep_us)
-    : directory(options->directory), fold(options->fold), read_only(options->read_only),
+    : directory(options->directory), fold(options->fold),
+      fold_before(fold != nullptr ? fold->before : nullptr), read_only(options->read_only),
       no_compactions(options->no_compactions), trouble(options), large(this, options),
       full(this, options), damage(this, options), logs(std::make_shared<log_tracker>(options->log)),
       room(std::make_shared<log_room>(logs, options->metrics)),
@@ -42,7 +43,7 @@ static std::unique_ptr<keyspace> new_keyspace(store *store, uint64_t id)
     k->id = id;
     k->store = store;
     k->folder_gone = gone.get_future();
-    k->folder = std::make_shared<folder>(store->fold, std::move(gone));
+    k->folder = std::make_shared<folder>(store->fold, store->fold_before, std::move(gone));
     k->mark = store->logs->add_mark(id);
     return k;
 }
@@ -390,6 +391,8 @@ status open_directory(store *store, const store_options *options)
     TRY(check_not_moving(store->files.get(), store->directory));
     TRY(directory_examine(store->files.get(), options, &state));
     unsigned long format = state.format;
+    if (format != 0 && store->fold != nullptr && format < store->fold->before_format)
+        store->fold_before = nullptr;
     TRY(lock_directory(store));
     TRY(examine_logs(store, options, format));
 

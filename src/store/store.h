@@ -49,7 +49,8 @@ struct store_history {
 enum store_verdict { STORE_KEEP, STORE_REMOVE, STORE_REPLACE };
 
 /* Called concurrently, from reads, flushes and compactions. `rules` is what was last given to
- * keyspace_set_rules for the key's keyspace, NULL before that: then nothing may be collected.
+ * keyspace_set_rules for the key's keyspace; before that `before`, or NULL: then nothing may be
+ * collected.
  * False means that the input does not parse, or, if `out` has failed, that memory ran out: the
  * read, flush or compaction fails, and nothing is lost. */
 struct store_fold {
@@ -69,6 +70,12 @@ struct store_fold {
      * begin with it are its, too, and lie together; 0: no owner whose values are weighed
      * (keyspace_weigh). NULL: none are weighed. */
     size_t (*owner)(bytes key);
+    /* What `whole` and `part` go by in a keyspace that has no rules yet: of a start that brings
+     * back what the log has, of who opens a store without knowing its tables. Not in a store whose
+     * format is less than `before_format`: that has nothing for which it would be needed, and
+     * former programs may go on with it. NULL: they get NULL. */
+    const void *before;
+    unsigned before_format;
 };
 
 /* --- damage ---
@@ -500,6 +507,15 @@ struct store_weight {
 status keyspace_weigh(struct keyspace *keyspace, bytes from, bytes to,
                       bool (*visit)(void *context, const struct store_weight *weight),
                       void *context);
+
+/* The number in the name of the keyspace's newest table file (0: it has none). All that this and
+ * those with lesser numbers have was written before the call. */
+uint64_t keyspace_newest_table(const struct keyspace *keyspace);
+
+/* Whether a table file over keys from `from` to `to` (empty: no bound) deletes a range of keys
+ * (store_batch_delete_range), which each reader of these pays for until a compaction has done it.
+ * May open tables. */
+status keyspace_deletes_ranges(struct keyspace *keyspace, bytes from, bytes to, bool *deletes);
 
 /* Writes buffers to tables / rewrites the range so that collected data leaves the disk. Blocking.
  */

@@ -695,20 +695,24 @@ static void format_file_is_held_against_ours(void **state)
         const char *text;
         enum status_code code;
     } cases[] = {
-        {"trestle 4\n", STATUS_FAILED_PRECONDITION},
+        {"trestle 5\n", STATUS_FAILED_PRECONDITION},
         {"trestle 99999999999999999999999\n", STATUS_DATA_LOSS},
         {"trestle 0\n", STATUS_DATA_LOSS},
         {"trestle\n", STATUS_DATA_LOSS},
-        {"trestle 3", STATUS_DATA_LOSS},
+        {"trestle 4", STATUS_DATA_LOSS},
         {"", STATUS_DATA_LOSS},
         {"trestle 2\n", STATUS_OK},
+        {"trestle 3\n", STATUS_OK},
     };
     struct fixture *f = *state;
     store_close(f->store);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_file(f, "FORMAT", cases[i].text);
         assert_status(store_open(&f->options, &f->store), cases[i].code);
+        if (cases[i].code == STATUS_OK)
+            store_close(f->store);
     }
+    assert_ok(store_open(&f->options, &f->store));
 }
 
 static void remove_copies_of_manifests(const struct fixture *f)

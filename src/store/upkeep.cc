@@ -141,6 +141,32 @@ status keyspace_compact(keyspace *keyspace, bytes from, bytes to)
     });
 }
 
+/* Numbers rise, and a table gets its own when all that it is made of is at rest: a write buffer
+ * that takes no more, or other tables. */
+uint64_t keyspace_newest_table(const keyspace *keyspace)
+{
+    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
+    uint64_t newest = 0;
+    for (const rocksdb::SstFileMetaData &table : tables_of(keyspace))
+        newest = std::max(newest, table.file_number);
+    return newest;
+}
+
+status keyspace_deletes_ranges(keyspace *keyspace, bytes from, bytes to, bool *deletes)
+{
+    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
+    *deletes = false;
+    return guarded([&] {
+        rocksdb::TablePropertiesCollection tables;
+        const rocksdb::Range range(to_slice(from), to.size == 0 ? LAST : to_slice(to));
+        TRY(status_from(
+            keyspace->db->GetPropertiesOfTablesInRange(keyspace->handle, &range, 1, &tables)));
+        for (const auto &table : tables)
+            *deletes = *deletes || table.second->num_range_deletions != 0;
+        return status_ok();
+    });
+}
+
 /* --- statistics --- */
 
 static uint64_t log_bytes(store *store)

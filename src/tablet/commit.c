@@ -245,50 +245,6 @@ static void append(struct commit_queue *queue, struct commit *commit, size_t byt
     queue->is_asleep = false;
 }
 
-/* Whether it says what becomes of what. */
-static bool is_whole(enum commit_kind kind, const struct catalog_change *change)
-{
-    if (change == NULL || change->table_count == 0)
-        return false;
-    switch (kind) {
-    case COMMIT_SPLIT:
-        return change->former_count == 1 && change->fresh_count == 2 && change->apply != NULL;
-    case COMMIT_MERGE:
-        return change->former_count == 2 && change->fresh_count == 1 && change->apply != NULL;
-    case COMMIT_CREATE_TABLE:
-        return change->fresh_count > 0 && change->schema != NULL;
-    case COMMIT_CHANGE_TABLE:
-        return change->schema != NULL && change->apply != NULL;
-    default:
-        return change->apply != NULL;
-    }
-}
-
-/* Whether it has what its kind has, and nothing else. */
-static bool is_well_formed(const struct commit *commit)
-{
-    bool changes = commit->change != NULL, extends = commit->extend != NULL;
-    switch (commit->kind) {
-    case COMMIT_ROWS:
-    case COMMIT_COLLECT:
-        return changes && !extends &&
-               (commit->foreign == NULL ||
-                (commit->given_version != 0 && commit->other_count == 0));
-    case COMMIT_BARRIER:
-        return !changes && !extends && commit->record.size == 0 && commit->other_count == 0;
-    case COMMIT_REWRITE:
-        return !changes && !extends && commit->record.size > 0;
-    case COMMIT_UPKEEP:
-    case COMMIT_DROP:
-    case COMMIT_INTERNAL:
-        return !changes && extends && commit->catalog == NULL;
-    case COMMIT_CATALOG:
-        return !changes && (extends || commit->catalog != NULL);
-    default:
-        return !changes && extends && is_whole(commit->kind, commit->catalog);
-    }
-}
-
 /* Whether its rows are in this queue's store; for DCHECKs. */
 static bool is_of_store(const struct commit_queue *queue, const struct commit *commit)
 {
@@ -304,7 +260,7 @@ static bool is_of_store(const struct commit_queue *queue, const struct commit *c
 static enum queue_state enter(struct commit_queue *queue, struct commit *commit, size_t limit_bytes)
 {
     CHECK_MAGIC(queue, COMMIT_QUEUE_MAGIC);
-    CHECK(is_well_formed(commit));
+    CHECK(commit_is_well_formed(commit));
     DCHECK(is_of_store(queue, commit));
     size_t bytes = commit_size(commit);
     int64_t now_us = clock_steady_us(queue->options.clock);
@@ -406,7 +362,7 @@ static struct list take_batch(struct commit_queue *queue)
         struct link *link = list_take(&queue->waiting);
         const struct commit *commit = LIST_ENTRY(link, struct commit, link);
         bytes += commit->bytes;
-        is_last = commit_is_structural(commit->kind);
+        is_last = commit_ends_batch(commit->kind);
         list_append(&taken, link);
     }
     queue->begun_us = clock_steady_us(queue->options.clock);
@@ -475,6 +431,24 @@ static status route(const struct commit_queue *queue, struct commit *commit)
     return status_ok();
 }
 
+/* A commit that follows from a read is refused if its row was dropped since. (Other changes of the
+ * row are kept away by its lock.) */
+static inline status check_read(struct commit *commit)
+{
+    commit->is_outdated = commit->drops != NULL &&
+                          row_drops_since(commit->drops, commit->row_key, commit->read_as_of);
+    return commit->is_outdated
+               ? status_make(STATUS_ABORTED, "The row was dropped after it had been read")
+               : status_ok();
+}
+
+static status prepare(const struct commit_queue *queue, struct commit *commit)
+{
+    if (commit_changes_rows(commit->kind))
+        TRY(route(queue, commit));
+    return check_read(commit);
+}
+
 /* Refuses, or puts into the batch, each commit. */
 static void fill_batch(struct commit_queue *queue, const struct list *commits)
 {
@@ -489,8 +463,8 @@ static void fill_batch(struct commit_queue *queue, const struct list *commits)
         if (commit->kind != COMMIT_BARRIER && !commit->frees_space && !status_is_ok(admitted)) {
             commit->result = status_copy(admitted);
             metrics_add(queue->options.metrics, METRIC_commit_refused_total, 1);
-        } else if (commit_changes_rows(commit->kind)) {
-            commit->result = route(queue, commit);
+        } else {
+            commit->result = prepare(queue, commit);
         }
         commit_batch_add(&queue->batch, commit);
     }
@@ -554,8 +528,7 @@ static void acknowledge(struct commit_queue *queue, struct list *commits, status
 /* Applies to memory what follows from the last commit, which alone may be a change of structure. */
 static void apply(const struct commit *last)
 {
-    if (commit_is_structural(last->kind) && status_is_ok(last->result) &&
-        last->catalog->apply != NULL)
+    if (commit_ends_batch(last->kind) && status_is_ok(last->result) && last->catalog->apply != NULL)
         last->catalog->apply(last->catalog);
 }
 
@@ -568,7 +541,7 @@ static void commit_batch_of(struct commit_queue *queue, struct list *commits)
         struct commit *commit = LIST_ENTRY(at, struct commit, link);
         bytes += commit->bytes;
         DCHECK(commit->sequence > newest);
-        DCHECK(last == NULL || !commit_is_structural(last->kind));
+        DCHECK(last == NULL || !commit_ends_batch(last->kind));
         newest = commit->sequence;
         last = commit;
     }

@@ -38,9 +38,12 @@
  *  9. A change of structure, a commit by which tables or tablets come, change or go, ends its
  *     batch. What follows from it in memory is there (`apply`) before anything behind it is looked
  *     at. A change of rows is in the tablet that has its row at its place: one that was routed
- *     before its tablet was split or merged is routed again, and one whose table has gone is
- *     refused with NOT_FOUND. So each change is before or after each change of structure, by
- *     sequence. */
+ *     before that was split or merged is routed anew, and one whose table has gone is refused with
+ *     NOT_FOUND. So each change is before or after each change of structure, by sequence.
+ * 10. What follows from a read of a row is committed only if the row was not dropped since
+ *     (row/drops.h), with whatever lock it was read: a drop takes none. A drop that is a record
+ *     (COMMIT_DROP_ROWS) ends its batch, too, and is known to folds before anything behind it is
+ *     written. */
 #ifndef TRESTLE_TABLET_COMMIT_H
 #define TRESTLE_TABLET_COMMIT_H
 
@@ -48,6 +51,7 @@
 #include "base/list.h"
 #include "base/metrics.h"
 #include "os/loop.h"
+#include "row/drops.h"
 #include "row/fragment.h"
 #include "store/store.h"
 #include "tablet/tokens.h"
@@ -65,15 +69,17 @@ struct tablet;
 
 /* What a commit is, and which of its fields it has. */
 enum commit_kind {
-    COMMIT_ROWS = 1, /* changes of rows, as clients asked for: `change`, `others` */
-    COMMIT_COLLECT,  /* what rules condemn is deleted: the same, of tombstones alone */
-    COMMIT_BARRIER,  /* nothing: marks a place in the queue */
-    COMMIT_REWRITE,  /* a row's operands come together: `record`, in their place */
-    COMMIT_UPKEEP,   /* how a row is kept, which alters nothing that is seen: `extend` */
-    COMMIT_DROP,     /* a range of rows goes: `extend` */
-    COMMIT_CATALOG,  /* records of the catalog's keyspace, what became of keyspaces: `extend` or
-                        a `catalog` that describes, or both */
-    COMMIT_INTERNAL, /* the queue's own, and its observers': `extend`. Not observed */
+    COMMIT_ROWS = 1,  /* changes of rows, as clients asked for: `change`, `others` */
+    COMMIT_COLLECT,   /* what rules condemn is deleted: the same, of tombstones alone */
+    COMMIT_BARRIER,   /* nothing: marks a place in the queue */
+    COMMIT_REWRITE,   /* a row's operands come together: `record`, in their place */
+    COMMIT_UPKEEP,    /* how a row is kept, which alters nothing that is seen: `extend` */
+    COMMIT_DROP,      /* a range of rows goes: `extend` */
+    COMMIT_DROP_ROWS, /* the same, by a record that is a tombstone over them: `extend`, and
+                         `catalog` with its `apply` */
+    COMMIT_CATALOG,   /* records of the catalog's keyspace, what became of keyspaces: `extend` or
+                         a `catalog` that describes, or both */
+    COMMIT_INTERNAL,  /* the queue's own, and its observers': `extend`. Not observed */
     /* Changes of structure: `extend`, and what `catalog` says. */
     COMMIT_SPLIT,          /* a tablet becomes two */
     COMMIT_MERGE,          /* two tablets become one */
@@ -88,6 +94,12 @@ enum commit_kind {
 static inline bool commit_is_structural(enum commit_kind kind)
 {
     return kind >= COMMIT_SPLIT;
+}
+
+/* Whether what follows from it in memory has to be there before anything behind it is looked at. */
+static inline bool commit_ends_batch(enum commit_kind kind)
+{
+    return commit_is_structural(kind) || kind == COMMIT_DROP_ROWS;
 }
 
 /* What a commit of the catalog is beside its records. Its owner's, as the commit. */
@@ -137,6 +149,13 @@ struct commit {
      * newer. 0, NULL: the queue gives the version. */
     uint64_t given_version;
     const struct foreign_change *foreign;
+    /* What a change, a rewrite or an upkeep follows from was read when all commits up to this
+     * sequence were in the store. If a later one has dropped the row it is refused with ABORTED,
+     * and `is_outdated` says that this is why: whoever still wants it reads again. `drops`: the
+     * table's; NULL: it follows from no read, or no row can be dropped. */
+    struct row_drops *drops;
+    uint64_t read_as_of;
+    bool is_outdated; /* set before `done` runs */
     /* Adds to the batch at this commit's place. Called on the commit thread; what it needs it has
      * from around the commit, which is a part of something larger. */
     void (*extend)(struct commit *commit, struct store_batch *batch);

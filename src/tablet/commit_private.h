@@ -8,6 +8,9 @@
 status commit_submit_beyond(struct commit_queue *queue, struct commit *commit);
 struct store *commit_queue_store(const struct commit_queue *queue);
 
+/* Whether it has what its kind has, and nothing else. */
+bool commit_is_well_formed(const struct commit *commit);
+
 /* Bytes by which the queue is bounded: what the commit will put into a batch, roughly. */
 size_t commit_size(const struct commit *commit);
 

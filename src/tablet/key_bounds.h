@@ -23,7 +23,9 @@ void key_bounds_free(struct key_bounds *bounds);
 /* OK, or DATA_LOSS if something of the row is out of service. */
 status row_check_open(struct keyspace *keyspace, bytes row_key);
 
-/* Compacts the rows in the range, and then their overflow cells: see keyspace_compact. Blocks. */
+/* Compacts the rows in the range, and then their overflow cells, in write buffers and tables: see
+ * keyspace_compact. What folds throw away goes, but for what snapshots of the store keep. Blocks.
+ */
 status rows_compact(struct keyspace *keyspace, bytes from, bytes to);
 
 /* Bytes of the rows in the range on disk and in write buffers, overflow cells included; estimated,

@@ -2,9 +2,12 @@
 #include "tablet/replay.h"
 
 #include "base/check.h"
+#include "row/fold.h"
 #include "tablet/change_log.h"
 #include "tablet/commit_private.h"
+#include "tablet/drop_records.h"
 #include "tablet/foreign_change.h"
+#include "tablet/key_bounds.h"
 #include "tablet/row_locks.h"
 
 #include <stdlib.h>
@@ -20,7 +23,9 @@ struct replayer {
     struct tokens *tokens;
     struct arena *arena;   /* of the commits in the batch */
     struct keyspace *last; /* that was looked for */
-    size_t bytes;          /* in the batch, about */
+    struct buffer
+        dropped;  /* ids (uint64_t) of keyspaces with drops from before the replay, rising */
+    size_t bytes; /* in the batch, about */
     struct replay_counts counts;
 };
 
@@ -40,10 +45,35 @@ static bool is_wanted(const struct replayer *replayer, uint64_t id)
                NULL;
 }
 
+static status note_dropped(void *context, uint64_t id)
+{
+    struct replayer *replayer = context;
+    buffer_append(&replayer->dropped, &id, sizeof id);
+    return replayer->dropped.failed ? status_out_of_memory() : status_ok();
+}
+
+static bool has_drops(const struct replayer *replayer, uint64_t id)
+{
+    size_t count = replayer->dropped.size / sizeof id;
+    return count > 0 && bsearch(&id, replayer->dropped.data, count, sizeof id, compare_ids) != NULL;
+}
+
+/* Rules by which nothing is collected, and adds become one: what is dropped while it is replayed
+ * leaves nothing that they could meet. */
+static const struct row_rules plain_rules;
+
+static void enter_keyspace(struct replayer *replayer, uint64_t id)
+{
+    replayer->last = store_keyspace_find(replayer->options.store, id);
+    if (replayer->last != NULL && replayer->last != replayer->options.catalog &&
+        !has_drops(replayer, id))
+        keyspace_set_rules(replayer->last, &plain_rules);
+}
+
 static status find_keyspace(struct replayer *replayer, uint64_t id, struct keyspace **out)
 {
     if (replayer->last == NULL || keyspace_id(replayer->last) != id)
-        replayer->last = store_keyspace_find(replayer->options.store, id);
+        enter_keyspace(replayer, id);
     *out = replayer->last;
     return *out != NULL ? status_ok()
                         : status_make(STATUS_DATA_LOSS,
@@ -167,17 +197,60 @@ static status apply_rows(struct replayer *replayer, const struct log_event *even
 
 /* --- changes of records --- */
 
-static status apply_record(struct replayer *replayer, const struct event_change *change)
+static void delete_bounds(struct replayer *replayer, struct keyspace *keyspace,
+                          const struct key_bounds *bounds)
 {
-    struct store_batch *batch = replayer->batch.store_batch;
-    struct keyspace *keyspace;
-    if (change->kind == CHANGE_ROW)
-        return status_make(STATUS_DATA_LOSS, "the archive has a row where it has none");
-    if (change->kind >= CHANGE_KEYSPACES_MADE)
-        return change_keyspaces(replayer, change);
-    if (!is_wanted(replayer, change->keyspace))
+    store_batch_delete_range(replayer->batch.store_batch, keyspace, buffer_bytes(&bounds->lower),
+                             buffer_bytes(&bounds->upper));
+}
+
+/* What there is of the rows is older than the drop: it goes by a range delete, so that nothing can
+ * be added up across it. The record stays for what may come late, as it stays in the catalog until
+ * a pass has found nothing (the archive does not say when that was). */
+static status apply_drop(struct replayer *replayer, const struct event_change *change)
+{
+    struct row_drop_words drop;
+    struct key_bounds records, overflow;
+    uint64_t id;
+    TRY(drop_record_parse(change->key, change->value, &id, &drop));
+    struct keyspace *keyspace = store_keyspace_find(replayer->options.store, id);
+    if (keyspace == NULL || !is_wanted(replayer, id))
         return status_ok();
-    TRY(find_keyspace(replayer, change->keyspace, &keyspace));
+    bool is_bounded = record_bounds(drop.from, drop.to, &records);
+    is_bounded = overflow_bounds(drop.from, drop.to, &overflow) && is_bounded;
+    if (is_bounded) {
+        delete_bounds(replayer, keyspace, &records);
+        delete_bounds(replayer, keyspace, &overflow);
+    }
+    key_bounds_free(&records);
+    key_bounds_free(&overflow);
+    return is_bounded ? status_ok() : status_out_of_memory();
+}
+
+/* Tables have other numbers here. */
+static status put_drop(struct replayer *replayer, struct keyspace *catalog,
+                       const struct event_change *change)
+{
+    struct buffer value = {0};
+    buffer_append_bytes(&value, change->value);
+    if (value.failed)
+        return status_out_of_memory();
+    drop_record_forget_table(&value);
+    store_batch_put(replayer->batch.store_batch, catalog, change->key, buffer_bytes(&value));
+    buffer_free(&value);
+    return status_ok();
+}
+
+static bool is_drop(const struct replayer *replayer, const struct event_change *change)
+{
+    return change->kind == CHANGE_PUT && change->key.size > 0 &&
+           change->key.data[0] == DROP_RECORD &&
+           change->keyspace == keyspace_id(replayer->options.catalog);
+}
+
+static void put_change(struct store_batch *batch, struct keyspace *keyspace,
+                       const struct event_change *change)
+{
     if (change->kind == CHANGE_PUT)
         store_batch_put(batch, keyspace, change->key, change->value);
     else if (change->kind == CHANGE_MERGE)
@@ -186,6 +259,24 @@ static status apply_record(struct replayer *replayer, const struct event_change 
         store_batch_delete(batch, keyspace, change->key);
     else
         store_batch_delete_range(batch, keyspace, change->key, change->value);
+}
+
+static status apply_record(struct replayer *replayer, const struct event_change *change)
+{
+    struct keyspace *keyspace;
+    if (change->kind == CHANGE_ROW)
+        return status_make(STATUS_DATA_LOSS, "the archive has a row where it has none");
+    if (change->kind >= CHANGE_KEYSPACES_MADE)
+        return change_keyspaces(replayer, change);
+    if (!is_wanted(replayer, change->keyspace))
+        return status_ok();
+    TRY(find_keyspace(replayer, change->keyspace, &keyspace));
+    if (is_drop(replayer, change)) {
+        TRY(apply_drop(replayer, change));
+        TRY(put_drop(replayer, keyspace, change));
+    } else {
+        put_change(replayer->batch.store_batch, keyspace, change);
+    }
     replayer->bytes += change->key.size + change->value.size;
     replayer->batch.has_content = true;
     return status_ok();
@@ -326,6 +417,7 @@ static status open_parts(struct replayer *replayer)
     replayer->arena = arena_create(MEMORY);
     if (replayer->arena == NULL)
         return status_out_of_memory();
+    TRY(drop_records_visit(options->catalog, note_dropped, replayer));
     return tokens_open(&tokens, &replayer->tokens);
 }
 
@@ -350,6 +442,7 @@ void replayer_destroy(struct replayer *replayer)
         return;
     tokens_close(replayer->tokens);
     arena_destroy(replayer->arena);
+    buffer_free(&replayer->dropped);
     commit_batch_free(&replayer->batch);
     free(replayer);
 }

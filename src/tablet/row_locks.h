@@ -51,8 +51,8 @@ void row_locks_acquire_many(struct row_locks *locks, uint64_t *hashes, size_t *c
 void row_locks_release_many(struct row_locks *locks, const uint64_t *hashes, size_t count,
                             uint64_t sequence);
 
-/* Takes every stripe, waiting as long as that needs: for DropRowRange and schema barriers. Pool
- * threads only. */
+/* Takes every stripe, waiting as long as that needs: for who deletes ranges, and schema barriers.
+ * Pool threads only. */
 void row_locks_acquire_all(struct row_locks *locks);
 /* `sequence`: the newest that entered the queue meanwhile. */
 void row_locks_release_all(struct row_locks *locks, uint64_t sequence);

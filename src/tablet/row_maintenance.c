@@ -49,6 +49,8 @@ static status write_changes(const struct row_maintenance *maintenance, bytes rec
                                                   .row_key = maintenance->row_key,
                                                   .row_hash = maintenance->row_hash,
                                                   .extend = add_to_batch,
+                                                  .drops = maintenance->drops,
+                                                  .read_as_of = maintenance->read_as_of,
                                                   .frees_space = frees_space},
                                        .changes = changes,
                                        .record_key = record_key,
@@ -75,6 +77,27 @@ static status wait_for_earlier(const struct row_maintenance *maintenance)
     struct commit barrier = {
         .kind = COMMIT_BARRIER, .keyspace = maintenance->keyspace, .row_key = maintenance->row_key};
     return commit_and_wait(maintenance->commits, &barrier);
+}
+
+/* What it is for a row that may have been dropped, from here on. */
+static struct row_maintenance begin_read(const struct row_maintenance *maintenance)
+{
+    struct row_maintenance begun = *maintenance;
+    begun.read_as_of = commit_applied(maintenance->commits);
+    begun.dropped =
+        maintenance->drops == NULL ? 0 : row_drops_over(maintenance->drops, maintenance->row_key);
+    if (begun.dropped != 0)
+        begun.rules = NULL;
+    return begun;
+}
+
+/* Of a row that was dropped meanwhile there is nothing to look after. */
+static status pass_drop(status s)
+{
+    if (s.code != STATUS_ABORTED)
+        return s;
+    status_free(s);
+    return status_ok();
 }
 
 static status read_record(const struct row_maintenance *maintenance, bytes record_key,
@@ -190,9 +213,9 @@ static status look_after(const struct row_maintenance *maintenance, bytes record
                          struct row_maintenance_report *report)
 {
     bool found;
-    place->is_over = true;
-    TRY(wait_for_earlier(maintenance));
     TRY(read_record(maintenance, record_key, value, &found));
+    if (found && record_has_older(value->bytes, maintenance->dropped))
+        return status_ok();
     if (found && fragment_has_overflow(value->bytes))
         TRY(look_after_overflow(maintenance, record_key, value, place, report, &found));
     if (!found)
@@ -218,10 +241,12 @@ status row_maintenance_run(const struct row_maintenance *maintenance,
     struct overflow_place start = {0};
     struct overflow_place *place = maintenance->place != NULL ? maintenance->place : &start;
     *report = (struct row_maintenance_report){0};
+    place->is_over = true;
     row_record_key(&record_key, maintenance->row_key);
-    status s = record_key.failed
-                   ? status_out_of_memory()
-                   : look_after(maintenance, buffer_bytes(&record_key), &value, place, report);
+    status s = record_key.failed ? status_out_of_memory() : wait_for_earlier(maintenance);
+    struct row_maintenance begun = begin_read(maintenance);
+    if (status_is_ok(s))
+        s = pass_drop(look_after(&begun, buffer_bytes(&record_key), &value, place, report));
     store_value_release(&value);
     buffer_free(&start.qualifier);
     buffer_free(&record_key);
@@ -230,7 +255,8 @@ status row_maintenance_run(const struct row_maintenance *maintenance,
 
 /* --- recorded deletions --- */
 
-/* NOT_FOUND if the table has been deleted meanwhile: then there is nothing to be collected. */
+/* NOT_FOUND if the table has been deleted meanwhile, ABORTED if the row was dropped: then there is
+ * nothing to be collected. */
 static status commit_cuts(const struct row_maintenance *maintenance, struct buffer *cuts)
 {
     struct packed_change change = {.fragment = *cuts};
@@ -241,6 +267,8 @@ static status commit_cuts(const struct row_maintenance *maintenance, struct buff
                             .row_key = maintenance->row_key,
                             .row_hash = maintenance->row_hash,
                             .change = &change,
+                            .drops = maintenance->drops,
+                            .read_as_of = maintenance->read_as_of,
                             .frees_space = true};
     if (maintenance->tablet != NULL)
         tablet_retain(maintenance->tablet);
@@ -263,7 +291,7 @@ static status collect_recorded(const struct row_maintenance *maintenance, bytes 
     *collected = status_is_ok(s) && found && !fragment_is_empty(buffer_bytes(&cuts));
     if (*collected)
         s = commit_cuts(maintenance, &cuts);
-    if (s.code == STATUS_NOT_FOUND) {
+    if (s.code == STATUS_NOT_FOUND || s.code == STATUS_ABORTED) {
         status_free(s);
         s = status_ok();
         *collected = false;
@@ -282,8 +310,9 @@ status row_maintenance_collect(const struct row_maintenance *maintenance, bool *
     maintenance->place->is_over = true;
     row_record_key(&record_key, maintenance->row_key);
     status s = record_key.failed ? status_out_of_memory() : wait_for_earlier(maintenance);
-    if (status_is_ok(s))
-        s = collect_recorded(maintenance, buffer_bytes(&record_key), collected);
+    struct row_maintenance begun = begin_read(maintenance);
+    if (status_is_ok(s) && begun.rules != NULL)
+        s = collect_recorded(&begun, buffer_bytes(&record_key), collected);
     buffer_free(&record_key);
     return s;
 }
@@ -322,8 +351,9 @@ status row_maintenance_cut_lost(const struct row_maintenance *maintenance, bytes
     struct buffer record_key = {0};
     row_record_key(&record_key, maintenance->row_key);
     status s = record_key.failed ? status_out_of_memory() : wait_for_earlier(maintenance);
+    struct row_maintenance begun = begin_read(maintenance);
     if (status_is_ok(s))
-        s = cut_lost(maintenance, buffer_bytes(&record_key), from, to);
+        s = pass_drop(cut_lost(&begun, buffer_bytes(&record_key), from, to));
     buffer_free(&record_key);
     return s;
 }

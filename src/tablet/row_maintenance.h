@@ -7,7 +7,11 @@
  *     replace   operands that pile up: a put of what they fold to
  *
  * None of them changes what a reader sees, except what the rules condemn. Each holds the row's
- * lock from its read until its write is acknowledged, so no change can fall in between. */
+ * lock from its read until its write is acknowledged, so no change can fall in between; if the row
+ * is dropped meanwhile, the write is not done. As long as something of a dropped row may be there
+ * nothing is collected: it would be counted. A record that has something of it is left alone: what
+ * is stored anew, or overflowed, might come after all that is older than the drop is thought to be
+ * gone. */
 #ifndef TRESTLE_TABLET_ROW_MAINTENANCE_H
 #define TRESTLE_TABLET_ROW_MAINTENANCE_H
 
@@ -26,6 +30,9 @@ struct row_maintenance {
     struct commit_queue *commits;
     uint64_t overflow_bytes;
     const struct row_rules *rules; /* NULL: nothing is collected */
+    struct row_drops *drops;       /* the table's; NULL: no row is dropped */
+    uint64_t read_as_of;           /* private: of what was read */
+    uint64_t dropped;              /* private: what is older is not there; 0: all is */
     /* The place from where to collect, which is moved on; with is_long set, for rows at rest,
      * nothing is replaced except what had overflowed. NULL: the row's first columns. */
     struct overflow_place *place;

@@ -124,14 +124,27 @@ static bool wants_maintenance(const struct row_read_options *options, bytes reco
     return is_large || (fragment_has_overflow(record) && fragment_has_tombstones(record));
 }
 
+/* To be asked before the row is read, and then again: see row_drops_over. */
+static uint64_t drops_gone(const struct row_read_options *options)
+{
+    return options->drops == NULL ? 0 : row_drops_gone(options->drops);
+}
+
+/* To be asked after the row's record was read. */
+static uint64_t drops_over(const struct row_read_options *options, const struct row *row)
+{
+    return options->drops == NULL ? 0 : row_drops_over(options->drops, row->key);
+}
+
 /* What a record, with the cells beside it, comes to. */
 static status resolve(const struct row_read_options *options, bytes record,
-                      struct store_folded folded, struct overflow_source *overflow, struct row *row,
-                      enum row_outcome *outcome)
+                      struct store_folded folded, struct overflow_source *overflow,
+                      uint64_t dropped, struct row *row, enum row_outcome *outcome)
 {
     struct resolve_request request = {.schema = options->schema,
                                       .record = record,
                                       .overflow = overflow,
+                                      .dropped = dropped,
                                       .scope = options->scope,
                                       .now_us = options->now_us,
                                       .apply_gc = options->apply_gc,
@@ -141,7 +154,8 @@ static status resolve(const struct row_read_options *options, bytes record,
     status s = row_resolve(&request, &row->cells, &too_large);
     row->record = record;
     row->wants_maintenance = wants_maintenance(options, record);
-    row->wants_rewrite = wants_rewrite(options, folded, record);
+    row->wants_rewrite =
+        wants_rewrite(options, folded, record) && !record_has_older(record, dropped);
     if (too_large) {
         status_free(s);
         *outcome = ROW_TOO_LARGE;
@@ -153,14 +167,15 @@ static status resolve(const struct row_read_options *options, bytes record,
 
 static status resolve_overflow(struct keyspace *keyspace, const struct row_read_options *options,
                                const struct store_snapshot *snapshot,
-                               enum store_read_tier read_tier, struct row *row,
+                               enum store_read_tier read_tier, uint64_t dropped, struct row *row,
                                enum row_outcome *outcome)
 {
     struct overflow_reader overflow;
     status s =
         overflow_reader_open(&overflow, keyspace, snapshot, row->key, read_tier, OVERFLOW_BY_RULES);
     if (status_is_ok(s))
-        s = resolve(options, row->value.bytes, row->value.folded, &overflow.source, row, outcome);
+        s = resolve(options, row->value.bytes, row->value.folded, &overflow.source, dropped, row,
+                    outcome);
     if (overflow.is_missed) {
         status_free(s);
         s = status_ok();
@@ -186,18 +201,20 @@ static status get_record(struct keyspace *keyspace, const struct store_snapshot 
 }
 
 /* Once more, at an instant that is fixed, so that record and overflow cells fit together: between
- * two reads without a snapshot cells could have moved from the one to the other, or been purged. */
+ * two reads without a snapshot cells could have moved from the one to the other, or been purged.
+ * `*over` is by which drop the record was read. */
 static status read_at_view(struct keyspace *keyspace, const struct row_read_options *options,
                            const struct store_snapshot *snapshot, bytes key,
-                           enum store_read_tier read_tier, struct row *row,
+                           enum store_read_tier read_tier, uint64_t *over, struct row *row,
                            enum row_outcome *outcome)
 {
     TRY(get_record(keyspace, snapshot, key, read_tier, row, outcome));
+    *over = drops_over(options, row);
     if (*outcome != ROW_FOUND)
         return status_ok();
-    if (!fragment_has_overflow(row->value.bytes))
-        return resolve(options, row->value.bytes, row->value.folded, NULL, row, outcome);
-    return resolve_overflow(keyspace, options, snapshot, read_tier, row, outcome);
+    if (!record_has_overflow(row->value.bytes, *over))
+        return resolve(options, row->value.bytes, row->value.folded, NULL, *over, row, outcome);
+    return resolve_overflow(keyspace, options, snapshot, read_tier, *over, row, outcome);
 }
 
 /* Takes the snapshot. */
@@ -224,14 +241,31 @@ static size_t largest_left(const struct cell_list *cells)
     return largest;
 }
 
-static status read_overflow(struct keyspace *keyspace, const struct row_read_options *options,
-                            bytes key, enum store_read_tier read_tier, struct row *row,
-                            enum row_outcome *outcome)
+/* A drop that came while the row was read, or was forgotten then, may have been met by a part of it
+ * alone: a snapshot holds no fold back. Then the row has no cells, and is to be read again. */
+static bool ends_torn(const struct row_read_options *options, uint64_t gone, uint64_t over,
+                      struct row *row)
 {
+    if (drops_gone(options) == gone && drops_over(options, row) == over)
+        return false;
+    row->cells.count = 0;
+    return true;
+}
+
+static status read_overflow_once(struct keyspace *keyspace, const struct row_read_options *options,
+                                 bytes key, enum store_read_tier read_tier, bool *is_torn,
+                                 struct row *row, enum row_outcome *outcome)
+{
+    uint64_t gone = drops_gone(options), over = 0;
     struct store_snapshot *snapshot = store_snapshot_create(options->store);
     if (snapshot == NULL)
         return status_out_of_memory();
-    status s = read_at_view(keyspace, options, snapshot, key, read_tier, row, outcome);
+    status s = read_at_view(keyspace, options, snapshot, key, read_tier, &over, row, outcome);
+    *is_torn = status_is_ok(s) && ends_torn(options, gone, over, row);
+    if (*is_torn) {
+        store_snapshot_release(snapshot);
+        return s;
+    }
     bool leaves = status_is_ok(s) && *outcome == ROW_FOUND && cell_list_has_deferred(&row->cells);
     bool is_refused =
         leaves && options->looks_at_left &&
@@ -244,18 +278,43 @@ static status read_overflow(struct keyspace *keyspace, const struct row_read_opt
     return s;
 }
 
+static status read_overflow(struct keyspace *keyspace, const struct row_read_options *options,
+                            bytes key, enum store_read_tier read_tier, struct row *row,
+                            enum row_outcome *outcome)
+{
+    bool is_torn = false;
+    do
+        TRY(read_overflow_once(keyspace, options, key, read_tier, &is_torn, row, outcome));
+    while (is_torn);
+    return status_ok();
+}
+
+static status read_record_once(struct keyspace *keyspace, const struct row_read_options *options,
+                               bytes key, enum store_read_tier read_tier, struct row *row,
+                               enum row_outcome *outcome)
+{
+    TRY(get_record(keyspace, NULL, key, read_tier, row, outcome));
+    uint64_t over = drops_over(options, row);
+    if (*outcome != ROW_FOUND)
+        return status_ok();
+    if (record_has_overflow(row->value.bytes, over))
+        return read_overflow(keyspace, options, key, read_tier, row, outcome);
+    return resolve(options, row->value.bytes, row->value.folded, NULL, over, row, outcome);
+}
+
 /* `key` is the record's: the row's, after the byte of the space. */
 static status read_record(struct keyspace *keyspace, const struct row_read_options *options,
                           bytes key, enum store_read_tier read_tier, struct row *row,
                           enum row_outcome *outcome)
 {
     row->as_of = applied(options);
-    TRY(get_record(keyspace, NULL, key, read_tier, row, outcome));
-    if (*outcome != ROW_FOUND)
-        return status_ok();
-    if (fragment_has_overflow(row->value.bytes))
-        return read_overflow(keyspace, options, key, read_tier, row, outcome);
-    return resolve(options, row->value.bytes, row->value.folded, NULL, row, outcome);
+    for (;;) {
+        uint64_t gone = drops_gone(options);
+        TRY(read_record_once(keyspace, options, key, read_tier, row, outcome));
+        if (row->left != NULL || drops_gone(options) == gone)
+            return status_ok();
+        row->cells.count = 0;
+    }
 }
 
 status row_read(struct keyspace *keyspace, const struct row_read_options *options, bytes row_key,
@@ -287,6 +346,7 @@ struct row_range_reader {
     struct key_bounds bounds;
     struct store_cursor *cursor;    /* NULL: paused, or not begun */
     uint64_t as_of;                 /* the cursor's */
+    uint64_t gone;                  /* the same: drops */
     enum store_read_tier read_tier; /* the cursor's */
     bool is_placed;
     bool is_at_end;
@@ -341,6 +401,7 @@ static status open_cursor(struct row_range_reader *reader, enum store_read_tier 
                                            .upper = buffer_bytes(&reader->bounds.upper),
                                            .read_tier = read_tier};
     reader->as_of = applied(&reader->options);
+    reader->gone = drops_gone(&reader->options);
     TRY(store_cursor_create(reader->keyspace, &options, &reader->cursor));
     reader->read_tier = read_tier;
     reader->is_placed = true;
@@ -397,12 +458,31 @@ static status read_current(struct row_range_reader *reader, enum store_read_tier
                            struct row *row, enum row_outcome *outcome)
 {
     bytes record = store_cursor_value(reader->cursor);
+    uint64_t over = drops_over(&reader->options, row);
     row->as_of = reader->as_of;
-    if (!fragment_has_overflow(record))
-        return resolve(&reader->options, record, store_cursor_folded(reader->cursor), NULL, row,
-                       outcome);
+    if (!record_has_overflow(record, over))
+        return resolve(&reader->options, record, store_cursor_folded(reader->cursor), NULL, over,
+                       row, outcome);
     return read_overflow(reader->keyspace, &reader->options, store_cursor_key(reader->cursor),
                          read_tier, row, outcome);
+}
+
+/* The cursor may show what a drop covered that is gone since: a new one shows what there is now. */
+static bool is_outdated(const struct row_range_reader *reader, const struct row *row)
+{
+    return row->left == NULL && drops_gone(&reader->options) != reader->gone;
+}
+
+/* The row under the cursor is to be read again. */
+static status start_over(struct row_range_reader *reader, struct row *row,
+                         enum row_outcome *outcome)
+{
+    row_range_reader_pause(reader);
+    row->cells.count = 0;
+    row->wants_maintenance = false;
+    row->wants_rewrite = false;
+    *outcome = ROW_ABSENT;
+    return status_ok();
 }
 
 /* One row: found, absent, too large, not cached, or the end. */
@@ -420,6 +500,8 @@ static status look_at_next(struct row_range_reader *reader, enum store_read_tier
         TRY(read_current(reader, read_tier, row, outcome));
     if (*outcome == ROW_NOT_CACHED)
         return status_ok();
+    if (is_outdated(reader, row))
+        return start_over(reader, row, outcome);
     TRY(note_last(reader));
     row->key = row_range_reader_last_scanned(reader);
     return status_ok();

@@ -21,6 +21,7 @@ enum row_outcome {
 struct row_read_options {
     struct store *store;                /* for snapshots of it */
     const struct commit_queue *commits; /* for row.as_of; NULL: no row wants a rewrite */
+    struct row_drops *drops;            /* the table's; NULL: no row is dropped */
     const struct schema *schema;
     const struct read_scope *scope; /* NULL: everything */
     int64_t now_us;

@@ -156,6 +156,28 @@ class Damaged:
             del self.model[OTHER][k]
         assert self.lost(OTHER) == []
 
+    def drop_and_die(self, *written):
+        """Drops the first hundred rows, and writes some of them anew; the file that had them, while
+        it is there: the pass that begins at once waits for that over another table."""
+        sound = self.server.data.with_name("as-it-was")
+        shutil.copytree(self.server.data, sound)
+        for _ in range(20):
+            file = self.file(HIT, 0)
+            self.start()
+            self.rpc.drop_row_range(OTHER, everything=True)
+            self.rpc.drop_row_range(HIT, b"h000")
+            model = {HIT: {}}
+            write(self.rpc, model, HIT, written)
+            self.rpc.close()
+            self.server.kill()
+            if file.exists():
+                kept = {k: v for k, v in self.model[HIT].items() if not k.startswith(b"h000")}
+                self.model = {HIT: kept | model[HIT], OTHER: {}}
+                return file
+            shutil.rmtree(self.server.data)
+            shutil.copytree(sound, self.server.data)
+        pytest.fail("the file is gone each time")
+
 
 @pytest.fixture
 def damaged(tmp_path, sound):
@@ -278,12 +300,8 @@ def test_the_doctor_names_all_of_it_and_reads_on(damaged):
 
 
 def test_the_doctor_finds_what_a_scan_passes_over(damaged):
-    """A block of which all was deleted by a range: no scan reads it, and a compaction would."""
-    file = damaged.file(HIT, 0)
-    damaged.start()
-    damaged.rpc.drop_row_range(HIT, b"h000")  # the first hundred
-    damaged.rpc.close()
-    damaged.server.kill()
+    """A block of which all was dropped: no scan reads it, and a compaction would."""
+    file = damaged.drop_and_die()
     flip(file, 100_000)
     done = run_trestle("doctor", damaged.server.data)
     assert done.returncode == 1 and "1 damages found" in done.stderr, done.stdout + done.stderr
@@ -291,6 +309,7 @@ def test_the_doctor_finds_what_a_scan_passes_over(damaged):
                       rf"table file {file.name} is damaged: .*; all that it had was deleted since$",
                       done.stderr, re.MULTILINE)  # fmt: skip
     assert found, done.stderr
+    assert f"{HIT}: 1 tablets, {2 * HALF - 100} rows" in done.stdout  # in no other block
     said = run_trestle("repair", damaged.server.data).stdout
     assert found[0].removeprefix("damage: ") in said
     flip(file, 100_000)
@@ -301,20 +320,36 @@ def test_the_doctor_finds_what_a_scan_passes_over(damaged):
 
 def test_what_was_deleted_since_is_repaired_without_a_loss(damaged):
     """Taking what other files have as it is, which for once is all that counts."""
-    file = damaged.file(HIT, 0)
-    damaged.start()
-    damaged.rpc.drop_row_range(HIT, b"h000")
-    write(damaged.rpc, damaged.model, HIT, [20])
-    expected = {k: v for k, v in damaged.model[HIT].items()
-                if k == key(HIT, 20) or not k.startswith(b"h000")}  # fmt: skip
-    damaged.rpc.close()
-    damaged.server.kill()
+    file = damaged.drop_and_die(20)
+    expected = damaged.model[HIT]
     flip(file, 100_000)
     done = run_trestle("repair", damaged.server.data, "--in-place", "--accept-old-data")
     assert done.returncode == 0, done.stdout + done.stderr
     assert run_trestle("doctor", damaged.server.data).returncode == 0
     damaged.start()
     assert {k: cells[0].value for k, cells in damaged.rpc.read(HIT)} == expected
+
+
+def test_what_was_dropped_before_comes_back_by_itself(damaged):
+    """The pass that gives back the space begins at once, and finds the block, which nobody has
+    read; nothing in it counts any more."""
+    file = damaged.file(HIT, 0)
+    damaged.start()
+    flip(file, 100_000)
+    damaged.rpc.drop_row_range(HIT, b"h000")
+    for k in [k for k in damaged.model[HIT] if k.startswith(b"h000")]:
+        del damaged.model[HIT][k]
+    end = time.monotonic() + PATIENCE_SECONDS
+    while "rows are in service again" not in damaged.server.stderr() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert "rows are out of service" in damaged.server.stderr()
+    assert "rows are in service again" in damaged.server.stderr()
+    assert "damaged_range" not in damaged.health()
+    write(damaged.rpc, damaged.model, HIT, range(20, 60, 3))  # some of them where the block was
+    assert damaged.lost() == []
+    assert len(damaged.rpc.read(HIT)) == len(damaged.model[HIT])
+    damaged.restart()
+    assert damaged.lost() == []
 
 
 def test_drop_row_range_ends_it(damaged):

@@ -55,21 +55,22 @@ def compare(found, expected, path=""):
 
 
 def test_a_fixture_is_there():
-    assert {"886dd37", "ebf41b9", "e83f5c53"} <= set(NAMES)
+    assert {"886dd37", "ebf41b9", "e83f5c53", "c9bd4414"} <= set(NAMES)
 
 
-@pytest.mark.parametrize(("name", "format_of_today"), [("e83f5c53", 3)])
-def test_a_former_program_refuses_todays_directory(name, format_of_today, tmp_path):
-    """What it said of one, when the fixture was made."""
+@pytest.mark.parametrize(("name", "of_next"), [("e83f5c53", 3), ("c9bd4414", 4)])
+def test_a_former_program_refuses_todays_directory(name, of_next, tmp_path):
+    """What it said of one of the next format, when the fixture was made."""
+    format_of_today = 4
     archive = FIXTURES / f"{name}.tar.gz"
     subprocess.run(["tar", "-xzf", archive, "-C", tmp_path], check=True)
     refusal = json.loads((tmp_path / "listing.json").read_text())["refusal"]
-    words = f"has format {format_of_today}; this program knows formats up to {format_of_today - 1}"
-    assert words in refusal
+    assert f"has format {of_next}; this program knows formats up to {of_next - 1}" in refusal
     server = Server(tmp_path, ["--backup-dir", tmp_path / "backups"])
     server.start()
     server.close()
     assert (tmp_path / "data/FORMAT").read_text() == f"trestle {format_of_today}\n"
+
 
 def test_all_of_it_is_there(left, start):
     expected, _ = listing(left)

@@ -3,12 +3,19 @@
  * Cursors at one instant, each over records or overflow cells of one keyspace, pin what they will
  * read: tables that compactions replace meanwhile stay on the disk until all is written, and so
  * would write buffers stay in memory, which is why these are flushed first. Reads for the cursors
- * leave the block cache alone. */
+ * leave the block cache alone. What was dropped before the instant (row/drops.h) is left out; from
+ * then on the table's drops are held, so that folds keep what is dropped later. */
 #include "base/check.h"
 #include "cluster/backup/backup_private.h"
 #include "tablet/key_bounds.h"
 
 #include <stdlib.h>
+
+/* What was dropped of a space's rows at the instant, and the rules with these. */
+struct instant_drops {
+    struct row_drops *drops;
+    struct row_rules rules;
+};
 
 struct export
 {
@@ -21,9 +28,11 @@ struct export
     /* The instant. */
     struct tablet **tablets;
     size_t tablet_count;
+    struct instant_drops *drops; /* of each of the table's spaces, in their order */
+    size_t drops_count;
     struct store_snapshot **snapshots; /* of each shard, while the cursors are made */
-    struct store_cursor **cursors;     /* what is to be written, in this order */
-    size_t cursor_count;
+    struct rows_source *sources;       /* what is to be written, in this order */
+    size_t source_count;
 
     struct manifest manifest;
 };
@@ -43,23 +52,52 @@ static status list_split_keys(struct export *e)
     return status_ok();
 }
 
+/* Nothing is dropped meanwhile, and no drop forgotten: that takes `admin`, too. */
+static status hold_drops(struct export *e)
+{
+    const struct table *table = e->table;
+    e->drops = arena_zalloc(e->arena, table->space_count * sizeof *e->drops);
+    if (e->drops == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < table->space_count; i++) {
+        struct instant_drops *at = &e->drops[i];
+        row_drops_hold(table->spaces[i].drops);
+        e->drops_count++;
+        TRY(row_drops_copy(table->spaces[i].drops, &at->drops));
+        at->rules = *table_rules(table, table->spaces[i].keyspace);
+        at->rules.drops = at->drops;
+    }
+    return status_ok();
+}
+
+static const struct instant_drops *drops_of(const struct export *e, const struct keyspace *keyspace)
+{
+    size_t at = 0;
+    while (e->table->spaces[at].keyspace != keyspace)
+        at++;
+    return &e->drops[at];
+}
+
 /* A cursor over a part of the table's records, or of its overflow cells. */
 static status add_cursor(struct export *e, const struct table_space *space,
                          const struct key_bounds *bounds)
 {
+    const struct instant_drops *drops = drops_of(e, space->keyspace);
     const struct store_cursor_options options = {.snapshot = e->snapshots[space->shard->number],
                                                  .lower = buffer_bytes(&bounds->lower),
                                                  .upper = buffer_bytes(&bounds->upper),
                                                  .read_tier = STORE_READ_ANY,
                                                  .bypasses_cache = true,
-                                                 .rules = &table_description(e->table)->rules};
-    size_t size = (e->cursor_count + 1) * sizeof(*e->cursors);
-    struct store_cursor **cursors = realloc(e->cursors, size);
-    if (cursors == NULL)
+                                                 .rules = &drops->rules};
+    size_t size = (e->source_count + 1) * sizeof *e->sources;
+    struct rows_source *sources = realloc(e->sources, size);
+    if (sources == NULL)
         return status_out_of_memory();
-    e->cursors = cursors;
-    TRY(store_cursor_create(space->keyspace, &options, &cursors[e->cursor_count]));
-    e->cursor_count++;
+    e->sources = sources;
+    struct rows_source *source = &sources[e->source_count];
+    source->drops = drops->drops;
+    TRY(store_cursor_create(space->keyspace, &options, &source->cursor));
+    e->source_count++;
     return status_ok();
 }
 
@@ -118,15 +156,15 @@ static status make_cursors(struct export *e)
     return s;
 }
 
-/* With admin held no schema changes and no tablet splits; a DropRowRange is one batch of a shard,
- * which the cursors see or do not see. What was written before has a version up to the present of
- * the clock of all shards. */
+/* With admin held no schema changes, no tablet splits, and no rows are dropped. What was written
+ * before has a version up to the present of the clock of all shards. */
 static status fix_instant(struct export *e)
 {
     DCHECK(check_is_held(&e->backups->cluster->admin));
     if (e->table->is_deleted)
         return status_make(STATUS_NOT_FOUND, "Not found: %s", table_name(e->table));
     TRY(list_split_keys(e));
+    TRY(hold_drops(e));
     TRY(make_cursors(e));
     e->manifest.table = table_record_of(e->table);
     e->manifest.newest_us = cluster_version_us(e->backups->cluster);
@@ -178,7 +216,7 @@ static status export_table(struct export *e, const char *name)
     TRY(backup_begin_directory(e->backups, e->directory));
     TRY(take_instant(e));
     TRY(verify(e, &pacer));
-    TRY(backup_write_rows(&target, e->cursors, e->cursor_count, &e->manifest));
+    TRY(backup_write_rows(&target, e->sources, e->source_count, &e->manifest));
     e->manifest.start_us = info.start_us;
     e->manifest.end_us = clock_wall_us(clock);
     e->manifest.extra = info.extra;
@@ -187,9 +225,13 @@ static status export_table(struct export *e, const char *name)
 
 static void clean_up(struct export *e)
 {
-    for (size_t i = 0; i < e->cursor_count; i++)
-        store_cursor_destroy(e->cursors[i]);
-    free(e->cursors);
+    for (size_t i = 0; i < e->source_count; i++)
+        store_cursor_destroy(e->sources[i].cursor);
+    free(e->sources);
+    for (size_t i = 0; i < e->drops_count; i++) {
+        row_drops_let_go(e->table->spaces[i].drops);
+        row_drops_destroy(e->drops[i].drops);
+    }
     for (size_t i = 0; i < e->tablet_count; i++)
         tablet_release(e->tablets[i]);
     free(e->tablets);

@@ -165,7 +165,8 @@ static status copy_rows(const struct foreign_table *source, struct staged_backup
     const struct rows_range *open = list_open(staged, &count);
     if (open == NULL)
         return status_out_of_memory();
-    return backup_write_ranges(&target, source->keyspace, open, count, &staged->manifest);
+    return backup_write_ranges(&target, source->keyspace, source->drops, open, count,
+                               &staged->manifest);
 }
 
 static status stage(const struct foreign_table *source, struct staged_backup *staged,

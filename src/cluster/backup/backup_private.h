@@ -105,9 +105,16 @@ struct rows_target {
     struct arena *arena; /* what is added to the manifest is in it */
 };
 
-/* Writes all that the cursors have into files, one after the other, and names them in the manifest:
+/* What is read, and what of it is left out since it was dropped; none that is held. NULL: nothing.
+ */
+struct rows_source {
+    struct store_cursor *cursor;
+    struct row_drops *drops;
+};
+
+/* Writes all that there is into files, one source after the other, and names them in the manifest:
  * keys rise from each to the next. On failure some may be there. */
-status backup_write_rows(const struct rows_target *target, struct store_cursor *const *cursors,
+status backup_write_rows(const struct rows_target *target, const struct rows_source *sources,
                          size_t count, struct manifest *manifest);
 
 /* The same of what a keyspace has in some ranges of keys, rising, that do not meet. */
@@ -116,7 +123,7 @@ struct rows_range {
     bytes to; /* exclusive; empty: no bound */
 };
 status backup_write_ranges(const struct rows_target *target, struct keyspace *keyspace,
-                           const struct rows_range *ranges, size_t count,
+                           struct row_drops *drops, const struct rows_range *ranges, size_t count,
                            struct manifest *manifest);
 
 /* --- backup_restore.c --- */

@@ -10,6 +10,7 @@ struct writing {
     const struct rows_target *target;
     struct pace pace;
     struct buffer path;
+    struct buffer left;          /* of a value of which something was dropped */
     struct table_writer *writer; /* of the last file; NULL: it is finished */
     uint64_t finished_bytes;
     uint64_t unpaced_bytes;
@@ -71,7 +72,8 @@ static status keep_pace(struct writing *w, size_t bytes)
         return status_ok();
     bool go_on = pace_go_on(&w->pace, w->unpaced_bytes);
     w->unpaced_bytes = 0;
-    w->target->work->bytes_done = w->finished_bytes + table_writer_size(w->writer);
+    w->target->work->bytes_done =
+        w->finished_bytes + (w->writer == NULL ? 0 : table_writer_size(w->writer));
     return go_on ? status_ok() : status_make(STATUS_CANCELLED, "cancelled");
 }
 
@@ -84,24 +86,37 @@ static status add_entry(struct writing *w, bytes key, bytes value)
     return table_writer_size(w->writer) < BACKUP_FILE_SIZE ? status_ok() : finish_file(w);
 }
 
-static status write_some(struct writing *w, struct store_cursor *cursor)
+/* A backup has no drops: it is without what they cover. */
+static status add_current(struct writing *w, const struct rows_source *source)
 {
+    bytes key = store_cursor_key(source->cursor), value = store_cursor_value(source->cursor);
+    bool is_left;
+    TRY(row_leave_out_dropped(source->drops, key, &value, &w->left, &is_left));
+    return is_left ? add_entry(w, key, value) : keep_pace(w, key.size + value.size);
+}
+
+static status write_some(struct writing *w, const struct rows_source *source)
+{
+    struct store_cursor *cursor = source->cursor;
     for (store_cursor_first(cursor); store_cursor_valid(cursor); store_cursor_next(cursor))
-        TRY(add_entry(w, store_cursor_key(cursor), store_cursor_value(cursor)));
+        TRY(add_current(w, source));
     return store_cursor_status(cursor);
 }
 
-static status write_range(struct writing *w, struct keyspace *keyspace,
+/* Folds go by no rules but the drops: of another store nobody has set any. */
+static status write_range(struct writing *w, struct keyspace *keyspace, struct row_drops *drops,
                           const struct rows_range *range)
 {
+    const struct row_rules rules = {.drops = drops};
     const struct store_cursor_options options = {.read_tier = STORE_READ_ANY,
                                                  .bypasses_cache = true,
                                                  .lower = range->from,
-                                                 .upper = range->to};
-    struct store_cursor *cursor;
-    TRY(store_cursor_create(keyspace, &options, &cursor));
-    status s = write_some(w, cursor);
-    store_cursor_destroy(cursor);
+                                                 .upper = range->to,
+                                                 .rules = &rules};
+    struct rows_source source = {.drops = drops};
+    TRY(store_cursor_create(keyspace, &options, &source.cursor));
+    status s = write_some(w, &source);
+    store_cursor_destroy(source.cursor);
     return s;
 }
 
@@ -132,26 +147,28 @@ static status end(struct writing *w, status s, struct manifest *manifest)
         s = name_files(w, manifest);
     table_writer_destroy(w->writer);
     buffer_free(&w->path);
+    buffer_free(&w->left);
     free(w->files);
     return s;
 }
 
-status backup_write_rows(const struct rows_target *target, struct store_cursor *const *cursors,
+status backup_write_rows(const struct rows_target *target, const struct rows_source *sources,
                          size_t count, struct manifest *manifest)
 {
     struct writing w = begin(target);
     status s = status_ok();
     for (size_t i = 0; i < count && status_is_ok(s); i++)
-        s = write_some(&w, cursors[i]);
+        s = write_some(&w, &sources[i]);
     return end(&w, s, manifest);
 }
 
 status backup_write_ranges(const struct rows_target *target, struct keyspace *keyspace,
-                           const struct rows_range *ranges, size_t count, struct manifest *manifest)
+                           struct row_drops *drops, const struct rows_range *ranges, size_t count,
+                           struct manifest *manifest)
 {
     struct writing w = begin(target);
     status s = status_ok();
     for (size_t i = 0; i < count && status_is_ok(s); i++)
-        s = write_range(&w, keyspace, &ranges[i]);
+        s = write_range(&w, keyspace, drops, &ranges[i]);
     return end(&w, s, manifest);
 }

@@ -325,6 +325,67 @@ static void test_a_family_that_goes_meanwhile_is_whole(void **state)
     table_release(table);
 }
 
+/* --- rows that are dropped meanwhile --- */
+
+/* Once, when some rows have been read: and then all is done to get rid of them. */
+static bool drop_rows_meanwhile(struct backup_work *work)
+{
+    struct fixture *t = work->context;
+    if (work->bytes_done == 0 || t == NULL)
+        return true;
+    struct keyspace *keyspace = t->f->table->spaces[0].keyspace;
+    assert_ok(table_drop_rows(t->f->table, bytes_of("")));
+    assert_ok(try_write(t->f, "0007", setting(t->f, FAMILY_F, "q", 1, "new")));
+    assert_ok(keyspace_compact(keyspace, bytes_of(""), bytes_of("")));
+    maintenance_run_once(t->f->cluster->maintenance);
+    work->context = NULL;
+    return true;
+}
+
+/* What was dropped before the instant is not in the backup, what is dropped later is, also what
+ * folds of then would have thrown away. */
+static void test_rows_that_are_dropped_meanwhile_are_in_it(void **state)
+{
+    enum { ROWS = 300, VALUE = 4000 };
+    struct fixture *t = *state;
+    char key[16], value[VALUE + 1];
+    memset(value, 'v', VALUE);
+    value[VALUE] = 0;
+    t->f->options.overflow_bytes = 1 << 20;
+    t->f->options.maintenance_by_hand = true;
+    backups_close(t->backups);
+    reopen_test_cluster(t->f);
+    t->backups = open_backups(t->f, t->directory, 0);
+    for (unsigned i = 0; i < ROWS; i++) {
+        snprintf(key, sizeof key, "%04u", i);
+        assert_ok(try_write(t->f, key, setting(t->f, FAMILY_F, "r", 1, value)));
+        if (i == 1)
+            assert_ok(keyspace_flush(t->f->table->spaces[0].keyspace));
+        assert_ok(try_write(t->f, key, setting(t->f, FAMILY_F, "q", 1, "f")));
+    }
+    assert_ok(table_drop_rows(t->f->table, bytes_of("000")));
+    struct backup_work work = {.goes_on = drop_rows_meanwhile, .context = t};
+    assert_ok(backup_reserve(t->backups, BACKUP, TEST_TABLE, bytes_of("")));
+    assert_ok(backup_create(t->backups, BACKUP, t->f->table, &work));
+    assert_null(work.context);
+    assert_int_equal(row_drops_count(t->f->table->spaces[0].drops), 2);
+    assert_scan(t->f, "", "", false, "0007=new");
+
+    struct table *table = NULL;
+    assert_ok(restore(t->backups, BACKUP, RESTORED, &table));
+    char *rows = rows_of(t->f, table);
+    unsigned found = 0;
+    for (const char *at = strchr(rows, '='); at != NULL; at = strchr(at + 1, '='))
+        found += at[1] == 'f';
+    assert_int_equal(found, ROWS - 10);
+    free(rows);
+    table_release(table);
+    for (int i = 0; i < 2; i++)
+        maintenance_run_once(t->f->cluster->maintenance);
+    assert_int_equal(row_drops_count(t->f->table->spaces[0].drops), 0);
+    assert_scan(t->f, "", "", false, "0007=new");
+}
+
 /* --- elsewhere --- */
 
 /* A backup is restored on a machine whose clock is an hour behind, and the server is restarted
@@ -699,6 +760,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_restored_table_is_the_table, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_an_empty_table, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_backup_under_load_is_one_instant, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_rows_that_are_dropped_meanwhile_are_in_it, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_a_family_that_goes_meanwhile_is_whole, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_a_clock_that_is_behind, set_up, tear_down),

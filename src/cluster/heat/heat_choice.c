@@ -13,7 +13,9 @@
 #include "cluster/heat/heat_choice.h"
 
 #include "cluster/cluster_private.h"
+#include "cluster/live_size.h"
 #include "cluster/midpoint.h"
+#include "row/fragment.h"
 #include "row/row_key.h"
 #include "tablet/key_bounds.h"
 
@@ -34,7 +36,9 @@ struct choice {
     uint64_t open;    /* bytes in the range that is being filled */
     size_t estimates; /* that may still be asked for */
     size_t rows;      /* that may still be looked at */
+    const struct table *table;
     struct keyspace *keyspace;
+    struct row_drops *drops;     /* the keyspace's */
     struct store_cursor *cursor; /* over the tablet's records */
     struct buffer keys;          /* of all borders, one behind the other */
     bytes *borders;              /* their sizes; `data` is set in the end, when `keys` rests */
@@ -90,7 +94,7 @@ static uint64_t estimate(struct choice *choice, bytes from, bytes to)
 {
     if (choice->estimates > 0)
         choice->estimates--;
-    return rows_size(choice->keyspace, from, to);
+    return live_rows_size(choice->table, choice->keyspace, from, to);
 }
 
 /* The keys from `from` up to `to` have `size` bytes. */
@@ -115,6 +119,26 @@ static void halve(struct choice *choice, bytes from, bytes to, uint64_t size, un
 
 /* --- rows --- */
 
+/* Whether it has a cell, or a mark that some lie beside it, that is not older. */
+static bool has_since(bytes record, uint64_t version)
+{
+    struct fragment_reader reader;
+    struct entry entry;
+    bool is_found = false;
+    bool is_good = fragment_reader_start(&reader, record);
+    while (is_good && !is_found && fragment_reader_next(&reader, &entry))
+        is_found = entry.version >= version &&
+                   (entry_is_cell(entry.kind) || entry.kind == ENTRY_OVERFLOW_MARK);
+    return is_found || !is_good || reader.is_bad;
+}
+
+/* Rows that were dropped lie in tables until these are compacted. */
+static bool is_dropped(const struct choice *choice)
+{
+    uint64_t dropped = row_drops_over(choice->drops, current_row(choice));
+    return dropped != 0 && !has_since(store_cursor_value(choice->cursor), dropped);
+}
+
 static uint64_t current_size(const struct choice *choice)
 {
     return store_cursor_key(choice->cursor).size + store_cursor_value(choice->cursor).size;
@@ -129,7 +153,8 @@ static bool measure_rows(struct choice *choice, uint64_t *size)
         if (choice->rows == 0 || *size >= SMALL_TABLET)
             return false;
         choice->rows--;
-        *size += current_size(choice);
+        if (!is_dropped(choice))
+            *size += current_size(choice);
     }
     status s = store_cursor_status(choice->cursor);
     bool are_all = status_is_ok(s) && !store_cursor_missed_cache(choice->cursor);
@@ -143,6 +168,8 @@ static void add_rows(struct choice *choice, uint64_t size, uint64_t measured)
 {
     for (store_cursor_first(choice->cursor); store_cursor_valid(choice->cursor);
          store_cursor_next(choice->cursor)) {
+        if (is_dropped(choice))
+            continue;
         uint64_t part = (uint64_t)((double)size * (double)current_size(choice) / (double)measured);
         if (choice->open > 0 && choice->open + part > choice->share) {
             add_border(choice, current_row(choice));
@@ -180,6 +207,7 @@ static status choose_in(struct choice *choice, const struct tablet *tablet, uint
 {
     struct key_bounds bounds;
     choice->keyspace = tablet->keyspace;
+    choice->drops = table_drops(choice->table, tablet->keyspace);
     status s =
         record_bounds(tablet->start, tablet->end, &bounds) ? status_ok() : status_out_of_memory();
     struct store_cursor_options options = {.lower = buffer_bytes(&bounds.lower),
@@ -245,7 +273,7 @@ static status choose(struct choice choice, struct tablet *const *tablets, size_t
                    ? status_out_of_memory()
                    : status_ok();
     for (size_t i = 0; status_is_ok(s) && i < count; i++)
-        *size += sizes[i] = tablet_size(tablets[i]);
+        *size += sizes[i] = live_tablet_size(choice.table, tablets[i]);
     choice.share = share_of(*size, choice.most);
     if (status_is_ok(s))
         s = choose_in_all(&choice, tablets, sizes, count);
@@ -263,7 +291,7 @@ status heat_choose_ranges(struct table *table, size_t most, size_t most_walked, 
                           struct heat_ranges **out)
 {
     struct choice choice = {
-        .most = most, .estimates = most * ESTIMATES_A_RANGE, .rows = most_walked};
+        .table = table, .most = most, .estimates = most * ESTIMATES_A_RANGE, .rows = most_walked};
     struct tablet **tablets;
     size_t count;
     *out = NULL;

@@ -118,6 +118,24 @@ static void rows_are_counted_with_their_ranges(void **state)
     heat_ranges_destroy(ranges);
 }
 
+/* They lie in a file as they were. Some are written anew. */
+static void dropped_rows_are_not_counted(void **state)
+{
+    struct cluster_fixture *f = *state;
+    enum { ROWS = 300, NEW = 20, MOST = 50 };
+    f->options.maintenance_by_hand = true;
+    reopen_test_cluster(f);
+    fill(f, "a", 0, ROWS);
+    fill(f, "m", 0, ROWS);
+    assert_ok(keyspace_compact(f->table->tablets[0]->keyspace, bytes_of(""), bytes_of("")));
+    assert_ok(table_drop_rows(f->table, bytes_of("a")));
+    fill(f, "a", 0, NEW);
+    struct heat_ranges *ranges = choose(f, MOST);
+    assert_int_equal(count_rows(ranges), NEW + ROWS);
+    assert_true(most_rows(ranges, "m", ROWS) < 4 * (NEW + ROWS) / MOST);
+    heat_ranges_destroy(ranges);
+}
+
 /* In a file, where sizes are those of blocks. */
 static void where_rows_are_too_many_to_look_at_keys_are_halved(void **state)
 {
@@ -189,6 +207,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(tablets_begin_ranges, setup, teardown),
         cmocka_unit_test_setup_teardown(ranges_have_about_the_same_size, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_are_counted_with_their_ranges, setup, teardown),
+        cmocka_unit_test_setup_teardown(dropped_rows_are_not_counted, setup, teardown),
         cmocka_unit_test_setup_teardown(where_rows_are_too_many_to_look_at_keys_are_halved, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(chosen_ranges_follow_the_data, setup, teardown),

@@ -8,9 +8,7 @@
  *  2. The catalog parses; each table's tablets cover all keys, the end of each being the start of
  *     the next; each tablet's keyspace is there. No other keyspace has rows, unless a crash has
  *     left it: doctor_keyspaces.h.
- *  3. Every key is a row's or an overflow cell's; every record parses, in order, and its families
- *     are, or once were, the table's; overflow cells belong to rows whose record says that it has
- *     some.
+ *  3. What is stored of rows: doctor_rows.c.
  *  4. The indexes of Datastore's databases say what the entities say:
  *     datastore/index/index_check.h.
  *  5. The records of idempotency tokens have their form.
@@ -33,18 +31,14 @@
 #include "cluster/shard_directories.h"
 #include "cmd/command.h"
 #include "cmd/repair/doctor_backups.h"
-#include "cmd/repair/doctor_clock.h"
 #include "cmd/repair/doctor_keyspaces.h"
+#include "cmd/repair/doctor_private.h"
 #include "cmd/repair/identity_check.h"
 #include "cmd/repair/repair_catalog.h"
-#include "cmd/repair/repair_tables.h"
 #include "control/control.h"
 #include "datastore/database.h"
 #include "datastore/index/index_check.h"
-#include "datastore/model/rows.h"
 #include "row/fold.h"
-#include "row/fragment.h"
-#include "row/row_key.h"
 #include "store/files.h"
 #include "tablet/tokens.h"
 
@@ -61,44 +55,9 @@ enum {
     EXIT_TORN = 3, /* nothing is damaged, but the log's end may be a torn write */
 };
 
-struct found_tablet {
-    struct found_tablet *next; /* of the same table, by start */
-    struct tablet_record record;
-};
-
-struct found_table {
-    struct found_table *next;
-    uint64_t id;
-    const char *name;
-    bool is_deleted; /* and kept, to be undeleted */
-    struct schema *schema;
-    struct found_tablet *first;
-    struct found_tablet *last;
-    size_t tablet_count;
-    uint64_t rows;
-    uint64_t cells;
-    uint64_t overflow_cells;
-    uint64_t bytes;
-    bool is_database;
-    uint64_t later_types; /* cells of what index rows were that hold what they became */
-    struct doctor_ahead ahead;
-};
-
-struct doctor {
-    struct store *store;
-    struct doctor_clock clock;
-    struct arena *arena; /* what was found in the catalog */
-    struct found_table *tables;
-    struct found_table **last_table;
-    uint64_t damages;
-    uint64_t index_damages; /* those of them that `trestle repair` repairs */
-    bool log_is_torn;
-    struct damage_look *look; /* at the table files */
-};
-
 /* --- reporting --- */
 
-static void report(struct doctor *doctor, const struct found_table *table, const char *what)
+void doctor_report(struct doctor *doctor, const struct found_table *table, const char *what)
 {
     doctor->damages++;
     if (doctor->damages <= MOST_REPORTS)
@@ -113,7 +72,7 @@ static const struct found_tablet *tablet_of(const struct found_table *table, byt
     return tablet;
 }
 
-static void report_key(struct doctor *doctor, const struct found_table *table, bytes row_key,
+void doctor_report_key(struct doctor *doctor, const struct found_table *table, bytes row_key,
                        const char *what)
 {
     doctor->damages++;
@@ -195,156 +154,21 @@ static status find_tablet(void *context, const struct tablet_record *record)
 static void check_borders(struct doctor *doctor, const struct found_table *table)
 {
     if (table->first == NULL) {
-        report(doctor, table, "it has no tablets");
+        doctor_report(doctor, table, "it has no tablets");
         return;
     }
     if (table->first->record.start.size > 0)
-        report(doctor, table, "no tablet has its first rows");
+        doctor_report(doctor, table, "no tablet has its first rows");
     if (table->last->record.end.size > 0)
-        report(doctor, table, "no tablet has its last rows");
+        doctor_report(doctor, table, "no tablet has its last rows");
     for (const struct found_tablet *at = table->first; at->next != NULL; at = at->next) {
         if (bytes_equal(at->record.end, at->next->record.start))
             continue;
         bool is_hole =
             at->record.end.size > 0 && bytes_compare(at->record.end, at->next->record.start) < 0;
-        report_key(doctor, table, at->record.end,
-                   is_hole ? "a hole up to the next tablet" : "it overlaps the next tablet");
+        doctor_report_key(doctor, table, at->record.end,
+                          is_hole ? "a hole up to the next tablet" : "it overlaps the next tablet");
     }
-}
-
-/* --- records --- */
-
-static bool family_is_known(const struct found_table *table, uint32_t id)
-{
-    return schema_family(table->schema, id) != NULL || schema_family_was_dropped(table->schema, id);
-}
-
-/* An overflow cell's time is in its key. */
-static void note_times(const struct doctor *doctor, struct found_table *table,
-                       const struct entry *entry)
-{
-    doctor_clock_note(&doctor->clock, entry, &table->ahead);
-    if (table->is_database && entry_is_cell(entry->kind))
-        doctor_clock_note_moment(&doctor->clock, entry->timestamp_us, &table->ahead);
-}
-
-/* Former releases wrote to `h` the types of what an index row became: of one that ended, none.
- * Those of a value's row are never none. Other types that it holds instead of the right ones cannot
- * be told. */
-static void note_types(struct found_table *table, bytes row_key, const struct entry *entry)
-{
-    if (!table->is_database || entry->kind != ENTRY_CELL || entry->value.size > 0 ||
-        row_key.size == 0 || row_key.data[0] != DS_ASCENDING_ROW)
-        return;
-    const struct family *family = schema_family(table->schema, entry->family);
-    table->later_types += family != NULL && bytes_equal(family->name, bytes_of(DS_FAMILY_WAS));
-}
-
-/* The cells of a record; NULL or what is wrong with it. */
-static const char *count_cells(const struct doctor *doctor, struct found_table *table,
-                               bytes row_key, bytes record, uint64_t *cells)
-{
-    struct fragment_reader reader;
-    struct entry entry;
-    const char *wrong = NULL;
-    if (!fragment_reader_start(&reader, record))
-        return "the record's head does not parse";
-    while (fragment_reader_next(&reader, &entry)) {
-        *cells += entry_is_cell(entry.kind);
-        note_times(doctor, table, &entry);
-        note_types(table, row_key, &entry);
-        if (entry.family != 0 && !family_is_known(table, entry.family))
-            wrong = "a cell of a family that the table never had";
-    }
-    return wrong;
-}
-
-static void check_fragment(struct doctor *doctor, struct found_table *table, bytes row_key,
-                           bytes record, uint64_t *cells)
-{
-    status s = fragment_check(record);
-    const char *wrong =
-        status_is_ok(s) ? count_cells(doctor, table, row_key, record, cells) : status_message(s);
-    if (wrong != NULL)
-        report_key(doctor, table, row_key, wrong);
-    status_free(s);
-}
-
-static void check_record(struct doctor *doctor, struct found_table *table, bytes row_key,
-                         bytes record)
-{
-    uint64_t cells = 0;
-    check_fragment(doctor, table, row_key, record, &cells);
-    table->rows += cells > 0 || fragment_has_overflow(record);
-    table->cells += cells;
-}
-
-static status row_has_overflow(struct keyspace *keyspace, bytes row_key, bool *has)
-{
-    struct buffer key = {0};
-    struct store_value value = {0};
-    enum store_presence presence = STORE_ABSENT;
-    row_record_key(&key, row_key);
-    status s = key.failed ? status_out_of_memory()
-                          : store_get(keyspace, NULL, buffer_bytes(&key), STORE_READ_ANY, &value,
-                                      &presence);
-    *has = presence == STORE_FOUND && fragment_has_overflow(value.bytes);
-    store_value_release(&value);
-    buffer_free(&key);
-    if (s.code != STATUS_DATA_LOSS)
-        return s;
-    status_free(s); /* the row's record is out of service, which has been told: it may have some */
-    *has = true;
-    return status_ok();
-}
-
-/* `row` holds the last overflow cell's row key, for which the mark was found; `scratch` is for the
- * key's parts. */
-struct overflow_check {
-    struct buffer row;
-    bool has_row;
-    struct buffer scratch;
-};
-
-static status check_overflow(struct doctor *doctor, struct found_table *table,
-                             struct keyspace *keyspace, struct overflow_check *check, bytes key,
-                             bytes value)
-{
-    struct overflow_key parts;
-    if (!overflow_key_parse(key, &check->scratch, &parts)) {
-        report_key(doctor, table, key, "an overflow cell's key does not parse");
-        return status_ok();
-    }
-    if (!check->has_row || !bytes_equal(buffer_bytes(&check->row), parts.row_key)) {
-        bool has_overflow;
-        TRY(row_has_overflow(keyspace, parts.row_key, &has_overflow));
-        if (!has_overflow)
-            report_key(doctor, table, parts.row_key,
-                       "it has overflow cells, but its record does not say so");
-        check->has_row = true;
-        buffer_clear(&check->row);
-        buffer_append_bytes(&check->row, parts.row_key);
-    }
-    if (!family_is_known(table, parts.family))
-        report_key(doctor, table, parts.row_key, "an overflow cell of a family never known");
-    if (table->is_database)
-        doctor_clock_note_moment(&doctor->clock, parts.timestamp_us, &table->ahead);
-    check_fragment(doctor, table, parts.row_key, value, &table->overflow_cells);
-    return status_ok();
-}
-
-static status check_entry(struct doctor *doctor, struct found_table *table,
-                          struct keyspace *keyspace, struct overflow_check *check, bytes key,
-                          bytes value)
-{
-    table->bytes += key.size + value.size;
-    if (key.size > 0 && key.data[0] == OVERFLOW_SPACE)
-        return check_overflow(doctor, table, keyspace, check, key, value);
-    if (key.size > 1 && key.data[0] == ROW_SPACE)
-        check_record(doctor, table, bytes_from(key, 1), value);
-    else
-        report_key(doctor, table, key, "a key of no known kind");
-    return status_ok();
 }
 
 /* --- Datastore --- */
@@ -357,7 +181,7 @@ struct damaged_index {
 static status report_index(void *context, const struct ds_index_damage *damage)
 {
     const struct damaged_index *damaged = context;
-    report_key(damaged->doctor, damaged->table, damage->row_key, damage->what);
+    doctor_report_key(damaged->doctor, damaged->table, damage->row_key, damage->what);
     damaged->doctor->index_damages += damage->kind != DS_DAMAGE_OTHER;
     return status_ok();
 }
@@ -380,82 +204,14 @@ static status check_indexes(struct doctor *doctor, const struct found_table *tab
 
 /* --- tables --- */
 
-/* The keys of one keyspace, as far as they can be read. */
-struct reading {
-    struct doctor *doctor;
-    struct found_table *table;
-    struct keyspace *keyspace;
-    struct overflow_check check;
-    struct buffer last; /* the key that was read last, or that nothing is read before */
-};
-
-static status read_entries(struct reading *reading, struct store_cursor *cursor)
-{
-    status s = status_ok();
-    for (store_cursor_first(cursor); store_cursor_valid(cursor) && status_is_ok(s);
-         store_cursor_next(cursor)) {
-        bytes key = store_cursor_key(cursor);
-        s = check_entry(reading->doctor, reading->table, reading->keyspace, &reading->check, key,
-                        store_cursor_value(cursor));
-        buffer_clear(&reading->last);
-        buffer_append_bytes(&reading->last, key);
-    }
-    TRY(s);
-    return reading->last.failed ? status_out_of_memory() : store_cursor_status(cursor);
-}
-
-static status read_from(struct reading *reading, bytes lower)
-{
-    const struct store_cursor_options options = {
-        .read_tier = STORE_READ_ANY, .bypasses_cache = true, .lower = lower};
-    struct store_cursor *cursor;
-    TRY(store_cursor_create(reading->keyspace, &options, &cursor));
-    status s = read_entries(reading, cursor);
-    store_cursor_destroy(cursor);
-    return s;
-}
-
-/* Ranges out of service are told by their rows, and passed over; what else cannot be read ends it.
- */
-static status read_around_damage(struct reading *reading)
-{
-    const struct damage_look *look = reading->doctor->look;
-    uint64_t id = keyspace_id(reading->keyspace);
-    status s = read_from(reading, bytes_make(NULL, 0));
-    while (s.code == STATUS_DATA_LOSS) {
-        const struct damage_record *range =
-            damage_look_behind(look, id, buffer_bytes(&reading->last));
-        if (range == NULL)
-            return s;
-        status_free(s);
-        if (range->to.size == 0)
-            return status_ok();
-        buffer_clear(&reading->last);
-        buffer_append_bytes(&reading->last, range->to);
-        s = reading->last.failed ? status_out_of_memory() : read_from(reading, range->to);
-    }
-    return s;
-}
-
-static status read_keyspace(struct doctor *doctor, struct found_table *table,
-                            struct keyspace *keyspace)
-{
-    struct reading reading = {.doctor = doctor, .table = table, .keyspace = keyspace};
-    status s = read_around_damage(&reading);
-    buffer_free(&reading.check.row);
-    buffer_free(&reading.check.scratch);
-    buffer_free(&reading.last);
-    return s;
-}
-
 static status check_keyspace(struct doctor *doctor, struct found_table *table, uint64_t id)
 {
     struct keyspace *keyspace = store_keyspace_find(doctor->store, id);
     if (keyspace == NULL) {
-        report(doctor, table, "the keyspace of a tablet is missing");
+        doctor_report(doctor, table, "the keyspace of a tablet is missing");
         return status_ok();
     }
-    TRY(read_keyspace(doctor, table, keyspace));
+    TRY(doctor_read_rows(doctor, table, keyspace));
     if (!table->is_database)
         return status_ok();
     if (damage_look_behind(doctor->look, id, bytes_make(NULL, 0)) == NULL)
@@ -489,11 +245,13 @@ static void check_times(struct doctor *doctor, const struct found_table *table)
 {
     doctor_clock_print(&doctor->clock, &table->ahead, table->name, stdout);
     if (table->ahead.entries_above > 0)
-        report(doctor, table, "versions above the ceiling: later writes would count for less");
+        doctor_report(doctor, table,
+                      "versions above the ceiling: later writes would count for less");
     if (table->ahead.moments_above > 0)
-        report(doctor, table,
-               "moments of Datastore above the ceiling: later commits may be hidden by earlier "
-               "ones, until the entities are written again");
+        doctor_report(
+            doctor, table,
+            "moments of Datastore above the ceiling: later commits may be hidden by earlier "
+            "ones, until the entities are written again");
 }
 
 /* A row that cannot be read, but is in no damaged file, is damage, too; the rest of that keyspace
@@ -508,7 +266,7 @@ static void check_table(struct doctor *doctor, struct found_table *table)
         checked = at->record.keyspace_id;
         status s = check_keyspace(doctor, table, checked);
         if (!status_is_ok(s))
-            report(doctor, table, status_message(s));
+            doctor_report(doctor, table, status_message(s));
         status_free(s);
     }
     check_times(doctor, table);

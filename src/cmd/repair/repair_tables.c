@@ -15,6 +15,7 @@
 #include "datastore/index/index_heal.h"
 #include "server/offline_cluster.h"
 #include "tablet/change_log.h"
+#include "tablet/drop_records.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,10 +125,50 @@ static bool see(void *context, const struct store_damage *seen)
     return true; /* nothing is compacted here */
 }
 
+/* Of what is damaged, but had been dropped before, it is told that nothing is lost. */
+static status note_dropped(struct look *look, struct damage_record *record, struct row_drops *drops)
+{
+    struct keyspace *catalog = store_keyspace_find(look->store, CATALOG_KEYSPACE_ID);
+    struct buffer words = {0};
+    status s = drop_records_load(catalog, record->keyspace_id, drops);
+    if (s.code == STATUS_DATA_LOSS) { /* nobody knows; the doctor tells of it */
+        status_free(s);
+        return status_ok();
+    }
+    if (!status_is_ok(s) || !damage_is_dropped(record, drops))
+        return s;
+    damage_say_dropped(record->what, &words);
+    const char *what = arena_string(look->arena, bytes_of((const char *)words.data));
+    bool failed = words.failed || what == NULL;
+    buffer_free(&words);
+    record->what = failed ? record->what : what;
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+static status note_all_dropped(struct look *look)
+{
+    for (struct known_damage *at = look->first; at != NULL; at = at->next) {
+        struct row_drops *drops;
+        TRY(row_drops_create(&drops));
+        status s = note_dropped(look, &at->record, drops);
+        row_drops_destroy(drops);
+        TRY(s);
+    }
+    return status_ok();
+}
+
 static bool go_on(void *context, uint64_t bytes)
 {
     (void)context, (void)bytes;
     return true;
+}
+
+/* At all files, and then at what was dropped. */
+static status look_at_tables(struct look *look)
+{
+    const struct store_pacer pacer = {.go_on = go_on};
+    TRY(store_look_for_damage(look->store, &pacer));
+    return look->is_out_of_memory ? status_out_of_memory() : note_all_dropped(look);
 }
 
 static status read_catalog(struct look *look)
@@ -150,12 +191,10 @@ static status open_and_look(const struct repair_tables_options *options, struct 
     how.read_only = true;
     how.on_damage = see;
     how.damage_context = look;
-    const struct store_pacer pacer = {.go_on = go_on};
     TRY(store_open(&how, &look->store));
     TRY(store_identity(look->store, look->server));
     TRY(read_catalog(look));
-    TRY(store_look_for_damage(look->store, &pacer));
-    return look->is_out_of_memory ? status_out_of_memory() : status_ok();
+    return look_at_tables(look);
 }
 
 /* --- what is lost, or would be --- */
@@ -604,11 +643,8 @@ status damage_look_read_catalog(struct damage_look *damage, struct store *store)
 status damage_look_run(struct damage_look *damage,
                        status (*tell)(void *context, const struct lost_rows *lost), void *context)
 {
-    const struct store_pacer pacer = {.go_on = go_on};
     const struct look *look = &damage->look;
-    TRY(store_look_for_damage(look->store, &pacer));
-    if (look->is_out_of_memory)
-        return status_out_of_memory();
+    TRY(look_at_tables(&damage->look));
     for (const struct known_damage *at = look->first; at != NULL; at = at->next)
         TRY(tell_damage(look, &at->record, tell, context));
     return status_ok();

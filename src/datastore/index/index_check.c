@@ -7,10 +7,12 @@
 #include "base/limits.h"
 #include "base/siphash.h"
 #include "base/vector.h"
+#include "cluster/catalog.h"
 #include "datastore/database.h"
 #include "datastore/index/index_definition.h"
 #include "google/datastore/v1/datastore.pb-c.h"
 #include "row/row_key.h"
+#include "tablet/drop_records.h"
 #include "tablet/row_read.h"
 #include "trestle/datastore.pb-c.h"
 #include "wire/proto.h"
@@ -435,6 +437,15 @@ static bool set_scope(struct checking *checking)
     return true;
 }
 
+/* Who checks has the store alone, and no rules are set in it. */
+static status load_drops(const struct ds_index_check *check, struct row_drops **out)
+{
+    struct keyspace *catalog = store_keyspace_find(check->store, CATALOG_KEYSPACE_ID);
+    TRY(row_drops_create(out));
+    return catalog == NULL ? status_ok()
+                           : drop_records_load(catalog, keyspace_id(check->keyspace), *out);
+}
+
 status ds_index_check_run(struct ds_index_check *check)
 {
     struct checking checking = {.check = check,
@@ -456,7 +467,10 @@ status ds_index_check_run(struct ds_index_check *check)
              checking.lookup_arena == NULL || checking.arena == NULL)
         s = status_out_of_memory();
     else
+        s = load_drops(check, &checking.options.drops);
+    if (status_is_ok(s) && checking.options.drops != NULL)
         s = compare(&checking);
+    row_drops_destroy(checking.options.drops);
     arena_destroy(checking.definitions);
     arena_destroy(checking.row_arena);
     arena_destroy(checking.lookup_arena);

@@ -1,6 +1,8 @@
 /* Tests of the check of indexes, over a store whose rows are written as commits write them, and
  * then broken. */
+#include "cluster/catalog.h"
 #include "datastore/testing/index_testing.h"
+#include "tablet/drop_records.h"
 
 static void test_what_commits_write_is_whole(void **state)
 {
@@ -25,6 +27,32 @@ static void test_what_was_does_not_count(void **state)
         remove_row(f, rows.rows[i].key);
     assert_reported(f, "");
     assert_int_equal(f->check.entities + f->check.index_rows, 0);
+}
+
+static void drop_all(struct fixture *f)
+{
+    struct keyspace *catalog = make_keyspace(f->store, CATALOG_KEYSPACE_ID);
+    const struct row_drop_words everything = {.version = 0};
+    struct store_batch *batch = store_batch_create();
+    struct buffer value = {0};
+    uint64_t version = ++f->version;
+    assert_ok(drop_record_value(&everything, &value));
+    drop_record_put(batch, catalog, KEYSPACE, version, version, &value);
+    assert_ok(store_write(f->store, batch, STORE_ASYNC));
+    store_batch_destroy(batch);
+    buffer_free(&value);
+}
+
+static void test_what_was_dropped_does_not_count(void **state)
+{
+    struct fixture *f = *state;
+    put_entity(f, "K/1", "'a': {'integerValue': '5'}");
+    drop_all(f);
+    assert_reported(f, "");
+    assert_int_equal(f->check.entities + f->check.index_rows, 0);
+    put_entity(f, "K/2", "'a': {'integerValue': '5'}");
+    assert_reported(f, "");
+    assert_int_equal(f->check.entities, 1);
 }
 
 static void test_a_missing_row_is_found(void **state)
@@ -177,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_commits_write_is_whole),
         TEST(what_was_does_not_count),
+        TEST(what_was_dropped_does_not_count),
         TEST(a_missing_row_is_found),
         TEST(a_row_too_many_is_found),
         TEST(rows_without_an_entity_are_found),
