@@ -387,21 +387,35 @@ static bool may_have(bytes text, enum personal kind)
             (text.size > 0 && memchr(text.data, needs[kind].mark, text.size) != NULL));
 }
 
+/* The first that is valid; else the first that is alike, if there is one. */
+static struct part best_part(bytes text, enum personal kind)
+{
+    struct part first = {0};
+    if (!may_have(text, kind))
+        return first;
+    first = find(text, 0, kind);
+    for (struct part part = first; part.size > 0; part = find(text, part.start + part.size, kind))
+        if (part.is_valid)
+            return part;
+    return first;
+}
+
 void personal_count(struct personal_counts *counts, bytes text)
 {
     counts->texts++;
     for (enum personal kind = 0; kind < PERSONAL_KINDS; kind++) {
-        struct part part = {0};
-        if (may_have(text, kind))
-            part = find(text, 0, kind);
-        bool is_alike = part.size > 0, is_valid = part.is_valid;
-        while (part.size > 0 && !is_valid) {
-            part = find(text, part.start + part.size, kind);
-            is_valid = part.is_valid;
-        }
-        counts->alike[kind] += is_alike;
-        counts->valid[kind] += is_valid;
+        struct part part = best_part(text, kind);
+        counts->alike[kind] += part.size > 0;
+        counts->valid[kind] += part.is_valid;
     }
+}
+
+bool personal_has(bytes text, unsigned kinds)
+{
+    for (enum personal kind = 0; kind < PERSONAL_KINDS; kind++)
+        if ((kinds & 1U << kind) != 0 && best_part(text, kind).is_valid)
+            return true;
+    return false;
 }
 
 /* A kind without a checksum must be in more of the texts. */

@@ -35,6 +35,9 @@ void personal_count(struct personal_counts *counts, bytes text);
 /* Bits of the kinds that enough of the texts have. */
 unsigned personal_kinds(const struct personal_counts *counts);
 
+/* Whether the text has something of these kinds that passes what there is to check. */
+bool personal_has(bytes text, unsigned kinds);
+
 /* Appends the text with marks in place of what is of these kinds; of addresses also what is cut off
  * behind the @, as the ends of ranges are. */
 void personal_hide(bytes text, unsigned kinds, struct buffer *out);

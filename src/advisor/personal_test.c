@@ -138,6 +138,32 @@ static void kinds_are_told_from_similar_texts(void **state)
     }
 }
 
+static int one_in_twenty(char key[SAMPLE_KEY], size_t n)
+{
+    return n % 20 == 7 ? mail(key, n) : city(key, n);
+}
+
+/* Of few keys that have some those are shown, and not their neighbours. */
+static void keys_that_have_some_are_shown(void **state)
+{
+    struct made_sample *sample = *state;
+    fill(sample, one_in_twenty, 800);
+    const struct advice_finding *finding = sample_finding(sample, "personal-data");
+    assert_non_null(strstr(finding->evidence, "40 of 800"));
+    assert_int_equal(finding->key_count, ADVICE_KEYS_SHOWN);
+    assert_int_equal(finding->better_count, ADVICE_KEYS_SHOWN);
+    for (size_t i = 0; i < ADVICE_KEYS_SHOWN; i++) {
+        assert_true(has(finding->keys[i], "<e-mail>"));
+        assert_true(has(finding->better[i].key, "<e-mail>"));
+        assert_true(has(finding->better[i].better, "<id>"));
+        assert_false(has(finding->better[i].better, "<e-mail>"));
+    }
+    sample->seen.shows_values = true;
+    sample_look(sample);
+    finding = sample_finding(sample, "personal-data");
+    assert_true(has(finding->keys[0], "@example") && has(finding->better[0].better, "<id>"));
+}
+
 /* Another finding of such a table, and what it says. */
 static void no_finding_shows_personal_data(void **state)
 {
@@ -258,6 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(kinds_are_told_from_similar_texts),
+        TEST(keys_that_have_some_are_shown),
         TEST(no_finding_shows_personal_data),
         TEST(what_is_cut_off_is_hidden),
         TEST(families_of_people),

@@ -219,6 +219,28 @@ static void entities_that_are_people(void **state)
     assert_true(bytes_equal(found->keys[0], bytes_of("User \"<e-mail>\"")));
 }
 
+/* One entity in twenty is a person: those are shown, with a name in place of the address. */
+static void entities_of_which_few_are_people(void **state)
+{
+    enum { ALL = 500 };
+    struct made_sample *sample = *state;
+    struct advice_entity entities[ALL] = {{.size = 100}};
+    const struct advice_database database = {.entities = entities, .entity_count = ALL};
+    for (size_t i = 0; i < ALL; i++) {
+        char words[SAMPLE_KEY];
+        snprintf(words, sizeof words, i % 20 == 3 ? "User \"jo.%zu@example.com\"" : "User \"u%zu\"",
+                 scatter(i) % 100000);
+        entities[i].words = arena_copy(sample->arena, bytes_of(words));
+    }
+    assert_ok(advice_find_in_database(&sample->seen, &database, sample->arena, &sample->advice));
+    const struct advice_finding *found = sample_finding(sample, "personal-data");
+    assert_int_equal(found->better_count, ADVICE_KEYS_SHOWN);
+    for (size_t i = 0; i < ADVICE_KEYS_SHOWN; i++) {
+        assert_true(bytes_equal(found->keys[i], bytes_of("User \"<e-mail>\"")));
+        assert_true(bytes_equal(found->better[i].better, bytes_of("User \"<id>\"")));
+    }
+}
+
 /* --- tables --- */
 
 /* Thirteen tables, each a customer's; and so many of all kinds as there were. */
@@ -324,7 +346,7 @@ int main(void)
         TEST(ten_digits_are_no_time),     TEST(entities_that_are_counted),
         TEST(all_kinds_are_named),        TEST(entities_that_are_people),
         TEST(a_table_for_each_customer),  TEST(what_clients_did),
-        TEST(indexes_that_no_query_uses),
+        TEST(indexes_that_no_query_uses),   TEST(entities_of_which_few_are_people),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
