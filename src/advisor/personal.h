@@ -2,7 +2,11 @@
  * words that a finding shows instead of them. Pure.
  *
  * Where a number has a checksum, one that fails it counts against all of its form: a tenth of all
- * numbers of a card's length pass the test of cards, and nine tenths do not. */
+ * numbers of a card's length pass the test of cards, and nine tenths do not.
+ *
+ * A text is looked at as it stands and as it is meant (plain_text.h): in patterns and quotes some
+ * of it is escaped. What hides sets `out->failed` without memory, and shows nothing then that it
+ * could not look at. */
 #ifndef TRESTLE_ADVISOR_PERSONAL_H
 #define TRESTLE_ADVISOR_PERSONAL_H
 

@@ -3,6 +3,9 @@
 #include "advisor/personal.h"
 
 #include "advisor/testing/testing.h"
+#include "base/testing/failmalloc.h"
+
+#include <ctype.h>
 
 static size_t luhn_digit(const char *digits)
 {
@@ -64,7 +67,40 @@ static int taxpayer(char key[SAMPLE_KEY], size_t n)
                     digits[8], digits[9], digits[10]);
 }
 
+WRITER(mail_in_url, "t%zu#u=jo.%zu%%40example%zu.com&v=1", n % 7, drawn(n) % 10000, n)
+WRITER(mail_abroad, "t%zu#bj\xc3\xb6rn.%zu@example.se", n % 7, drawn(n) % 10000)
+WRITER(phone_in_groups, "t%zu#+1 (305) 555-%04zu#%zu", n % 7, drawn(n) % 10000, n)
+
+static int account_in_groups(char key[SAMPLE_KEY], size_t n)
+{
+    char whole[SAMPLE_KEY];
+    int size = account(whole, n), written = 0;
+    const char *number = strchr(whole, '#') + 1;
+    for (int i = 0; number + i < whole + size; i++)
+        written += snprintf(key + written, SAMPLE_KEY - (size_t)written, "%s%c",
+                            i > 0 && i % 4 == 0 ? " " : "", number[i]);
+    return written;
+}
+
+static int account_in_small_letters(char key[SAMPLE_KEY], size_t n)
+{
+    int size = account(key, n);
+    for (int i = 0; i < size; i++)
+        key[i] = (char)tolower(key[i]);
+    return size;
+}
+
 /* what is like it */
+WRITER(picture, "img%zu/icon-%zu@2x.png", n % 7, drawn(n))
+WRITER(picture_of_a_size, "img%zu/icon-%zu@large.webp", n % 7, drawn(n))
+WRITER(remote, "repo%zu#git@git.example%zu.com:acme/r%zu.git", n % 7, n % 9, drawn(n))
+WRITER(copied, "from#deploy@web%zu.example.com:/srv/%zu", n % 9, drawn(n))
+WRITER(program, "sa%zu#ci-%zu@acme-%zu.iam.gserviceaccount.com", n % 7, drawn(n) % 1000, n % 9)
+WRITER(package, "npm#left-pad%zu@%zu.%zu.beta", drawn(n), n % 9, n % 30)
+WRITER(place, "%+03zd.%02zu%+04zd.%02zu#%zu", (ssize_t)(drawn(n) % 90), drawn(n + 1) % 100,
+       (ssize_t)(drawn(n + 2) % 180), drawn(n + 3) % 100, n)
+WRITER(dated_offset, "+%02zu-2026-%02zu-%02zu#%zu", drawn(n) % 60, n % 12 + 1, n % 28 + 1, n)
+WRITER(digest, "b%zu#%016zx%016zx", n % 7, drawn(n) * 77, drawn(n + 7) * 99)
 WRITER(meter, "g%zu#4%015zu", n % 7, drawn(n) % 1000000000000000)
 WRITER(part_number, "p#%03zu-%02zu-%04zu", drawn(n) % 1000, drawn(n + 500) % 100, n)
 WRITER(message, "t%zu#%016zX-%04zX-%012zX@mail.example.com", n % 7, drawn(n), drawn(n + 3) % 65536,
@@ -89,6 +125,20 @@ static const struct {
     {"account", account, "<iban>"},
     {"taxpayer", taxpayer, "<tax-number>"},
     {"named", named, "<name>"},
+    {"mail_in_url", mail_in_url, "<e-mail>"},
+    {"mail_abroad", mail_abroad, "<e-mail>"},
+    {"phone_in_groups", phone_in_groups, "<phone>"},
+    {"account_in_groups", account_in_groups, "<iban>"},
+    {"account_in_small_letters", account_in_small_letters, "<iban>"},
+    {"picture", picture, NULL},
+    {"picture_of_a_size", picture_of_a_size, NULL},
+    {"remote", remote, NULL},
+    {"copied", copied, NULL},
+    {"program", program, NULL},
+    {"package", package, NULL},
+    {"place", place, NULL},
+    {"dated_offset", dated_offset, NULL},
+    {"digest", digest, NULL},
     {"message", message, NULL},
     {"unit", unit, NULL},
     {"meter", meter, NULL},
@@ -224,39 +274,107 @@ static void columns_of_people(void **state)
     assert_non_null(sample_finding(sample, "personal-data"));
 }
 
+static const struct {
+    const char *text;
+    const char *hidden; /* NULL: nothing is */
+} certain[] = {
+    {"\"t7#jo.smith@example.co.uk#2026\"", "\"t7#<e-mail>#2026\""},
+    {"\"t7#jo.smith@exam...\", \"\"", "\"t7#<e-mail>...\", \"\""},
+    {"\"jo@...", "\"<e-mail>..."},
+    {"from \"jo@\" before \"jo@e\"", "from \"<e-mail>\" before \"<e-mail>\""},
+    {"to a.name.that.hardly.anybody.has.chosen@example.com", "to <e-mail>"},
+    {"icon@2x", NULL},
+    {"s1#4111-1111-1111-1111#x", "s1#<card>#x"},
+    {"s1#4111111111111112", NULL},   /* the checksum */
+    {"s1#1763800000123456#x", NULL}, /* a time */
+    {"a#+493012345678", "a#<phone>"},
+    {"cust#123-45-6789", "cust#<social-number>"},
+    {"cust#666-45-6789", NULL},
+    {"DE89370400440532013000", "<iban>"},
+    {"529.982.247-25", "<tax-number>"},
+    {"anna-weber#7", NULL}, /* who knows */
+    {"LIMIT 20 OFFSET @cursor", NULL},
+    /* as patterns, quotes and addresses escape it */
+    {"s1#4111\\-1111\\-1111\\-1111#x", "s1#<card>#x"},
+    {"\"s1#4111\\\\-1111\\\\-1111\\\\-1111.*\"", "\"s1#<card>.*\""},
+    {"^\\Q4111-1111-1111-1111\\E$", "^\\Q<card>\\E$"},
+    {"\\b4111[-]1111[-]1111[-]1111", "\\b<card>"},
+    {"LIKE '%4111-1111-1111-1111%'", "LIKE '%<card>%'"},
+    {"LIKE '%4012-8888-8888-1881'", "LIKE '%<card>'"},
+    {"t7#jo\\.smith@example\\.com\\|x", "t7#<e-mail>\\|x"},
+    {"t7#jo\\x2esmith\\x40example.com#", "t7#<e-mail>#"},
+    {"t7#jo\\x{40}example.com#", "t7#<e-mail>#"},
+    {"u=jo.smith%40example.com&x", "u=<e-mail>&x"},
+    {"u=jo.smith%2540example.com&x", "u=<e-mail>&x"},
+    {"tel=%2B493012345678&x", "tel=<phone>&x"},
+    {"\\+1 \\(305\\) 555-0123", "<phone>"},
+    {"cust#123\\-45\\-6789", "cust#<social-number>"},
+    {"\"J\\xc3\\xb6rg.M\\xc3\\xbcller@example.de\"", "\"<e-mail>\""},
+    {"a#J\xc3\xb6rg@b\xc3\xbc"
+     "cher.de#",
+     "a#<e-mail>#"},
+    {"100% of a\\b [x] 5%", NULL},
+    /* in groups, and in small letters */
+    {"b1#DE89 3704 0044 0532 0130 00#x", "b1#<iban>#x"},
+    {"b1#DE89-3704-0044-0532-0130-00", "b1#<iban>"},
+    {"b1#de89370400440532013000", "b1#<iban>"},
+    {"b1#de89 3704 0044 0532 0130 00 and", "b1#<iban> and"},
+    {"gb82west12345698765432", "<iban>"},
+    {"be68539007547034-2026", "<iban>-2026"},
+    {"DE88 3704 0044 0532 0130 00", NULL}, /* the checksum */
+    {"s1#4111.1111-1111 1111", "s1#<card>"},
+    {"a#+1 (305) 555-0123#x", "a#<phone>#x"},
+    {"a#+1-305-555-0123-17", "a#<phone>-17"},
+    {"a#+1.305.555.0123", "a#<phone>"},
+    {"a#+49 (0)30 1234567", "a#<phone>"},
+    {"a#+33 1 23 45 67 89", "a#<phone>"},
+    {"a#+52.52-13.40", NULL}, /* a place */
+    {"a#+52.5200066", NULL},
+    {"a#+30 2026-11-28 10", NULL}, /* an offset, and a date */
+    {"+2026-11-28", NULL},
+    /* of nobody */
+    {"img/icon@2x.png", NULL},
+    {"img/icon@large.png", NULL},
+    {"git@github.com:acme/repo.git", NULL},
+    {"ssh git@host:path", NULL},
+    {"ci-17@acme-prod.iam.gserviceaccount.com", NULL},
+    {"left-pad@1.3.beta", NULL},
+    {"from \"a\" before \"b\"", NULL},
+};
+
 /* Alone, without others to compare it with: what is certain. */
 static void certain_personal_data_is_hidden(void **state)
 {
-    static const struct {
-        const char *text;
-        const char *hidden; /* NULL: nothing is */
-    } texts[] = {
-        {"\"t7#jo.smith@example.co.uk#2026\"", "\"t7#<e-mail>#2026\""},
-        {"\"t7#jo.smith@exam...\", \"\"", "\"t7#<e-mail>...\", \"\""},
-        {"\"jo@...", "\"<e-mail>..."},
-        {"from \"jo@\" before \"jo@e\"", "from \"<e-mail>\" before \"<e-mail>\""},
-        {"to a.name.that.hardly.anybody.has.chosen@example.com", "to <e-mail>"},
-        {"icon@2x", NULL},
-        {"s1#4111-1111-1111-1111#x", "s1#<card>#x"},
-        {"s1#4111111111111112", NULL},   /* the checksum */
-        {"s1#1763800000123456#x", NULL}, /* a time */
-        {"a#+493012345678", "a#<phone>"},
-        {"cust#123-45-6789", "cust#<social-number>"},
-        {"cust#666-45-6789", NULL},
-        {"DE89370400440532013000", "<iban>"},
-        {"529.982.247-25", "<tax-number>"},
-        {"anna-weber#7", NULL}, /* might be anything */
-        {"LIMIT 20 OFFSET @cursor", NULL},
-        {"from \"a\" before \"b\"", NULL},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    for (size_t i = 0; i < sizeof certain / sizeof *certain; i++) {
         struct buffer out = {0};
-        personal_hide_certain(bytes_of(texts[i].text), &out);
+        personal_hide_certain(bytes_of(certain[i].text), &out);
         buffer_append_byte(&out, 0);
-        assert_string_equal(out.data, texts[i].hidden == NULL ? texts[i].text : texts[i].hidden);
+        assert_string_equal(out.data,
+                            certain[i].hidden == NULL ? certain[i].text : certain[i].hidden);
         buffer_free(&out);
     }
+}
+
+static void hide_in_pattern(void *context)
+{
+    struct personal_counts counts = {0};
+    struct buffer out = {0};
+    bytes pattern = bytes_of("t7#jo\\.smith@example\\.com\\|x");
+    (void)context;
+    personal_count(&counts, pattern);
+    personal_hide_certain(pattern, &out);
+    assert_int_equal(counts.texts, 1);
+    assert_false(has(buffer_bytes(&out), "smith"));
+    assert_true(out.failed || has(buffer_bytes(&out), "<e-mail>"));
+    buffer_free(&out);
+}
+
+/* Nothing is shown that could not be looked at. */
+static void without_memory_it_is_hidden(void **state)
+{
+    (void)state;
+    failmalloc_each(hide_in_pattern, NULL);
 }
 
 /* Whatever bytes there are, parts are found within them. */
@@ -269,7 +387,7 @@ static void all_bytes_are_looked_at(void **state)
         uint8_t text[40];
         size_t size = drawn(seed) % sizeof text;
         for (size_t i = 0; i < size; i++)
-            text[i] = (uint8_t) "0149.-+@ aDE#_\xff"[drawn(seed * 41 + i) % 15];
+            text[i] = (uint8_t) "0149.-+@ aDE#_\xff\\%x[]{}"[drawn(seed * 41 + i) % 22];
         personal_count(&counts, bytes_make(text, size));
         personal_hide(bytes_make(text, size), (1U << PERSONAL_KINDS) - 1, &out);
         personal_hide_certain(bytes_make(text, size), &out);
@@ -290,6 +408,7 @@ int main(void)
         TEST(families_of_people),
         TEST(columns_of_people),
         TEST(certain_personal_data_is_hidden),
+        TEST(without_memory_it_is_hidden),
         TEST(all_bytes_are_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -214,6 +214,16 @@ static void test_personal_data_is_not_in_the_line(void **state)
     assert_non_null(strstr(kept[0]->plan, "jo.smith@example.com"));
 }
 
+/* Bytes that are no ASCII stand in the plan as \xNN, and some of an address as %NN. */
+static void test_personal_data_that_is_escaped_is_not_in_the_line(void **state)
+{
+    (void)state;
+    f.call.key = "t7#bj\xc3\xb6rn.smith%40example.com";
+    add(2500);
+    assert_non_null(strstr(logged(), "plan=\"1 key: \\\"t7#<e-mail>\\\"\""));
+    assert_null(strstr(logged(), "smith"));
+}
+
 static void test_so_many_a_second(void **state)
 {
     const struct slow_request *kept[SLOW_REQUESTS_MOST];
@@ -267,6 +277,7 @@ int main(void)
         TEST(test_a_slow_request_is_kept),
         TEST(test_the_line),
         TEST(test_personal_data_is_not_in_the_line),
+        TEST(test_personal_data_that_is_escaped_is_not_in_the_line),
         TEST(test_so_many_a_second),
         TEST(test_the_latest_and_the_slowest),
         TEST(test_slow_ones_of_long_ago_are_forgotten),
