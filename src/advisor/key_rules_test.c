@@ -68,7 +68,18 @@ WRITER(snowflake, "%llu", U(((1760000000000 - 1288834974657 + 977777 * n) << 22)
 WRITER(three_words, "%s#%llu#%s", word(n % 3), U(1700000000 + 977 * n), word(scatter(n)))
 WRITER(two_constants, "shop#event#2024-01-%02llu#%s%llu", U(n / 40 + 1), word(n), U(n))
 
+WRITER(loose_date, "2024-%llu-%llu#%s%llu", U(n / 80 % 12 + 1), U(n % 28 + 1), word(n), U(n))
+WRITER(due_when_written, "2026/%02llu/%02llu#%s", U(n / 84 + 1), U(n / 3 % 28 + 1),
+       word(scatter(n)))
+
 /* what is like a time */
+WRITER(due_date, "%llu-%02llu-%02llu#%s%llu", U(2025 + scatter(n) % 2), U(scatter(n + 1) % 12 + 1),
+       U(scatter(n + 2) % 28 + 1), word(n), U(n))
+WRITER(due_local_date, "%02llu.%02llu.2026#%s%llu", U(scatter(n + 2) % 28 + 1),
+       U(scatter(n + 1) % 12 + 1), word(n), U(n))
+WRITER(due_week, "2026-W%02llu#%s%llu", U(scatter(n) % 52 + 1), word(n), U(n))
+WRITER(expiry, "%llu#%s%llu", U(1758000000000 + scatter(n) % 31000000000), word(n), U(n))
+WRITER(release, "2024.%llu.%llu#%s%llu", U(scatter(n) % 12 + 1), U(n % 28 + 1), word(n), U(n))
 WRITER(many_words, "%s%llu#%llu", word(n), U(n % 40), U(1700000000 + 977 * n))
 WRITER(buckets_of_time, "%02llu#%llu", U(n % 16), U(1700000000 + 977 * n))
 WRITER(account, "17%08llu", U(scatter(n) % 100000000))
@@ -204,6 +215,17 @@ static const struct {
     CASE(local_date, "key-time-first", NULL),
     CASE(local_month, "key-time-first", NULL),
     CASE(week, "key-time-first", NULL),
+    CASE(loose_date, "key-time-first", NULL),
+    WRITTEN(IN_NO_ORDER, loose_date, "key-time-first", NULL),
+    WRITTEN(IN_ORDER, due_when_written, "key-time-first", NULL),
+    CASE(due_when_written, NULL, NULL),
+    CASE(due_date, NULL, NULL),
+    WRITTEN(IN_NO_ORDER, due_date, NULL, NULL),
+    WRITTEN(IN_NO_ORDER, due_local_date, NULL, NULL),
+    WRITTEN(IN_NO_ORDER, due_week, NULL, NULL),
+    CASE(expiry, NULL, NULL),
+    WRITTEN(IN_NO_ORDER, expiry, NULL, NULL),
+    CASE(release, "key-padding", NULL),
     CASE(year_day, "key-time-first", NULL),
     CASE(reversed_nines, "key-time-first", NULL),
     CASE(snowflake, "key-time-first", NULL),
@@ -406,6 +428,43 @@ static void gaps_are_filled_by_the_order_of_writes(void **state)
     sample_expect(sample, NULL);
 }
 
+WRITER(local_dates, "t#%02llu/%02llu/2025#%s%llu", U(n % 28 + 1), U(n / 112 + 1), word(n), U(n))
+WRITER(dates_of_america, "%02llu/%02llu/2025#%s%llu", U(n / 112 + 1), U(n % 28 + 1), word(n), U(n))
+WRITER(unpadded_order, "order%llu", U(n + n / 10 * 33))
+
+/* Where new rows go, whatever else the table has. */
+static void check_range(struct made_sample *sample, const char *rule, const char *start,
+                        const char *end)
+{
+    sample_look(sample);
+    const struct advice_finding *finding = sample_finding(sample, rule);
+    assert_non_null(finding);
+    assert_true(finding->has_range);
+    assert_true(bytes_start_with(finding->start, bytes_of(start)));
+    assert_true(bytes_equal(finding->end, bytes_of(end)));
+}
+
+/* 28/01 comes before 28/09, and 09/01 before both: new rows go to the last day's. */
+static void new_rows_go_behind_the_latest(void **state)
+{
+    struct made_sample *sample = *state;
+    fill(sample, local_dates, SAMPLE_ROWS);
+    check_range(sample, "key-time-first", "t#28/09/2025", "t#28/09/2026");
+    assert_int_equal(sample_finding(sample, "key-time-first")->start.size, strlen("t#28/09/2025"));
+    fill(sample, dates_of_america, SAMPLE_ROWS);
+    check_range(sample, "key-time-first", "09/28/2025", "09/28/2026");
+    fill(sample, loose_date, SAMPLE_ROWS);
+    check_range(sample, "key-time-first", "2024-12-28#", "");
+    fill(sample, unpadded_order, SAMPLE_ROWS);
+    check_range(sample, "key-sequential", "order4266", "ordes");
+    fill(sample, date, SAMPLE_ROWS - 20); /* and some that begin with words */
+    for (uint64_t i = 0; i < 20; i++) {
+        char key[SAMPLE_KEY];
+        sample_add(sample, bytes_make(key, (size_t)words(key, i)));
+    }
+    check_range(sample, "key-time-first", "2024-12-28#", "");
+}
+
 WRITER(behind_bytes, "\xff\x1b[2J\x01%07llu", U(n + n / 10 * 333))
 WRITER(behind_many_letters, "%s%07llu",
        "\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\\",
@@ -521,6 +580,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(numbers_of_eight_bytes_are_numbers, sample_setup,
                                         sample_teardown),
         cmocka_unit_test_setup_teardown(gaps_are_filled_by_the_order_of_writes, sample_setup,
+                                        sample_teardown),
+        cmocka_unit_test_setup_teardown(new_rows_go_behind_the_latest, sample_setup,
                                         sample_teardown),
         cmocka_unit_test_setup_teardown(a_start_of_any_bytes_is_shown, sample_setup,
                                         sample_teardown),

@@ -67,14 +67,13 @@ void key_start_opening(const struct key_start *keys, char out[KEY_START_OPENING]
     buffer_free(&start);
 }
 
-status key_start_set_range(struct advisor *advisor, const struct key_start *keys, bool is_falling,
-                           struct advice_finding *finding)
+status key_start_set_range(struct advisor *advisor, const struct key_start *keys, bytes newest,
+                           bool is_falling, struct advice_finding *finding)
 {
-    bytes first = keys->seen->rows[0].key, last = keys->seen->rows[keys->seen->row_count - 1].key;
-    bytes word = bytes_make(first.data, keys->start), behind = {0};
+    bytes word = bytes_make(newest.data, keys->start), behind = {0};
     struct buffer text = {0};
     if (is_falling) {
-        finding_set_range(finding, word, first);
+        finding_set_range(finding, word, newest);
         return status_ok();
     }
     if (word.size > 0) { /* whose last byte is a letter or a delimiter */
@@ -82,7 +81,7 @@ status key_start_set_range(struct advisor *advisor, const struct key_start *keys
         buffer_append_byte(&text, (uint8_t)(word.data[word.size - 1] + 1));
         TRY(keep_text(advisor, &text, &behind));
     }
-    finding_set_range(finding, last, behind);
+    finding_set_range(finding, newest, behind);
     return status_ok();
 }
 

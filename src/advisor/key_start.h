@@ -28,10 +28,10 @@ bool key_start_fits(size_t found, size_t all);
 enum { KEY_START_OPENING = 360 };
 void key_start_opening(const struct key_start *keys, char out[KEY_START_OPENING]);
 
-/* The range that new rows go to: behind the last of the sampled keys, or, with keys that fall,
- * before the first. */
-status key_start_set_range(struct advisor *advisor, const struct key_start *keys, bool is_falling,
-                           struct advice_finding *finding);
+/* The range that new rows go to: behind the newest of the sampled keys, or, with keys that fall,
+ * before it. */
+status key_start_set_range(struct advisor *advisor, const struct key_start *keys, bytes newest,
+                           bool is_falling, struct advice_finding *finding);
 
 /* The key with the first `size` bytes of its field at the end; empty if that is all of it. */
 status key_start_promote(struct advisor *advisor, const struct key_start *keys, bytes key,

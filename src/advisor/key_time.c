@@ -4,6 +4,7 @@
 #include "advisor/thresholds.h"
 
 #include <ctype.h>
+#include <strings.h>
 
 enum { HEX_MOST = 16, DIGITS_MOST = 19 };
 
@@ -84,15 +85,15 @@ static size_t parted_date(bytes text)
     return is_day(text.data, rest.data, rest.data + 3) && is_end ? DAY : 0;
 }
 
-/* Three letters of a month's English name, in any case. */
-static bool is_month_name(const uint8_t *text)
+/* Of three letters of a month's English name, in any case; 0: they are of none. */
+static int64_t month_named(const uint8_t *name)
 {
+    enum { MONTHS = 12, LETTERS = 3 };
     static const char names[] = "janfebmaraprmayjunjulaugsepoctnovdec";
-    for (const char *name = names; *name != '\0'; name += 3)
-        if (tolower(text[0]) == name[0] && tolower(text[1]) == name[1] &&
-            tolower(text[2]) == name[2])
-            return true;
-    return false;
+    for (size_t month = 0; month < MONTHS; month++)
+        if (strncasecmp((const char *)name, names + LETTERS * month, LETTERS) == 0)
+            return (int64_t)month + 1;
+    return 0;
 }
 
 /* The size of a day, or a month, of one or two digits at the front; 0: there is none. */
@@ -119,10 +120,27 @@ static size_t local_date(bytes text)
     if (day == 0 || text.size <= day + 1 + MONTH_NAME || !parts(text.data[day]))
         return 0;
     bytes rest = bytes_from(text, day + 1);
-    size_t month = is_month_name(rest.data) ? MONTH_NAME : short_number(rest, DAYS);
+    size_t month = month_named(rest.data) > 0 ? MONTH_NAME : short_number(rest, DAYS);
     bool is_parted = month > 0 && rest.size > month + 1 && rest.data[month] == text.data[day];
     size_t year = is_parted ? year_at(bytes_from(rest, month + 1)) : 0;
     return year > 0 ? day + 1 + month + 1 + year : 0;
+}
+
+/* YYYY-M-D and YYYY/M/D, with one digit or two; with dots it is a version more often. */
+static size_t loose_date(bytes text)
+{
+    enum { MONTHS = 12, DAYS = 31, YEAR = 4 };
+    bool has_year = text.size > YEAR + 1 && digits_at(text) == YEAR &&
+                    (text.data[YEAR] == '-' || text.data[YEAR] == '/');
+    if (!has_year || number_of(text.data, YEAR) < 1970 || number_of(text.data, YEAR) > 2100)
+        return 0;
+    size_t month = short_number(bytes_from(text, YEAR + 1), MONTHS);
+    size_t day_at = YEAR + 1 + month + 1;
+    if (month == 0 || text.size <= day_at || text.data[day_at - 1] != text.data[YEAR])
+        return 0;
+    size_t day = short_number(bytes_from(text, day_at), DAYS);
+    bool is_end = ends_at(text, day_at + day) || text.data[day_at + day] == 'T';
+    return day > 0 && is_end ? day_at + day : 0;
 }
 
 /* YYYY-Www and YYYYWww. */
@@ -174,6 +192,9 @@ static enum key_time date_at(bytes text, size_t *size)
     *size = local_date(text);
     if (*size > 0)
         return KEY_TIME_LOCAL_DATE;
+    *size = loose_date(text);
+    if (*size > 0)
+        return KEY_TIME_LOOSE_DATE;
     *size = week(text);
     if (*size > 0)
         return KEY_TIME_WEEK;
@@ -381,35 +402,98 @@ uint64_t key_time_rank(bytes key, enum key_time form, size_t size)
     return form == KEY_TIME_REVERSED ? UINT64_MAX - number : number;
 }
 
-/* So many digits from `*at` on, whatever stands between them. */
-static int64_t next_number(bytes text, size_t *at, size_t digits)
+/* --- days --- */
+
+/* The number at `*at` or behind it, of `most` digits at most. */
+static int64_t next_number(bytes text, size_t *at, size_t most)
 {
-    int64_t number = 0;
-    for (; *at < text.size && digits > 0; ++*at)
-        if (isdigit(text.data[*at])) {
-            number = 10 * number + (text.data[*at] - '0');
-            digits--;
-        }
+    size_t size = 0;
+    while (*at < text.size && !isdigit(text.data[*at]))
+        ++*at;
+    while (size < most && *at + size < text.size && isdigit(text.data[*at + size]))
+        size++;
+    int64_t number = number_of(text.data + *at, size);
+    *at += size;
     return number;
 }
 
-int64_t key_time_day(bytes key, enum key_time form, size_t size)
+/* Since the first of March of the year 0, with which leap years end. */
+static int64_t days_of(int64_t year, int64_t month, int64_t day)
 {
-    enum { OF_YEAR = 4, YEAR_DAYS = 365, MONTH_DAYS = 30, WEEK_DAYS = 7 };
+    enum { FEBRUARY = 2, AHEAD = 9, BEHIND = 3, DAYS_OF_FIVE = 153 };
+    year -= month <= FEBRUARY;
+    month += month <= FEBRUARY ? AHEAD : -BEHIND;
+    return 365 * year + year / 4 - year / 100 + year / 400 + (DAYS_OF_FIVE * month + 2) / 5 + day -
+           1;
+}
+
+struct local_date {
+    int64_t first;
+    int64_t second; /* a month's name counts as the second */
+    int64_t year;
+    bool is_named;
+};
+
+static struct local_date read_local_date(bytes date)
+{
+    size_t at = 0;
+    struct local_date out = {.first = next_number(date, &at, 2)};
+    out.is_named = at + 1 < date.size && isalpha(date.data[at + 1]);
+    out.second = out.is_named ? month_named(date.data + at + 1) : next_number(date, &at, 2);
+    out.year = next_number(date, &at, 4);
+    return out;
+}
+
+bool key_time_is_month_first(bytes key, enum key_time form, size_t size)
+{
+    enum { MONTHS = 12 };
+    if (form != KEY_TIME_LOCAL_DATE)
+        return false;
+    return read_local_date(bytes_make(key.data, size)).second > MONTHS;
+}
+
+static int64_t local_day(bytes date, enum key_time_reading reading)
+{
+    struct local_date local = read_local_date(date);
+    bool is_turned = reading == KEY_TIME_MONTH_FIRST && !local.is_named;
+    return is_turned ? days_of(local.year, local.first, local.second)
+                     : days_of(local.year, local.second, local.first);
+}
+
+int64_t key_time_day(bytes key, enum key_time form, size_t size, enum key_time_reading reading)
+{
+    enum { WEEK_DAYS = 7 };
     const bytes date = bytes_make(key.data, size);
+    size_t at = 0;
     if (form < KEY_TIME_DATE || form > KEY_TIME_YEAR_DAY)
         return 0;
-    size_t at = form == KEY_TIME_LOCAL_DATE ? size - OF_YEAR : 0;
-    int64_t days = YEAR_DAYS * next_number(date, &at, OF_YEAR);
+    if (form == KEY_TIME_LOCAL_DATE)
+        return local_day(date, reading);
+    int64_t year = next_number(date, &at, 4);
     if (form == KEY_TIME_WEEK)
-        return days + WEEK_DAYS * next_number(date, &at, 2);
+        return days_of(year, 1, 1) + WEEK_DAYS * (next_number(date, &at, 2) - 1);
     if (form == KEY_TIME_YEAR_DAY)
-        return days + next_number(date, &at, 3);
-    if (form == KEY_TIME_DATE) {
-        days += MONTH_DAYS * next_number(date, &at, 2);
-        days += next_number(date, &at, 2);
-    }
-    return days;
+        return days_of(year, 1, 1) + next_number(date, &at, 3) - 1;
+    int64_t month = next_number(date, &at, 2), day = next_number(date, &at, 2);
+    return days_of(year, month, day == 0 ? 1 : day);
+}
+
+bool key_time_is_ahead(bytes key, enum key_time form, size_t size, enum key_time_reading reading,
+                       int64_t now_us)
+{
+    int64_t day = key_time_day(key, form, size, reading);
+    if (day > 0)
+        return day > days_of(1970, 1, 1) + now_us / DAY_US + 1;
+    for (size_t i = 0; i < UNITS; i++)
+        if (form == units[i].form)
+            return count_of(key, size) / units[i].a_second >
+                   (uint64_t)((now_us + DAY_US) / SECOND_US);
+    return false;
+}
+
+bool key_time_is_in_order(enum key_time form)
+{
+    return form != KEY_TIME_LOCAL_DATE && form != KEY_TIME_LOOSE_DATE;
 }
 
 bool key_time_is_count(enum key_time form)
@@ -427,7 +511,8 @@ const char *key_time_name(enum key_time form)
     static const char *const names[] = {
         [KEY_TIME_NONE] = "no time",
         [KEY_TIME_DATE] = "a date",
-        [KEY_TIME_LOCAL_DATE] = "a date",
+        [KEY_TIME_LOCAL_DATE] = "a date whose order is not that of keys",
+        [KEY_TIME_LOOSE_DATE] = "a date whose order is not that of keys",
         [KEY_TIME_WEEK] = "a week",
         [KEY_TIME_YEAR_DAY] = "a day of a year",
         [KEY_TIME_SHORT_DATE] = "a date of six digits",

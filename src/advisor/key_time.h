@@ -8,6 +8,7 @@ enum key_time {
     KEY_TIME_NONE,
     KEY_TIME_DATE,       /* 2024-01-15, 20240115, 2024/01, with or without a time of day */
     KEY_TIME_LOCAL_DATE, /* 15/01/2024, 01-15-2024, 15.1.2024, 15-Jan-2024 */
+    KEY_TIME_LOOSE_DATE, /* 2024-1-15, 2024/1/5: of any width */
     KEY_TIME_WEEK,       /* 2024-W03, 2024W03 */
     KEY_TIME_YEAR_DAY,   /* 2024-015 */
     KEY_TIME_SHORT_DATE, /* 240115, for which many a number could be taken */
@@ -33,9 +34,23 @@ enum key_time key_time_at(bytes key, int64_t now_us, size_t *size);
  * where the form is that of a count. */
 uint64_t key_time_rank(bytes key, enum key_time form, size_t size);
 
-/* Of a key that begins with such a date of such a size: days since the year 0, about, of which only
- * the order and great distances count; of a local date those of its year. 0: it is no date. */
-int64_t key_time_day(bytes key, enum key_time form, size_t size);
+/* How local dates are read, which only all of them together can tell: 5/12/2024 is of December, or,
+ * with the month first, of May. */
+enum key_time_reading { KEY_TIME_DAY_FIRST, KEY_TIME_MONTH_FIRST };
+
+/* Whether such a date has its month first, since there is no month with its second number. */
+bool key_time_is_month_first(bytes key, enum key_time form, size_t size);
+
+/* Of a key that begins with such a date of such a size: days since the year 0. 0: it is no date. */
+int64_t key_time_day(bytes key, enum key_time form, size_t size, enum key_time_reading reading);
+
+/* Whether the key begins with a date, or a number that rises with the time since 1970, and that
+ * lies more than a day ahead. */
+bool key_time_is_ahead(bytes key, enum key_time form, size_t size, enum key_time_reading reading,
+                       int64_t now_us);
+
+/* Whether keys with such times are in their order, or, reversed, in the other. */
+bool key_time_is_in_order(enum key_time form);
 
 /* Whether the form is that of a number which might be something else: it is a time only if rows
  * were not written in another order. Of the doubtful ones they must have been written in this. */

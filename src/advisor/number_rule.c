@@ -182,6 +182,17 @@ static status better_than_number(struct advisor *advisor, const struct key_start
     return keep_text(advisor, &text, out);
 }
 
+/* Of the greatest number, which need not be the last key: 1000 comes before 999. */
+static bytes newest_key(const struct numbers *numbers)
+{
+    const struct advice_observations *seen = numbers->keys->seen;
+    bytes newest = seen->rows[seen->row_count - 1].key;
+    for (size_t i = 0; i < seen->row_count; i++)
+        if (numbers->all[i].size > 0 && numbers->all[i].value == numbers->most)
+            newest = seen->rows[i].key;
+    return newest;
+}
+
 status look_for_numbers(struct advisor *advisor, const struct key_start *keys, bool *is_found)
 {
     struct advice_finding *finding;
@@ -198,7 +209,7 @@ status look_for_numbers(struct advisor *advisor, const struct key_start *keys, b
                "%llu apart.",
                numbers.count, keys->seen->row_count, opening, (unsigned long long)numbers.least,
                (unsigned long long)numbers.most, (unsigned long long)step));
-    TRY(key_start_set_range(advisor, keys, false, finding));
+    TRY(key_start_set_range(advisor, keys, newest_key(&numbers), false, finding));
     for (size_t i = 0; i < ADVICE_KEYS_SHOWN; i++) {
         bytes key = row_to_show(keys->seen, i)->key, better;
         finding_add_key(finding, key);

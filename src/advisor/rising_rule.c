@@ -147,7 +147,8 @@ static status look_for_order_of_writing(struct advisor *advisor, bool *is_found)
                "they rise with the time of writing.",
                order.pairs, falls ? order.pairs - order.rising : order.rising,
                falls ? "lower" : "higher", (long long)(order.span_us / HOUR_US)));
-    TRY(key_start_set_range(advisor, &keys, falls, finding));
+    bytes newest = seen->rows[falls ? 0 : seen->row_count - 1].key;
+    TRY(key_start_set_range(advisor, &keys, newest, falls, finding));
     return add_keys(advisor, finding);
 }
 

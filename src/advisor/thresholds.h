@@ -18,7 +18,8 @@ enum {
     FRONTS = 8,        /* places at which all new rows are written; so many spread the load */
 
     DATES_IN_ORDER = 70, /* percent of pairs that were written in the dates' order, or the other */
-    DATES_TIMES = 4,     /* as long a time as the writing took, that dates of something else span */
+    TIMES_AHEAD_PERCENT = 10, /* of times, that lie in the future: of what is due */
+    DATES_TIMES = 4, /* as long a time as the writing took, that dates of something else span */
 
     NUMBERS_SPAN = 1000,      /* fewer are buckets */
     NUMBERS_SPAN_ALONE = 200, /* unless each row has one of its own */

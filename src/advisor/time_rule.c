@@ -37,6 +37,8 @@ struct times {
     size_t changes;       /* from one such key to the next */
     size_t fronts;        /* different texts before it, FRONTS at most */
     bytes words[FRONTS];  /* these */
+    enum key_time_reading reading;
+    size_t ahead; /* of the times, that lie in the future */
 };
 
 static struct place place_at(const struct advice_observations *seen, size_t row, size_t start)
@@ -107,6 +109,26 @@ static void count_times(struct times *times)
     }
 }
 
+/* How local dates are read, and how many times are still to come. */
+static void look_at_dates(struct times *times)
+{
+    const struct advice_observations *seen = times->seen;
+    times->reading = KEY_TIME_DAY_FIRST;
+    for (size_t i = 0; i < seen->row_count; i++) {
+        const struct place *place = &times->places[i];
+        bytes field = bytes_from(seen->rows[i].key, place->start);
+        if (place->form == times->form && key_time_is_month_first(field, place->form, place->size))
+            times->reading = KEY_TIME_MONTH_FIRST;
+    }
+    for (size_t i = 0; i < seen->row_count; i++) {
+        const struct place *place = &times->places[i];
+        bytes field = bytes_from(seen->rows[i].key, place->start);
+        times->ahead +=
+            place->form == times->form &&
+            key_time_is_ahead(field, place->form, place->size, times->reading, seen->now_us);
+    }
+}
+
 /* --- numbers that might be something else --- */
 
 struct looks {
@@ -146,6 +168,17 @@ static void tell_snowflakes(struct times *times)
             times->places[i].form = KEY_TIME_SNOWFLAKE;
 }
 
+/* Of dates of any width some have two digits everywhere. */
+static void join_loose_dates(const struct times *times)
+{
+    size_t loose = 0, rows = times->seen->row_count;
+    for (size_t i = 0; i < rows; i++)
+        loose += times->places[i].form == KEY_TIME_LOOSE_DATE;
+    for (size_t i = 0; i < rows && loose * 100 >= rows * WIDTHS_PERCENT; i++)
+        if (times->places[i].form == KEY_TIME_DATE)
+            times->places[i].form = KEY_TIME_LOOSE_DATE;
+}
+
 /* The field of the row's key from the time on, if that is of the form; `*day`: see key_time_day. */
 static bool find_time(const struct times *times, size_t row, bytes *field, int64_t *day)
 {
@@ -153,7 +186,7 @@ static bool find_time(const struct times *times, size_t row, bytes *field, int64
     if (place->form != times->form)
         return false;
     *field = bytes_from(times->seen->rows[row].key, place->start);
-    *day = key_time_day(*field, place->form, place->size);
+    *day = key_time_day(*field, place->form, place->size, times->reading);
     return true;
 }
 
@@ -202,8 +235,15 @@ static bool are_of_something_else(const struct times *times, const struct write_
            !write_order_rises(order, DATES_IN_ORDER) && !write_order_falls(order, DATES_IN_ORDER);
 }
 
+/* Whether so many times are still to come that they are those of something planned. */
+static bool are_planned(const struct times *times)
+{
+    return times->ahead * 100 >= times->count * TIMES_AHEAD_PERCENT;
+}
+
 /* A number that was not written in its order is something else, such as a telephone's; a date, even
- * if it was not, is one of writing as a rule. */
+ * if it was not, is one of writing as a rule. What is due some day is told only of rows that were
+ * written in its order. */
 static status are_times(struct advisor *advisor, const struct times *times, bool *out)
 {
     struct write_order order;
@@ -212,11 +252,14 @@ static status are_times(struct advisor *advisor, const struct times *times, bool
     if (!is_date && !key_time_is_count(times->form))
         return status_ok();
     TRY(find_order(advisor, times, &order));
-    if (is_date)
+    if (write_order_rises(&order, NUMBERS_IN_ORDER))
+        return status_ok();
+    if (are_planned(times))
+        *out = false;
+    else if (is_date)
         *out = !are_of_something_else(times, &order);
     else
-        *out = write_order_rises(&order, NUMBERS_IN_ORDER) ||
-               (!write_order_is_known(&order) && !key_time_is_doubtful(times->form));
+        *out = !write_order_is_known(&order) && !key_time_is_doubtful(times->form);
     return status_ok();
 }
 
@@ -255,6 +298,43 @@ static status add_keys(struct advisor *advisor, const struct times *times,
     return status_ok();
 }
 
+/* The row with the latest time, or with the first key, if that is it; NULL: there is no time. */
+static const struct advice_row *newest_row(const struct times *times, bytes *time)
+{
+    const struct advice_row *newest = NULL;
+    int64_t latest = 0;
+    for (size_t i = 0; i < times->seen->row_count; i++) {
+        bytes field;
+        int64_t day;
+        if (!find_time(times, i, &field, &day))
+            continue;
+        bool is_newer = key_time_is_in_order(times->form) || day >= latest;
+        if (newest != NULL && (times->form == KEY_TIME_REVERSED || !is_newer))
+            continue;
+        newest = &times->seen->rows[i];
+        latest = day;
+        *time = bytes_make(newest->key.data, times->places[i].start + times->places[i].size);
+    }
+    return newest;
+}
+
+/* Behind the newest row. A local date begins anywhere: rows of the last day go to that day's. */
+static status set_range(struct advisor *advisor, const struct times *times,
+                        const struct key_start *keys, struct advice_finding *finding)
+{
+    bytes time = {0};
+    const struct advice_row *newest = newest_row(times, &time);
+    if (newest == NULL)
+        return status_ok();
+    const struct key_start of_day = {.seen = times->seen, .start = time.size};
+    bool is_local = times->form == KEY_TIME_LOCAL_DATE;
+    TRY(key_start_set_range(advisor, is_local ? &of_day : keys, newest->key,
+                            times->form == KEY_TIME_REVERSED, finding));
+    if (is_local)
+        finding->start = time;
+    return status_ok();
+}
+
 static status tell(struct advisor *advisor, const struct times *times)
 {
     struct advice_finding *finding;
@@ -271,7 +351,7 @@ static status tell(struct advisor *advisor, const struct times *times)
     key_start_opening(&keys, opening);
     TRY(advise(advisor, RULE_key_time_first, &finding, "%zu of %zu sampled keys %s %s.",
                times->count, all, opening, key_time_name(times->form)));
-    TRY(key_start_set_range(advisor, &keys, times->form == KEY_TIME_REVERSED, finding));
+    TRY(set_range(advisor, times, &keys, finding));
     return add_keys(advisor, times, finding);
 }
 
@@ -279,9 +359,12 @@ static status look_at(struct advisor *advisor, struct times *times, bool *is_fou
 {
     enum { CHANGES_LEAST = 2 };
     tell_snowflakes(times);
+    join_loose_dates(times);
     count_times(times);
     *is_found = times->count > 0 && key_start_fits(times->count, times->seen->row_count) &&
                 times->changes >= CHANGES_LEAST && times->fronts < FRONTS;
+    if (*is_found)
+        look_at_dates(times);
     if (*is_found)
         TRY(are_times(advisor, times, is_found));
     return *is_found ? tell(advisor, times) : status_ok();
