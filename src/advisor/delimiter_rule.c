@@ -73,6 +73,132 @@ static status look_for_several(struct advisor *advisor, bool *is_found)
                                                      : status_ok();
 }
 
+/* --- several delimiters, in one order here and in another there --- */
+
+enum { MARKS_MOST = 8, MARKED_WORDS_MOST = 20 };
+
+/* The delimiters of a key, whatever they are, in their order. */
+struct marks {
+    uint8_t all[MARKS_MOST];
+    size_t places[MARKS_MOST + 1]; /* where each is, and the key's end */
+    size_t count;                  /* MARKS_MOST + 1: there are more */
+};
+
+static void find_marks(bytes key, struct marks *out)
+{
+    out->count = 0;
+    for (size_t i = 0; i < key.size && out->count <= MARKS_MOST; i++) {
+        if (!is_one_of(key.data[i], KEY_DELIMITERS))
+            continue;
+        if (out->count < MARKS_MOST) {
+            out->all[out->count] = key.data[i];
+            out->places[out->count] = i;
+        }
+        out->count++;
+    }
+    out->places[out->count < MARKS_MOST ? out->count : MARKS_MOST] = key.size;
+}
+
+/* How many most keys have; 0: they have not as many, or one. */
+static size_t usual_marks(const struct advice_observations *seen)
+{
+    size_t counts[MARKS_MOST + 2] = {0};
+    struct marks marks;
+    for (size_t i = 0; i < seen->row_count; i++) {
+        find_marks(seen->rows[i].key, &marks);
+        counts[marks.count]++;
+    }
+    for (size_t count = 2; count <= MARKS_MOST; count++)
+        if (key_start_fits(counts[count], seen->row_count))
+            return count;
+    return 0;
+}
+
+/* Whether two delimiters, or more, are usual at the place; these. */
+static bool differs_at(const struct advice_observations *seen, size_t count, size_t place,
+                       char usual[sizeof KEY_DELIMITERS])
+{
+    size_t counts[UINT8_MAX + 1] = {0}, used = 0;
+    struct marks marks;
+    for (size_t i = 0; i < seen->row_count; i++) {
+        find_marks(seen->rows[i].key, &marks);
+        if (marks.count == count)
+            counts[marks.all[place]]++;
+    }
+    for (const char *c = KEY_DELIMITERS; *c != '\0'; c++)
+        if (counts[(uint8_t)*c] * 100 >= seen->row_count * DELIMITER_PERCENT)
+            usual[used++] = *c;
+    usual[used] = '\0';
+    return used > 1;
+}
+
+/* Keys of one word in a certain part, and the delimiters that the first of them has. */
+struct marked_word {
+    bytes word;
+    uint8_t marks[MARKS_MOST];
+};
+
+/* Whether one of few words in that part says which delimiters there are: each kind of rows has its
+ * own. */
+static bool says_which(const struct advice_observations *seen, size_t count, size_t part)
+{
+    struct marked_word words[MARKED_WORDS_MOST];
+    struct marks marks;
+    size_t used = 0, alike = 0;
+    for (size_t i = 0; i < seen->row_count; i++) {
+        bytes key = seen->rows[i].key;
+        find_marks(key, &marks);
+        if (marks.count != count)
+            continue;
+        size_t start = part == 0 ? 0 : marks.places[part - 1] + 1, at = 0;
+        bytes word = bytes_make(key.data + start, marks.places[part] - start);
+        while (at < used && !bytes_equal(words[at].word, word))
+            at++;
+        if (at == MARKED_WORDS_MOST)
+            return false;
+        if (at == used) {
+            words[used].word = word;
+            memcpy(words[used++].marks, marks.all, sizeof marks.all);
+        }
+        alike += memcmp(words[at].marks, marks.all, count) == 0;
+    }
+    return alike * 100 >= seen->row_count * KINDS_PERCENT;
+}
+
+static status tell_mixed(struct advisor *advisor, size_t place, const char *usual)
+{
+    const struct advice_observations *seen = advisor->seen;
+    struct advice_finding *finding;
+    TRY(advise(advisor, RULE_key_delimiters, &finding,
+               "Sampled keys have as many delimiters, but not the same: behind part %zu some have "
+               "%c and some %c, and none of the parts says which.",
+               place + 1, usual[0], usual[1]));
+    for (size_t i = 0; i < ADVICE_KEYS_SHOWN; i++) {
+        bytes key = row_to_show(seen, i)->key, better;
+        struct buffer text = {0};
+        for (size_t at = 0; at < key.size; at++)
+            buffer_append_byte(&text, is_one_of(key.data[at], KEY_DELIMITERS) ? '#' : key.data[at]);
+        TRY(keep_text(advisor, &text, &better));
+        finding_add_key(finding, key);
+        if (!bytes_equal(key, better))
+            finding_add_better(finding, key, better);
+    }
+    return status_ok();
+}
+
+static status look_for_mixed(struct advisor *advisor, bool *is_found)
+{
+    const struct advice_observations *seen = advisor->seen;
+    char usual[sizeof KEY_DELIMITERS];
+    size_t count = usual_marks(seen), place = 0;
+    while (place < count && !differs_at(seen, count, place, usual))
+        place++;
+    *is_found = place < count;
+    for (size_t part = 0; part <= count && *is_found; part++)
+        *is_found = !says_which(seen, count, part);
+    return *is_found ? tell_mixed(advisor, place, usual) : status_ok();
+}
+
 /* --- the delimiter within values --- */
 
 enum { PARTS_MOST = 8, WORDS_MOST = 20 };
@@ -271,6 +397,8 @@ status advise_on_delimiters(struct advisor *advisor)
     if (advisor->seen->row_count < KEYS_PREFIX_LEAST)
         return status_ok();
     TRY(look_for_several(advisor, &is_found));
+    if (!is_found)
+        TRY(look_for_mixed(advisor, &is_found));
     if (!is_found)
         TRY(look_within_values(advisor, &is_found));
     return is_found ? status_ok() : look_for_none(advisor, &is_found);

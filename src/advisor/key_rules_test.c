@@ -141,6 +141,27 @@ WRITER(street_first, "%s%04llu#city%02llu#land%llu", word(n), U(n), U(scatter(n)
 WRITER(street_last, "land%llu#city%02llu#%s%04llu", U(n % 7), U(scatter(n) % 60), word(n), U(n))
 WRITER(port_last, "MSCU%07llu#%s", U(scatter(n) % 10000000), word(n))
 WRITER(unpadded, "%s#room%llu#temp", word(n), U(scatter(n) % 1000))
+WRITER(several_numbers, "t%llu#room%llu-bed%llu#n%llu", U(scatter(n) % 20), U(scatter(n + 1) % 30),
+       U(n), U(scatter(n + 2) % 2000))
+WRITER(many_numbers, "r%lluh%lluw%lluz%lluk%llun%llu", U(scatter(n) % 20), U(scatter(n + 1) % 30),
+       U(n), U(scatter(n + 2) % 2000), U(n % 5), U(n % 13))
+WRITER(kinds_of_numbers, "%s%llu/%llu",
+       n % 3 == 0   ? "user"
+       : n % 3 == 1 ? "order"
+                    : "item",
+       U(scatter(n) % 5000), U(scatter(n + 1) % 300))
+WRITER(degrees, "%llu.%02llu,%llu.%02llu#%s", U(scatter(n) % 60), U(scatter(n + 1) % 100),
+       U(scatter(n + 2) % 140), U(scatter(n + 3) % 100), word(n))
+WRITER(signed_degrees, "%s%llu.%02llu/%s%llu.%02llu/%s%llu", n % 2 == 0 ? "-" : "",
+       U(scatter(n) % 90), U(scatter(n + 1) % 100), n % 3 == 0 ? "-" : "", U(scatter(n + 2) % 180),
+       U(scatter(n + 3) % 100), word(n), U(n))
+WRITER(geo, "geo:%llu.%02llu;%llu.%02llu", U(scatter(n) % 90), U(scatter(n + 1) % 100),
+       U(scatter(n + 2) % 180), U(scatter(n + 3) % 100))
+WRITER(mixed, "%s%c%s%c%llu", word(scatter(n)), "#:|"[n % 3], word(n), "|#"[n / 3 % 2],
+       U(scatter(n)))
+WRITER(clock_in_key, "%s#%s#%02llu:%02llu", word(scatter(n)), word(n), U(n % 24), U(n % 60))
+WRITER(of_two_kinds, "%s%s%c%llu", n % 2 == 0 ? "U#" : "O:", word(scatter(n)),
+       n % 2 == 0 ? ':' : '#', U(scatter(n)))
 WRITER(padded_room, "%s#room%03llu#temp%03llu", word(n), U(scatter(n) % 1000), U(n))
 WRITER(models, "%s#%s%s%03llu", word(n), word(scatter(n)), n % 9 == 0 ? "-mk2" : "", U(n))
 WRITER(no_delimiter, "%s%s%s%s%s", word(scatter(n)), n % 2 == 0 ? "labs" : "",
@@ -287,6 +308,15 @@ static const struct {
     CASE(port_last, NULL, NULL),
     CASE(unpadded, "key-padding", NULL),
     CASE(padded_room, NULL, NULL),
+    CASE(several_numbers, "key-padding", NULL),
+    CASE(many_numbers, "key-padding", NULL),
+    CASE(kinds_of_numbers, "key-padding", NULL),
+    CASE(degrees, NULL, NULL),
+    CASE(signed_degrees, NULL, NULL),
+    CASE(geo, NULL, NULL),
+    CASE(mixed, "key-delimiters", NULL),
+    CASE(clock_in_key, NULL, NULL),
+    CASE(of_two_kinds, NULL, NULL),
     CASE(models, NULL, NULL),
     CASE(no_delimiter, "key-delimiters", NULL),
     CASE(three_kinds, "key-delimiters", NULL),
@@ -465,6 +495,19 @@ static void new_rows_go_behind_the_latest(void **state)
     check_range(sample, "key-time-first", "2024-12-28#", "");
 }
 
+/* Whatever is padded in the better key, nothing is left that is not. */
+static void all_numbers_are_padded(void **state)
+{
+    struct made_sample *sample = *state;
+    fill(sample, several_numbers, SAMPLE_ROWS);
+    sample_look(sample);
+    const struct advice_finding *finding = sample_finding(sample, "key-padding");
+    assert_non_null(strstr(finding->evidence, "in their parts 1, 2 and 3, of up to 4 digits"));
+    assert_int_equal(finding->better_count, ADVICE_KEYS_SHOWN);
+    for (size_t i = 0; i < ADVICE_KEYS_SHOWN; i++)
+        assert_int_equal(finding->better[i].better.size, strlen("t01#room01-bed001#n0001"));
+}
+
 WRITER(behind_bytes, "\xff\x1b[2J\x01%07llu", U(n + n / 10 * 333))
 WRITER(behind_many_letters, "%s%07llu",
        "\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\xc3\x9f\\",
@@ -581,6 +624,7 @@ int main(void)
                                         sample_teardown),
         cmocka_unit_test_setup_teardown(gaps_are_filled_by_the_order_of_writes, sample_setup,
                                         sample_teardown),
+        cmocka_unit_test_setup_teardown(all_numbers_are_padded, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(new_rows_go_behind_the_latest, sample_setup,
                                         sample_teardown),
         cmocka_unit_test_setup_teardown(a_start_of_any_bytes_is_shown, sample_setup,
