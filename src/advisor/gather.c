@@ -3,6 +3,7 @@
 #include "advisor/gather.h"
 
 #include "advisor/frontier.h"
+#include "advisor/thresholds.h"
 #include "base/clock.h"
 #include "base/limits.h"
 
@@ -27,7 +28,8 @@ struct gathering {
     struct advice_random random;
     struct frontier frontier;
     uint32_t place;
-    bool is_new; /* the last reading brought something */
+    bool is_new;   /* the last reading brought something */
+    bool is_whole; /* all rows are known, as far as it seems */
 };
 
 /* --- rows --- */
@@ -50,10 +52,23 @@ static bool is_known(const struct gathering *g, size_t before, size_t row)
     return false;
 }
 
+/* Its ends say so, as a rule; what lies between them may be new if two others have left a gap. */
 static bool has_brought_something(const struct gathering *g, size_t before)
 {
-    return g->rows.count > before &&
-           !(is_known(g, before, before) && is_known(g, before, g->rows.count - 1));
+    if (g->rows.count == before)
+        return false;
+    if (!is_known(g, before, g->rows.count - 1))
+        return true;
+    for (size_t i = before; i + 1 < g->rows.count; i++)
+        if (!is_known(g, before, i))
+            return true;
+    return false;
+}
+
+/* Of those that were asked for. */
+static size_t places_left(const struct gathering *g)
+{
+    return g->sample->places < g->options->places ? g->options->places - g->sample->places : 0;
 }
 
 /* A reading that was not full and not ended early has come to its end. */
@@ -117,7 +132,8 @@ static status read_ends(struct gathering *g)
     const bytes none = {0};
     bool is_whole;
     TRY(read_place(g, none, none, false, &is_whole));
-    if (!may_read(g))
+    g->is_whole = is_whole;
+    if (is_whole || places_left(g) == 0 || !may_read(g))
         return status_ok();
     status s = read_place(g, none, none, true, &is_whole);
     if (s.code != STATUS_UNIMPLEMENTED && s.code != STATUS_INVALID_ARGUMENT)
@@ -154,8 +170,10 @@ static status read_range(struct gathering *g, size_t index)
 /* At half of the places, at most, spread over all ranges. */
 static status read_ranges(struct gathering *g)
 {
-    size_t count = g->cuts.count, most = (g->options->places + 1) / 2;
-    size_t reads = count < most ? count : most;
+    size_t count = g->cuts.count, half = (g->options->places + 1) / 2, left = places_left(g);
+    size_t most = half < left ? half : left, reads = count < most ? count : most;
+    if (reads == 0)
+        return status_ok();
     g->ranges = arena_alloc(g->source.arena, reads * sizeof *g->ranges);
     if (g->ranges == NULL)
         return status_out_of_memory();
@@ -214,13 +232,14 @@ static status read_random_places(struct gathering *g)
 {
     struct buffer keys = {0}, place = {0};
     status s = status_ok();
-    size_t most = ATTEMPTS * g->options->places, in_vain = 0;
+    size_t most = g->is_whole ? 0 : ATTEMPTS * g->options->places, in_vain = 0;
     for (size_t i = 0; i < most && in_vain < IN_VAIN_MOST && g->rows.count > 0; i++) {
-        if (!status_is_ok(s) || g->sample->places >= g->options->places || !may_read(g))
+        if (!status_is_ok(s) || places_left(g) == 0 || !may_read(g))
             break;
         s = read_random_place(g, &keys, &place);
         in_vain = g->is_new ? 0 : in_vain + 1;
     }
+    g->is_whole |= in_vain == IN_VAIN_MOST;
     buffer_free(&keys);
     buffer_free(&place);
     return s;
@@ -373,7 +392,9 @@ status gather(const struct gather_options *options, struct advice_observations *
     status s = read_rows(&g);
     frontier_free(&g.frontier);
     TRY(s);
-    sample->is_cut &= !is_most_known(out);
+    bool is_most = is_most_known(out);
+    sample->is_cut &= !is_most;
+    sample->is_little = !g.is_whole && !is_most && out->row_count < KEYS_PREFIX_LEAST;
     TRY(g.source.calls->read_weights(&g.source, out));
     TRY(read_heat(&g));
     return g.source.calls->read_siblings(&g.source, out);

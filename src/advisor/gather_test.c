@@ -73,20 +73,27 @@ static const struct advice_source_calls calls = {.read_schema = no_schema,
                                                  .read_heat = no_heat,
                                                  .read_siblings = no_schema};
 
-static struct advice_sample gather_from(struct endless *table, struct arena *arena,
-                                        struct advice_observations *seen)
+static struct advice_sample gather_some(struct endless *table, struct arena *arena,
+                                        struct advice_observations *seen, size_t places,
+                                        size_t rows)
 {
     struct advice_sample sample;
     table->source = (struct advice_source){.arena = arena, .context = table, .calls = &calls};
     const struct gather_options options = {.source = table->source,
                                            .table_id = "t",
-                                           .places = 100,
-                                           .rows = 10,
+                                           .places = places,
+                                           .rows = rows,
                                            .bytes = 8 << 20,
                                            .time_limit_us = INT64_MAX,
                                            .seed = 1};
     assert_ok(gather(&options, seen, &sample));
     return sample;
+}
+
+static struct advice_sample gather_from(struct endless *table, struct arena *arena,
+                                        struct advice_observations *seen)
+{
+    return gather_some(table, arena, seen, 100, 10);
 }
 
 static void places_end_it(void **state)
@@ -97,6 +104,73 @@ static void places_end_it(void **state)
     assert_int_equal(sample.places, 100);
     assert_int_equal(made->seen.row_count, 1000);
     assert_false(sample.is_cut);
+}
+
+/* As many as were announced, and of too few silence means nothing. */
+static void few_places_are_too_little(void **state)
+{
+    static const struct {
+        size_t places;
+        size_t rows;
+        bool is_enough;
+    } cases[] = {{1, 1, false},  {2, 1, false},  {3, 7, false},
+                 {1, 99, false}, {1, 100, true}, {50, 2, true}};
+    struct made_sample *made = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct endless table = {.cells = 1, .cell_size = 1};
+        struct advice_sample sample =
+            gather_some(&table, made->arena, &made->seen, cases[i].places, cases[i].rows);
+        assert_int_equal(made->seen.row_count, cases[i].places * cases[i].rows);
+        assert_int_equal(sample.places, cases[i].places);
+        assert_int_equal(advice_is_enough(&made->seen, &sample), cases[i].is_enough);
+    }
+}
+
+static status no_rows(struct advice_source *source, struct sample_rows *rows,
+                      const struct sample_reading *reading, bool *is_whole)
+{
+    (void)source;
+    (void)rows;
+    (void)reading;
+    *is_whole = true;
+    return status_ok();
+}
+
+static status three_rows(struct advice_source *source, struct sample_rows *rows,
+                         const struct sample_reading *reading, bool *is_whole)
+{
+    static const char *const keys[] = {"a", "b", "c"};
+    for (size_t i = 0; i < 3; i++)
+        if (bytes_compare(bytes_of(keys[i]), reading->start) >= 0)
+            TRY(sample_rows_add(
+                rows, &(struct advice_row){.key = arena_copy(source->arena, bytes_of(keys[i])),
+                                           .place = reading->place}));
+    *is_whole = true;
+    return status_ok();
+}
+
+/* All of an empty table is nothing; all of three rows is all that there is. */
+static void an_empty_table_is_too_little(void **state)
+{
+    struct made_sample *made = *state;
+    struct advice_source_calls of_few = calls;
+    struct endless table = {.cells = 1};
+    struct advice_sample sample;
+    struct gather_options options = {
+        .source = {.arena = made->arena, .context = &table, .calls = &of_few},
+        .table_id = "t",
+        .places = 100,
+        .rows = 10,
+        .bytes = 8 << 20,
+        .time_limit_us = INT64_MAX,
+        .seed = 1};
+    of_few.read_rows = no_rows;
+    assert_ok(gather(&options, &made->seen, &sample));
+    assert_false(advice_is_enough(&made->seen, &sample));
+    of_few.read_rows = three_rows;
+    assert_ok(gather(&options, &made->seen, &sample));
+    assert_int_equal(made->seen.row_count, 3);
+    assert_true(advice_is_enough(&made->seen, &sample));
 }
 
 static void sampling_stops_at_byte_limit(void **state)
@@ -187,6 +261,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(places_end_it),
+        TEST(few_places_are_too_little),
+        TEST(an_empty_table_is_too_little),
         TEST(sampling_stops_at_byte_limit),
         TEST(sampling_stops_at_cell_limit),
         TEST(rows_behind_few_words_are_found),

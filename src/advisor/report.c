@@ -10,7 +10,8 @@
 
 bool advice_is_enough(const struct advice_observations *seen, const struct advice_sample *sample)
 {
-    return !sample->is_cut || seen->row_count >= KEYS_PREFIX_LEAST;
+    bool is_part = sample->is_cut || sample->is_little;
+    return seen->row_count > 0 && (!is_part || seen->row_count >= KEYS_PREFIX_LEAST);
 }
 
 const char *advice_heat_note(const struct advice_observations *seen)

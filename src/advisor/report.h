@@ -11,6 +11,7 @@ struct advice_sample {
     uint64_t bytes; /* read */
     bool is_cut;    /* the bytes or the time allowed were used up before all places were read, or
                        the rows were too large to be read; and less than half was */
+    bool is_little; /* fewer than a hundred rows, and less than half: places were too few, too */
     bool has_heat;  /* the server answers ListHotTablets */
     bool is_by_server;
     bool is_database; /* rows are entities */
@@ -18,8 +19,8 @@ struct advice_sample {
     const char *note; /* what could not be looked at, in a sentence; NULL: nothing */
 };
 
-/* Whether so much was seen that silence means something: a sample that ended early has rows enough
- * for the rules about keys. */
+/* Whether so much was seen that silence means something: there is a row, and a sample that is not
+ * of all has enough for the rules about keys. */
 bool advice_is_enough(const struct advice_observations *seen, const struct advice_sample *sample);
 
 /* A sentence about what else could not be seen; "": nothing. */

@@ -11,6 +11,7 @@
 #include "cmd/advise/advise_source.h"
 #include "cmd/advise/advise_subjects.h"
 #include "cmd/command.h"
+#include "cmd/plural.h"
 #include "design/show.h"
 
 #include <stdio.h>
@@ -199,9 +200,33 @@ static status look_at_subject(struct advising *advising, const struct advise_sub
     return s;
 }
 
-/* Tells a user, who waits and pays for it, how much is read. */
+/* A client can look at tables only. */
+static bool is_looked_at(const struct advise_options *options, const struct advise_subject *subject)
+{
+    return subject->database == NULL || options->by != BY_CLIENT;
+}
+
+/* How many are looked at. */
+struct extent {
+    size_t tables;
+    size_t databases;
+};
+
+static struct extent extent_of(const struct advise_options *options,
+                               const struct advise_subjects *subjects)
+{
+    struct extent extent = {.tables = 0};
+    for (size_t i = 0; i < advise_subjects_count(subjects); i++) {
+        const struct advise_subject *subject = advise_subjects_at(subjects, i);
+        extent.tables += subject->database == NULL;
+        extent.databases += subject->database != NULL && is_looked_at(options, subject);
+    }
+    return extent;
+}
+
+/* In words for whoever waits, and pays for what is read. `extent`: of --all; NULL: it is one. */
 static void say_what_is_read(const struct advise_options *options, struct client_session *session,
-                             size_t subjects)
+                             const struct extent *extent)
 {
     const double mib = 1 << 20;
     uint64_t rows = options->places * options->rows;
@@ -209,40 +234,57 @@ static void say_what_is_read(const struct advise_options *options, struct client
     if (options->database != NULL)
         fprintf(stderr, "some thousand entities of %s, and the first rows of each index",
                 options->database);
-    else if (options->all)
-        fprintf(stderr, "%llu rows at most of each of %zu tables and databases",
-                (unsigned long long)rows, subjects);
+    else if (extent != NULL)
+        fprintf(stderr, "%llu row%s at most of each of %zu table%s", (unsigned long long)rows,
+                plural(rows), extent->tables, plural(extent->tables));
     else
-        fprintf(stderr, "%llu rows at most of %s", (unsigned long long)rows, options->table);
+        fprintf(stderr, "%llu row%s at most of %s", (unsigned long long)rows, plural(rows),
+                options->table);
     if (options->database == NULL)
         fprintf(stderr, ", and no more after %.1f MiB,", (double)options->max_bytes / mib);
+    if (extent != NULL && extent->databases > 0)
+        fprintf(stderr, " and some thousand entities of each of %zu database%s,", extent->databases,
+                plural(extent->databases));
     fprintf(stderr, " at %s\n", client_session_address(session));
 }
 
-/* A client can look at tables only. */
-static bool is_looked_at(const struct advise_options *options, const struct advise_subject *subject)
+/* Of nothing nothing is known: perhaps it is not what was meant. */
+static status note_that_there_is_nothing(struct advising *advising, struct client_session *session,
+                                         struct arena *arena)
 {
-    return subject->database == NULL || options->by != BY_CLIENT;
+    if (!advising->options->whole_server)
+        TRY(advise_check_instance(session, arena));
+    advising->saw_little = true;
+    if (advising->options->format == ADVISE_TEXT)
+        buffer_append_bytes(&advising->out, bytes_of("There are no tables.\n"));
+    return status_ok();
+}
+
+static status look_at_listed(struct advising *advising, struct client_session *session,
+                             const struct advise_subjects *subjects, struct arena *arena)
+{
+    const struct advise_options *options = advising->options;
+    const struct extent extent = extent_of(options, subjects);
+    if (extent.tables + extent.databases == 0)
+        TRY(note_that_there_is_nothing(advising, session, arena));
+    say_what_is_read(options, session, &extent);
+    for (size_t i = 0; i < advise_subjects_count(subjects); i++) {
+        const struct advise_subject *subject = advise_subjects_at(subjects, i);
+        if (is_looked_at(options, subject))
+            TRY(look_at_subject(advising, subject));
+    }
+    return status_ok();
 }
 
 static status look_at_all(struct advising *advising, struct client_session *session,
                           struct arena *arena)
 {
     struct advise_subjects subjects = {.arena = arena};
-    const struct advise_options *options = advising->options;
-    status s = options->whole_server ? advise_list_server(session, &subjects)
-                                     : advise_list_instance(session, &subjects);
-    size_t count = advise_subjects_count(&subjects);
+    status s = advising->options->whole_server ? advise_list_server(session, &subjects)
+                                               : advise_list_instance(session, &subjects);
     if (status_is_ok(s))
-        say_what_is_read(options, session, count);
-    for (size_t i = 0; status_is_ok(s) && i < count; i++) {
-        const struct advise_subject *subject = advise_subjects_at(&subjects, i);
-        if (is_looked_at(options, subject))
-            s = look_at_subject(advising, subject);
-    }
+        s = look_at_listed(advising, session, &subjects, arena);
     advise_subjects_free(&subjects);
-    if (count == 0 && options->format == ADVISE_TEXT)
-        buffer_append_bytes(&advising->out, bytes_of("There are no tables.\n"));
     return s;
 }
 
@@ -272,7 +314,7 @@ static status look_at_what_is_named(struct advising *advising, struct client_ses
     if (options->all) {
         TRY(look_at_all(advising, session, arena));
     } else {
-        say_what_is_read(options, session, 1);
+        say_what_is_read(options, session, NULL);
         TRY(look(advising, session, options, arena));
     }
     if (is_list)

@@ -82,6 +82,7 @@ static void take_sample(const Insight__TableAdvice *message, struct advise_repor
     out->sample.places = (size_t)sample->places;
     out->sample.bytes = (uint64_t)sample->bytes;
     out->sample.is_cut = sample->is_cut;
+    out->sample.is_little = sample->is_little;
 }
 
 static status take_answer(const Insight__TableAdvice *message, struct arena *arena,

@@ -10,6 +10,7 @@
 
 #define LIST_TABLES    "/google.bigtable.admin.v2.BigtableTableAdmin/ListTables"
 #define LIST_INSTANCES "/google.bigtable.admin.v2.BigtableInstanceAdmin/ListInstances"
+#define GET_INSTANCE   "/google.bigtable.admin.v2.BigtableInstanceAdmin/GetInstance"
 #define LIST_DATABASES "/google.firestore.admin.v1.FirestoreAdmin/ListDatabases"
 
 void advise_subjects_free(struct advise_subjects *subjects)
@@ -111,6 +112,19 @@ static bool is_refusal(const status *s)
 {
     return s->code == STATUS_INVALID_ARGUMENT || s->code == STATUS_NOT_FOUND ||
            s->code == STATUS_PERMISSION_DENIED || s->code == STATUS_UNIMPLEMENTED;
+}
+
+status advise_check_instance(struct client_session *session, struct arena *arena)
+{
+    BtAdmin__GetInstanceRequest request = BT_ADMIN__GET_INSTANCE_REQUEST__INIT;
+    const ProtobufCMessage *message;
+    request.name = client_session_instance(session);
+    status s = client_session_call(session, GET_INSTANCE, NULL, &request.base,
+                                   &bt_admin__instance__descriptor, arena, &message);
+    if (!is_refusal(&s) || s.code == STATUS_NOT_FOUND)
+        return s;
+    status_free(s);
+    return status_ok();
 }
 
 static status list_all_instances(struct client_session *session, struct advise_subjects *out)

@@ -23,6 +23,10 @@ const struct advise_subject *advise_subjects_at(const struct advise_subjects *su
 /* The tables of the session's instance. Names point into the session's, too. */
 status advise_list_instance(struct client_session *session, struct advise_subjects *out);
 
+/* NOT_FOUND if there is no such instance; a server that tells nothing of instances is believed to
+ * have it. */
+status advise_check_instance(struct client_session *session, struct arena *arena);
+
 /* Lists the tables of all instances, and all databases of Datastore, of all projects; of a server
  * that tells nothing of other projects, of the session's. */
 status advise_list_server(struct client_session *session, struct advise_subjects *out);
