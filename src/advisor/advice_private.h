@@ -12,6 +12,7 @@ struct advisor {
     bool is_database; /* keys are in words: Order 5 / Item "a" */
     unsigned hidden;  /* kinds of personal data that no finding shows: personal.h */
     bool hides_families;
+    bool hides_tables;  /* names of this one and of others */
     char period[48];    /* that requests were looked at for: "within an hour" */
     char of_period[48]; /* "of the last hour" */
 };

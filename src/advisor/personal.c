@@ -28,18 +28,33 @@ const char *personal_name(enum personal kind)
     return names[kind];
 }
 
-bool personal_is_name(bytes text)
+static bool is_written_address(bytes name)
 {
     static const char *const ats[] = {"-at-", "_at_", ".at."};
-    size_t last = text.size;
-    while (last > 0 && text.data[last - 1] != '.')
+    size_t last = name.size;
+    while (last > 0 && name.data[last - 1] != '.')
         last--;
-    bool is_host = last > 1 && is_top_level_domain(bytes_from(text, last));
+    bool is_host = last > 1 && is_top_level_domain(bytes_from(name, last));
     for (size_t i = 0; is_host && i < sizeof ats / sizeof *ats; i++)
-        for (size_t at = 1; at + strlen(ats[i]) < text.size; at++)
-            if (bytes_start_with(bytes_from(text, at), bytes_of(ats[i])))
+        for (size_t at = 1; at + strlen(ats[i]) < name.size; at++)
+            if (bytes_start_with(bytes_from(name, at), bytes_of(ats[i])))
                 return true;
-    return text.size > 0 && personal_part_at(text, 0, PERSONAL_NAME).size > 0;
+    return false;
+}
+
+enum personal_naming personal_naming_of(bytes name, enum personal *kind)
+{
+    static const enum personal certain[] = {PERSONAL_CARD, PERSONAL_ACCOUNT, PERSONAL_TAX};
+    for (size_t i = 0; i < sizeof certain / sizeof *certain; i++)
+        for (size_t at = 0; at < name.size; at++)
+            if (personal_part_at(name, at, certain[i]).is_valid) {
+                *kind = certain[i];
+                return PERSONAL_CERTAINLY;
+            }
+    *kind = PERSONAL_NAME;
+    bool is_one = is_written_address(name) ||
+                  (name.size > 0 && personal_part_at(name, 0, PERSONAL_NAME).size > 0);
+    return is_one ? PERSONAL_PERHAPS : PERSONAL_NO_NAME;
 }
 
 /* --- all of them --- */

@@ -51,8 +51,12 @@ void personal_hide(bytes text, unsigned kinds, struct buffer *out);
  * there. */
 void personal_hide_certain(bytes text, struct buffer *out);
 
-/* Whether a name that may have neither "@" nor "+", such as a family's, is made of a person's name
- * or of an e-mail address. */
-bool personal_is_name(bytes text);
+/* What a name that may have neither "@" nor "+", such as a family's or a table's, says of somebody:
+ * a number with a checksum, wherever it stands; or a person's name, or an e-mail address, that it
+ * begins with, which says something only if others are named so, too. */
+enum personal_naming { PERSONAL_NO_NAME, PERSONAL_PERHAPS, PERSONAL_CERTAINLY };
+
+/* `*kind`: of what, unless it is no name. */
+enum personal_naming personal_naming_of(bytes name, enum personal *kind);
 
 #endif

@@ -15,14 +15,58 @@ static void count_qualifiers(const struct advice_observations *seen, struct pers
         }
 }
 
-static size_t count_families(const struct advice_observations *seen)
+/* Names of families, or of tables. */
+struct names {
+    size_t all;
+    size_t people;  /* perhaps */
+    size_t certain; /* that have a number of somebody in them */
+    enum personal kind;
+};
+
+static void count_name(struct names *names, const char *name)
 {
-    size_t count = 0;
+    enum personal kind;
+    enum personal_naming naming = personal_naming_of(bytes_of(name), &kind);
+    names->all++;
+    names->people += naming == PERSONAL_PERHAPS;
+    names->certain += naming == PERSONAL_CERTAINLY;
+    if (naming == PERSONAL_CERTAINLY)
+        names->kind = kind;
+}
+
+static struct names count_families(const struct advice_observations *seen)
+{
+    struct names names = {0};
     for (size_t i = 0; i < seen->family_count; i++)
-        count += personal_is_name(bytes_of(seen->families[i].name));
-    bool is_told =
-        count >= PERSONAL_FAMILIES && count * 100 >= seen->family_count * PERSONAL_FAMILIES_PERCENT;
-    return is_told ? count : 0;
+        count_name(&names, seen->families[i].name);
+    if (names.people < PERSONAL_FAMILIES ||
+        names.people * 100 < names.all * PERSONAL_FAMILIES_PERCENT)
+        names.people = 0;
+    return names;
+}
+
+/* In names of tables people stand anywhere: orders_anna_weber. */
+static void count_table(struct names *names, const char *id)
+{
+    size_t before = names->people + names->certain;
+    count_name(names, id);
+    bool is_counted = names->people + names->certain > before;
+    names->people += !is_counted && personal_has(bytes_of(id), 1U << PERSONAL_NAME);
+}
+
+/* The table's, which must have one itself, and those of others that are named like it. */
+static struct names count_tables(const struct advice_observations *seen)
+{
+    struct names own = {0}, others = {0};
+    if (seen->table_id == NULL)
+        return own;
+    count_table(&own, seen->table_id);
+    for (size_t i = 0; i < seen->sibling_count; i++)
+        count_table(&others, seen->siblings[i].id);
+    bool are_people = own.people > 0 && others.people + 1 >= PERSONAL_FAMILIES &&
+                      others.people * 100 >= others.all * PERSONAL_FAMILIES_PERCENT;
+    own.people = are_people ? others.people + 1 : 0;
+    return own;
 }
 
 /* --- what is told --- */
@@ -36,6 +80,34 @@ static void write_counts(const struct personal_counts *counts, unsigned kinds, c
             buffer_append_format(out, "%s%zu of %zu sampled %s have %s in them.",
                                  out->size == 0 ? "" : " ", counts->valid[kind], counts->texts,
                                  what, personal_name(kind));
+}
+
+static void write_families(const struct names *names, struct buffer *out)
+{
+    const char *gap = out->size == 0 ? "" : " ";
+    if (names->people > 0)
+        buffer_append_format(out, "%s%zu of %zu families are named after a person.", gap,
+                             names->people, names->all);
+    gap = out->size == 0 ? "" : " ";
+    if (names->certain > 0)
+        buffer_append_format(out, "%s%zu of %zu families' names have %s in them.", gap,
+                             names->certain, names->all, personal_name(names->kind));
+}
+
+static void write_tables(const struct names *names, struct buffer *out)
+{
+    const char *gap = out->size == 0 ? "" : " ";
+    if (names->certain > 0)
+        buffer_append_format(out, "%sThe table's name has %s in it.", gap,
+                             personal_name(names->kind));
+    else if (names->people > 0)
+        buffer_append_format(out, "%sThe table is named after a person, and so are %zu others.",
+                             gap, names->people - 1);
+}
+
+static bool are_any(const struct names *names)
+{
+    return names->people + names->certain > 0;
 }
 
 static status hide(struct advisor *advisor, unsigned kinds, bytes *text)
@@ -104,19 +176,20 @@ status advise_on_personal_data(struct advisor *advisor, const bytes *keys, size_
     for (size_t i = 0; i < count; i++)
         personal_count(&in_keys, keys[i]);
     unsigned of_keys = personal_kinds(&in_keys), of_names = personal_kinds(names);
-    size_t families = count_families(advisor->seen);
-    if (of_keys == 0 && of_names == 0 && families == 0)
+    const struct names families = count_families(advisor->seen);
+    const struct names tables = count_tables(advisor->seen);
+    if (of_keys == 0 && of_names == 0 && !are_any(&families) && !are_any(&tables))
         return status_ok();
     write_counts(&in_keys, of_keys, advisor->is_database ? "entities' keys" : "keys", &evidence);
     write_counts(names, of_names, advisor->is_database ? "properties' names" : "columns' names",
                  &evidence);
-    if (families > 0)
-        buffer_append_format(&evidence, "%s%zu of %zu families are named after a person.",
-                             evidence.size == 0 ? "" : " ", families, advisor->seen->family_count);
+    write_families(&families, &evidence);
+    write_tables(&tables, &evidence);
     TRY(keep_text(advisor, &evidence, &text));
     TRY(advise(advisor, RULE_personal_data, &finding, "%.*s", (int)text.size, text.data));
     advisor->hidden = of_keys | of_names;
-    advisor->hides_families = families > 0;
+    advisor->hides_families = are_any(&families);
+    advisor->hides_tables = are_any(&tables);
     return of_keys == 0 ? status_ok() : add_keys(advisor, of_keys, keys, count, finding);
 }
 
@@ -135,21 +208,44 @@ status advise_on_personal_rows(struct advisor *advisor)
 
 /* --- what no finding shows --- */
 
-static status hide_family(struct advisor *advisor, const char *name, bytes *text)
+static status replace(struct advisor *advisor, bytes name, bytes mark, bytes *text)
 {
     struct buffer hidden = {0};
-    size_t size = strlen(name);
-    if (!personal_is_name(bytes_of(name)))
-        return status_ok();
     for (size_t at = 0; at < text->size;) {
-        bool is_here = bytes_start_with(bytes_from(*text, at), bytes_of(name));
+        bool is_here = bytes_start_with(bytes_from(*text, at), name);
         if (is_here)
-            buffer_append_bytes(&hidden, bytes_of(personal_mark(PERSONAL_NAME)));
+            buffer_append_bytes(&hidden, mark);
         else
             buffer_append_byte(&hidden, text->data[at]);
-        at += is_here ? size : 1;
+        at += is_here ? name.size : 1;
     }
     return keep_text(advisor, &hidden, text);
+}
+
+static status hide_family(struct advisor *advisor, const char *name, bytes *text)
+{
+    enum personal kind;
+    if (personal_naming_of(bytes_of(name), &kind) == PERSONAL_NO_NAME)
+        return status_ok();
+    return replace(advisor, bytes_of(name), bytes_of(personal_mark(kind)), text);
+}
+
+static status hide_table(struct advisor *advisor, const char *id, bytes *text)
+{
+    const unsigned kinds =
+        1U << PERSONAL_NAME | 1U << PERSONAL_CARD | 1U << PERSONAL_ACCOUNT | 1U << PERSONAL_TAX;
+    bytes shown = bytes_of(id);
+    TRY(hide(advisor, kinds, &shown));
+    return bytes_equal(shown, bytes_of(id)) ? status_ok()
+                                            : replace(advisor, bytes_of(id), shown, text);
+}
+
+static status hide_tables(struct advisor *advisor, bytes *text)
+{
+    const struct advice_observations *seen = advisor->seen;
+    for (size_t i = 0; i < seen->sibling_count; i++)
+        TRY(hide_table(advisor, seen->siblings[i].id, text));
+    return hide_table(advisor, seen->table_id, text);
 }
 
 static status hide_in_evidence(struct advisor *advisor, struct advice_finding *finding)
@@ -159,6 +255,8 @@ static status hide_in_evidence(struct advisor *advisor, struct advice_finding *f
     TRY(hide(advisor, advisor->hidden, &text));
     for (size_t i = 0; i < seen->family_count && advisor->hides_families; i++)
         TRY(hide_family(advisor, seen->families[i].name, &text));
+    if (advisor->hides_tables)
+        TRY(hide_tables(advisor, &text));
     finding->evidence = arena_string(advisor->arena, text);
     return finding->evidence == NULL ? status_out_of_memory() : status_ok();
 }
@@ -179,7 +277,8 @@ static status hide_in_finding(struct advisor *advisor, struct advice_finding *fi
 
 status hide_personal_data(struct advisor *advisor)
 {
-    bool hides = !advisor->seen->shows_values && (advisor->hidden != 0 || advisor->hides_families);
+    bool hides = !advisor->seen->shows_values &&
+                 (advisor->hidden != 0 || advisor->hides_families || advisor->hides_tables);
     for (size_t i = 0; i < advisor->out->count && hides; i++)
         TRY(hide_in_finding(advisor, &advisor->out->findings[i]));
     return status_ok();

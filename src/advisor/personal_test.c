@@ -260,6 +260,69 @@ static void families_of_people(void **state)
     assert_null(sample_finding(sample, "personal-data"));
 }
 
+/* A number with a checksum says it alone. */
+static void a_family_with_a_number_of_somebody(void **state)
+{
+    static const struct {
+        const char *name;
+        bool is_told;
+    } names[] = {
+        {"DE89370400440532013000", true},  {"card_4111-1111-1111-1111", true},
+        {"529.982.247-25", true},          {"DE88370400440532013000", false},
+        {"build_4111111111111112", false}, {"events_2026.11.28-17", false},
+    };
+    struct made_sample *sample = *state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        sample->families[1] = (struct advice_family){.name = names[i].name, .has_rule = true};
+        sample->seen.family_count = 2;
+        sample_look(sample);
+        assert_int_equal(sample_finding(sample, "personal-data") != NULL, names[i].is_told);
+        const struct advice_finding *finding = sample_finding(sample, "family-name");
+        if (names[i].is_told && finding != NULL)
+            assert_null(strstr(finding->evidence, names[i].name));
+    }
+}
+
+static void set_tables(struct made_sample *sample, struct advice_sibling *siblings,
+                       const char *const *ids, size_t count)
+{
+    sample->seen.table_id = ids[0];
+    for (size_t i = 1; i < count; i++)
+        siblings[i - 1] =
+            (struct advice_sibling){.id = ids[i], .is_known = true, .has_same_families = true};
+    sample->seen.siblings = siblings;
+    sample->seen.sibling_count = count - 1;
+    sample_look(sample);
+}
+
+static void tables_of_people(void **state)
+{
+    enum { TABLES = 6 };
+    static const char *const people[TABLES] = {"orders_john_smith",   "orders_anna_weber",
+                                               "orders_anna_lopez",   "orders_peter_jones",
+                                               "orders_julia_martin", "orders_thomas_muller"};
+    static const char *const products[TABLES] = {"metrics_maria_db", "metrics_victor_ops",
+                                                 "metrics_kafka",    "metrics_redis",
+                                                 "metrics_nginx",    "metrics_mysql"};
+    static const char *const one[1] = {"anna_karenina"};
+    static const char *const card[1] = {"orders_4111111111111111"};
+    struct made_sample *sample = *state;
+    struct advice_sibling siblings[TABLES];
+    set_tables(sample, siblings, people, TABLES);
+    const struct advice_finding *finding = sample_finding(sample, "personal-data");
+    assert_string_equal(finding->evidence,
+                        "The table is named after a person, and so are 5 others.");
+    finding = sample_finding(sample, "small-tables");
+    assert_non_null(strstr(finding->evidence, "orders_<name> and orders_<name>"));
+    set_tables(sample, siblings, products, TABLES);
+    assert_null(sample_finding(sample, "personal-data"));
+    set_tables(sample, siblings, one, 1);
+    assert_null(sample_finding(sample, "personal-data"));
+    set_tables(sample, siblings, card, 1);
+    finding = sample_finding(sample, "personal-data");
+    assert_string_equal(finding->evidence, "The table's name has a payment card's number in it.");
+}
+
 static void columns_of_people(void **state)
 {
     struct made_sample *sample = *state;
@@ -406,6 +469,8 @@ int main(void)
         TEST(no_finding_shows_personal_data),
         TEST(what_is_cut_off_is_hidden),
         TEST(families_of_people),
+        TEST(a_family_with_a_number_of_somebody),
+        TEST(tables_of_people),
         TEST(columns_of_people),
         TEST(certain_personal_data_is_hidden),
         TEST(without_memory_it_is_hidden),
