@@ -18,6 +18,7 @@
  * to zero: then a table may be gone before it is linked, and the checkpoint fails. */
 #include "store/identity.h"
 #include "store/log_ends.h"
+#include "store/open_tables.h"
 #include "store/rocksdb_versions.h"
 
 #include <algorithm>
@@ -194,6 +195,8 @@ static status write_file(store *store, const LiveFileStorageInfo &file,
     if (file.trim_to_size)
         return status_from(copy_first_bytes(files, from, to, file.size, false));
     IOStatus s = files->LinkFile(from, to, IOOptions(), nullptr);
+    if (s.IsPathNotFound() && bring_back_table(store, table_number(from)).ok())
+        s = files->LinkFile(from, to, IOOptions(), nullptr);
     return s.IsPathNotFound() && may_be_missing(store, from) ? status_ok() : status_from(s);
 }
 

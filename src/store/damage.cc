@@ -26,7 +26,7 @@
  *     then a start helps, and now and then they are tried again.
  *  4. A compaction that met damage harms nothing: RocksDB throws away what it wrote. So it is no
  *     reason to fence (listener.cc); a flush that fails is. */
-#include "store/internal.h"
+#include "store/open_tables.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -321,13 +321,21 @@ void damage_watch::find_deleted(const keyspace *keyspace, const rocksdb::SstFile
         block.is_deleted = is_all_deleted(keyspace, first_of(block, file), end_of(block, file));
 }
 
+/* One that somebody has removed, and that is still open, gets its name back before. */
+static status look_at_file(store *store, const rocksdb::SstFileMetaData &file,
+                           const table_pacer &pacer, bool is_direct, table_findings *findings)
+{
+    bring_back_table(store, file.file_number).PermitUncheckedError(); /* then it is missing */
+    return look_at_table(store->base_files.get(), file.db_path + file.name, file.size, pacer,
+                         is_direct, findings);
+}
+
 /* Reading takes long, and nothing is held; the keyspace may be gone afterwards. */
 void damage_watch::look_at(uint64_t id, const rocksdb::SstFileMetaData &file,
                            const table_pacer &pacer, enum manner manner)
 {
     table_findings findings;
-    status s = look_at_table(store->base_files.get(), file.db_path + file.name, file.size, pacer,
-                             manner == DIRECT, &findings);
+    status s = look_at_file(store, file, pacer, manner == DIRECT, &findings);
     bool is_known = status_is_ok(s);
     status_ignore(s);
     if (!is_known)
@@ -396,8 +404,7 @@ status damage_watch::look_at_keyspace(uint64_t id)
 {
     for (const auto &file : files_of(id)) {
         table_findings findings;
-        TRY(look_at_table(store->base_files.get(), file.db_path + file.name, file.size,
-                          until_stopped(), false, &findings));
+        TRY(look_at_file(store, file, until_stopped(), false, &findings));
         if (!findings.is_sound())
             look_at(id, file, until_stopped(), CACHED);
     }

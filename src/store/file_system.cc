@@ -14,6 +14,7 @@
  *     business, but tables tell it to a counter alone.
  *  7. Damaged tables have stand-ins (stand_in.cc). */
 #include "store/log_ends.h"
+#include "store/open_tables.h"
 #include "store/uncounted.h"
 
 #include "rocksdb/statistics.h"
@@ -105,14 +106,22 @@ IOStatus as_read(IOStatus s)
 }
 
 /* A table. `pages` may be NULL: then a thread that must not wait gets nothing from it. */
-class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
+class watched_file final : public rocksdb::FSRandomAccessFileWrapper {
   public:
-    watched_file(std::unique_ptr<rocksdb::FSRandomAccessFile> file,
+    watched_file(const std::shared_ptr<rocksdb::FSRandomAccessFile> &file_,
                  std::unique_ptr<page_cache> pages_, uint64_t number_,
-                 std::shared_ptr<const stand_ins> all_)
-        : FSRandomAccessFileOwnerWrapper(std::move(file)), pages(std::move(pages_)),
-          number(number_), all(std::move(all_))
+                 std::shared_ptr<const stand_ins> all_, std::shared_ptr<open_tables> opened_)
+        : FSRandomAccessFileWrapper(file_.get()), file(file_), pages(std::move(pages_)),
+          number(number_), all(std::move(all_)), opened(std::move(opened_))
     {
+        if (opened != nullptr)
+            opened->came(number, file);
+    }
+    ~watched_file() override
+    {
+        file.reset();
+        if (opened != nullptr)
+            opened->went(number);
     }
 
     IOStatus Read(uint64_t offset, size_t size, const IOOptions &options, rocksdb::Slice *result,
@@ -122,8 +131,7 @@ class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
             return peek(offset, size, result, scratch);
         if (is_beyond_bound(size))
             return refuse();
-        IOStatus s =
-            FSRandomAccessFileOwnerWrapper::Read(offset, size, options, result, scratch, debug);
+        IOStatus s = FSRandomAccessFileWrapper::Read(offset, size, options, result, scratch, debug);
         if (!s.ok())
             s = read_around(offset, size, options, result, scratch, debug, s);
         cover(offset, result, scratch, s);
@@ -147,7 +155,7 @@ class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
     {
         if (watch.is_hasty)
             return IOStatus::OK();
-        return FSRandomAccessFileOwnerWrapper::Prefetch(offset, size, options, debug);
+        return FSRandomAccessFileWrapper::Prefetch(offset, size, options, debug);
     }
 
   private:
@@ -163,7 +171,7 @@ class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
     IOStatus read_many(rocksdb::FSReadRequest *requests, size_t count, const IOOptions &options,
                        IODebugContext *debug)
     {
-        IOStatus s = FSRandomAccessFileOwnerWrapper::MultiRead(requests, count, options, debug);
+        IOStatus s = FSRandomAccessFileWrapper::MultiRead(requests, count, options, debug);
         for (size_t i = 0; s.ok() && i < count; i++) {
             rocksdb::FSReadRequest &one = requests[i];
             if (!one.status.ok())
@@ -182,8 +190,7 @@ class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
         *count = 0;
         if (from == to)
             return IOStatus::OK();
-        IOStatus s =
-            FSRandomAccessFileOwnerWrapper::Read(from, to - from, options, &got, out, debug);
+        IOStatus s = FSRandomAccessFileWrapper::Read(from, to - from, options, &got, out, debug);
         if (s.ok() && got.data() != out)
             memmove(out, got.data(), got.size());
         *count = s.ok() ? got.size() : 0;
@@ -232,9 +239,11 @@ class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
         return as_read(std::move(s));
     }
 
+    std::shared_ptr<rocksdb::FSRandomAccessFile> file;
     const std::unique_ptr<page_cache> pages;
     const uint64_t number;
     const std::shared_ptr<const stand_ins> all;
+    const std::shared_ptr<open_tables> opened; /* NULL: it is none of the store's */
 };
 
 /* A table in place of one that cannot be opened: in memory. */
@@ -347,9 +356,10 @@ class shared_directory final : public rocksdb::FSDirectory {
 class file_system final : public rocksdb::FileSystemWrapper {
   public:
     file_system(std::shared_ptr<rocksdb::FileSystem> base, std::shared_ptr<log_room> room_,
-                std::shared_ptr<const class stand_ins> stand_ins_)
+                std::shared_ptr<const class stand_ins> stand_ins_,
+                std::shared_ptr<class open_tables> open_tables_)
         : FileSystemWrapper(std::move(base)), room(std::move(room_)),
-          stand_ins(std::move(stand_ins_)),
+          stand_ins(std::move(stand_ins_)), open_tables(std::move(open_tables_)),
           is_plain(target() == rocksdb::FileSystem::Default().get())
     {
     }
@@ -427,8 +437,9 @@ class file_system final : public rocksdb::FileSystemWrapper {
         watch.has_failed |= !s.ok();
         if (s.ok())
             *out = std::make_unique<watched_file>(
-                std::move(*out), is_plain ? std::make_unique<page_cache>(path) : nullptr,
-                table_number(path), stand_ins);
+                std::shared_ptr<rocksdb::FSRandomAccessFile>(std::move(*out)),
+                is_plain ? std::make_unique<page_cache>(path) : nullptr, table_number(path),
+                stand_ins, is_in_store(path) ? open_tables : nullptr);
         return as_read(std::move(s));
     }
 
@@ -522,6 +533,7 @@ class file_system final : public rocksdb::FileSystemWrapper {
 
     const std::shared_ptr<log_room> room;
     const std::shared_ptr<const class stand_ins> stand_ins;
+    const std::shared_ptr<class open_tables> open_tables;
     const bool is_plain; /* what it opens is what the kernel has under that name */
     std::mutex mutex;    /* of the rest */
     std::unordered_map<std::string, std::weak_ptr<rocksdb::FSDirectory>> directories;
@@ -540,9 +552,11 @@ uint64_t table_number(const std::string &path)
 
 std::shared_ptr<rocksdb::FileSystem>
 make_file_system(std::shared_ptr<rocksdb::FileSystem> base, std::shared_ptr<log_room> room,
-                 std::shared_ptr<const class stand_ins> stand_ins)
+                 std::shared_ptr<const class stand_ins> stand_ins,
+                 std::shared_ptr<class open_tables> open_tables)
 {
-    return std::make_shared<file_system>(std::move(base), std::move(room), std::move(stand_ins));
+    return std::make_shared<file_system>(std::move(base), std::move(room), std::move(stand_ins),
+                                         std::move(open_tables));
 }
 
 std::shared_ptr<rocksdb::Statistics> make_block_watch()

@@ -279,7 +279,8 @@ uint64_t table_number(const std::string &path);
 /* `base` as RocksDB gets to see it. */
 std::shared_ptr<rocksdb::FileSystem>
 make_file_system(std::shared_ptr<rocksdb::FileSystem> base, std::shared_ptr<log_room> room,
-                 std::shared_ptr<const class stand_ins> stand_ins);
+                 std::shared_ptr<const class stand_ins> stand_ins,
+                 std::shared_ptr<class open_tables> open_tables);
 
 /* Watches what the present thread reads from files for as long as it lives: cursors cannot rely on
  * RocksDB to tell (read.cc). Watches do not nest. */
@@ -681,6 +682,7 @@ struct store {
     struct store *origin = nullptr; /* of old data: has the lock of the directory */
     std::shared_ptr<log_room> room;
     std::shared_ptr<class stand_ins> stand_ins;
+    std::shared_ptr<class open_tables> open_tables;
     std::shared_ptr<rocksdb::FileSystem> base_files; /* as the disk has them */
     std::shared_ptr<rocksdb::FileSystem> files;      /* as RocksDB sees them */
     const uint64_t longest_sleep_us;                 /* of RocksDB's threads */

@@ -1,7 +1,8 @@
-/* Whether the small files that the next start needs are still there by their names, while the store
- * is open: logs, SYNCED, CURRENT, the manifest and its copy, IDENTITY, FORMAT, LOCK. Who removes
- * one, or puts another one in its place, disturbs nobody: what was open stays open. But what is
- * written to it then is gone when the process is.
+/* Whether the files that the next start needs are still there by their names, while the store is
+ * open: logs, SYNCED, CURRENT, the manifest and its copy, IDENTITY, FORMAT, LOCK; and tables that
+ * RocksDB has open (open_tables.cc), if they are removed. Who removes one, or puts another one in
+ * its place, disturbs nobody: what was open stays open. But what is written to it then is gone when
+ * the process is.
  *
  * As long as the process lives it has all that was in them, and makes them again:
  *
@@ -12,11 +13,13 @@
  *     manifest    its copy gets its name, or what is still open is copied: manifest.cc
  *     IDENTITY    is written as it was at the opening
  *     FORMAT      likewise
+ *     tables      are copied from what is open
  *     LOCK        is made and locked, unless another process was quicker: then nothing is made, for
  *                 the directory is not ours any more
  *
  * By name and inode, a few system calls. What is changed at the moment counts as there. */
 #include "store/log_ends.h"
+#include "store/open_tables.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -58,12 +61,13 @@ struct own_files {
     bool copy = false;
     bool identity = false;
     bool format = false;
+    std::vector<uint64_t> tables;
     enum lock_state lock = LOCK_OURS;
 
     bool any_but_format() const
     {
         return !logs.empty() || record || current || manifest || copy || identity ||
-               lock != LOCK_OURS;
+               !tables.empty() || lock != LOCK_OURS;
     }
     bool any() const { return format || any_but_format(); }
 };
@@ -114,6 +118,7 @@ static own_files look(store *store)
     gone.current = lacks_current(store);
     gone.identity = is_gone(store->directory + "/IDENTITY", store->identity_inode);
     gone.format = is_gone(store->directory + "/FORMAT", store->format_inode);
+    gone.tables = look_for_tables(store);
     gone.lock = store->lock_name.look();
     if (kept != nullptr)
         kept->look(&gone.manifest, &gone.copy);
@@ -121,6 +126,16 @@ static own_files look(store *store)
     if (kept != store->logs->kept_manifest())
         gone.manifest = gone.copy = false;
     return gone;
+}
+
+/* Tables may be many. */
+static void add_tables(std::string *names, const store *store, const std::vector<uint64_t> &tables)
+{
+    enum : size_t { NAMED = 5 };
+    for (size_t i = 0; i < tables.size() && i < NAMED; i++)
+        add(names, table_path(store, tables[i]).substr(store->directory.size() + 1));
+    if (tables.size() > NAMED)
+        add(names, "and " + std::to_string(tables.size() - NAMED) + " more table files");
 }
 
 static std::string names_of(store *store, const own_files &gone)
@@ -140,6 +155,7 @@ static std::string names_of(store *store, const own_files &gone)
         add(&names, "FORMAT");
     if (gone.lock != LOCK_OURS)
         add(&names, "LOCK");
+    add_tables(&names, store, gone.tables);
     return names;
 }
 
@@ -258,6 +274,8 @@ static status restore(store *store)
         TRY(restore_format(store));
     if (gone.record)
         TRY(status_from(store->logs->record_afresh()));
+    for (uint64_t table : gone.tables)
+        TRY(status_from(bring_back_live_table(store, table)));
     return gone.logs.empty() ? status_ok() : leave_logs(store);
 }
 

@@ -2,6 +2,7 @@
 #include "store/check.h"
 #include "store/identity.h"
 #include "store/old_data.h"
+#include "store/open_tables.h"
 
 #include "rocksdb/convenience.h"
 #include "rocksdb/write_buffer_manager.h"
@@ -22,8 +23,9 @@ store::store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> 
       no_compactions(options->no_compactions), trouble(options), large(this, options),
       full(this, options), damage(this, options), logs(std::make_shared<log_tracker>(options->log)),
       room(std::make_shared<log_room>(logs, options->metrics)),
-      stand_ins(std::make_shared<class stand_ins>()), base_files(std::move(base)),
-      files(make_file_system(base_files, room, stand_ins)), longest_sleep_us(sleep_us),
+      stand_ins(std::make_shared<class stand_ins>()),
+      open_tables(std::make_shared<class open_tables>()), base_files(std::move(base)),
+      files(make_file_system(base_files, room, stand_ins, open_tables)), longest_sleep_us(sleep_us),
       env(std::make_unique<environment>(files, options->holds_compactions, sleep_us)),
       fine_keyspace(options->fine_keyspace)
 {
