@@ -193,7 +193,7 @@ static void hide_once(bytes source, const struct plain_text *plain, chooser *cho
     }
 }
 
-/* As it is meant at first, and what is left as it stands: a percent hotspot may be that of LIKE. */
+/* As it is meant at first, and what is left as it stands: a percent sign may be that of LIKE. */
 static void hide_all(bytes source, chooser *choose, unsigned kinds, struct buffer *out)
 {
     struct plain_text plain;

@@ -99,7 +99,8 @@ static status go_without(rocksdb::FileSystem *files, const store_options *option
         return status_ok();
     return status_make(STATUS_DATA_LOSS,
                        "data directory %s: the file FORMAT is %s. With --salvage the server makes "
-                       "it anew, and nothing is lost by that",
+                       "it anew, and nothing is lost by that; what else is damaged it gives up, "
+                       "and nobody has looked for it yet",
                        options->directory, trouble);
 }
 

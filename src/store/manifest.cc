@@ -386,7 +386,8 @@ static status judge(const store *store, const synced_record &recorded, bool may_
     if (!may_restore)
         return status_make(STATUS_DATA_LOSS,
                            "data directory %s: %s. With --salvage the server brings it back, and "
-                           "nothing is lost",
+                           "nothing is lost by that; what else is damaged it gives up, and nobody "
+                           "has looked for it yet",
                            store->directory.c_str(), words->c_str());
     return status_ok();
 }

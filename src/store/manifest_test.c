@@ -1,10 +1,18 @@
 /* What a start makes of a manifest, a CURRENT and a FORMAT that are gone, cut or damaged. */
+#include "store/check.h"
 #include "store/testing/log_ends_testing.h"
 
 static void is_refused(struct fixture *f, const char *words)
 {
     expect_loss(f, words);
     expect_loss(f, "With --salvage the server");
+}
+
+static void check_says(struct fixture *f, const char *words)
+{
+    status s = store_check_log_end(&f->of_copy);
+    assert_non_null(strstr(status_message(s), words));
+    assert_status(s, STATUS_DATA_LOSS);
 }
 
 static void is_brought_back(struct fixture *f)
@@ -228,6 +236,28 @@ static void a_manifest_is_brought_back_in_several_attempts(void **state)
 /* A store that is closed looks whether its manifest is as long as it left it, and makes another one
  * if it is not; RocksDB 9.10 also if it is gone. The directory had been emptied below a server, or
  * was another disk's. */
+/* Who is told to start with --salvage is told of all that this would go on without. */
+static void what_the_log_has_lost_is_told_beside_it(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const files[] = {"MANIFEST", "CURRENT", "FORMAT"};
+    stop_with_a_table(f);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        cut_power(f, 0);
+        take_away(i == 0 ? manifest_of(f, "") : path_in_copy(f, files[i]));
+        is_refused(f, files[i]);
+        is_refused(f, "nothing is lost by that");
+        cut(newest_log(f), 1);
+        is_refused(f, files[i]);
+        is_refused(f, "It also starts without this: write-ahead log ");
+        check_says(f, "It also starts without this: write-ahead log ");
+        f->of_copy.salvage = true;
+        expect(f, STORE_LOG_LOST);
+        close_copy(f);
+        f->of_copy.salvage = false;
+    }
+}
+
 static void an_abandoned_directory_gets_no_manifest(void **state)
 {
     struct fixture *f = *state;
@@ -262,6 +292,7 @@ int main(void)
         TEST(a_manifest_without_synced_comes_back_from_its_copy),
         TEST(a_copy_that_fails_stops_no_writes),
         TEST(a_manifest_is_brought_back_in_several_attempts),
+        TEST(what_the_log_has_lost_is_told_beside_it),
         TEST(an_abandoned_directory_gets_no_manifest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -292,6 +292,29 @@ static status refuse_loss(const log_findings &findings)
                        findings.has_loss ? "without that" : "and takes each commit once");
 }
 
+/* A start with --salvage for what the store was refused for does without both: who is told of the
+ * one is told of the other. */
+static status also_lost(status refused, bool salvage, const log_findings &findings)
+{
+    if (status_is_ok(refused) || salvage || findings.verdict != STORE_LOG_LOST ||
+        !findings.has_loss)
+        return refused;
+    status both = status_make(refused.code, "%s. It also starts without this: %s",
+                              status_message(refused), findings.words.c_str());
+    status_free(refused);
+    return both;
+}
+
+/* What directory_examine said of a FORMAT that is lost. */
+static status refuse_lost_format(store *store, status examined)
+{
+    log_findings findings;
+    status s = check_logs(store->files.get(), store->directory, store->logs.get(), true, &findings);
+    bool is_known = status_is_ok(s);
+    status_free(s);
+    return is_known ? also_lost(examined, false, findings) : examined;
+}
+
 /* While a commit is replayed it is there three times: as the log's record, as a batch, and in write
  * buffers. */
 static status refuse_large_commit(const store_options *options, const log_findings &findings)
@@ -312,7 +335,8 @@ static status examine_logs(store *store, const store_options *options, unsigned 
                    format >= FORMAT_WITH_SYNCED, &findings));
     TRY(refuse_large_commit(options, findings));
     if (format != 0)
-        TRY(examine_manifest(store, options, findings.record));
+        TRY(also_lost(examine_manifest(store, options, findings.record), options->salvage,
+                      findings));
     store->log_verdict = findings.verdict;
     store->log_words = findings.words;
     if (findings.verdict == STORE_LOG_LOST && !options->salvage)
@@ -329,12 +353,15 @@ static status judge_ends(store *store, const store_options *options)
     directory_state state;
     log_findings findings;
     status examined = directory_examine(store->files.get(), options, &state);
-    if (!options->salvage || !state.has_lost_format)
+    if (state.has_lost_format && !options->salvage)
+        return refuse_lost_format(store, examined);
+    if (!state.has_lost_format)
         TRY(examined);
     status_free(examined);
     TRY(check_logs(store->files.get(), store->directory, store->logs.get(),
                    state.format >= FORMAT_WITH_SYNCED, &findings));
-    TRY(judge_manifest(store, findings.record, options->salvage));
+    TRY(also_lost(judge_manifest(store, findings.record, options->salvage), options->salvage,
+                  findings));
     bool is_lost = findings.verdict == STORE_LOG_LOST && !options->salvage;
     return is_lost ? refuse_loss(findings) : status_ok();
 }
@@ -391,11 +418,19 @@ status open_directory(store *store, const store_options *options)
 {
     directory_state state;
     TRY(check_not_moving(store->files.get(), store->directory));
-    TRY(directory_examine(store->files.get(), options, &state));
+    status examined = directory_examine(store->files.get(), options, &state);
+    if (!state.has_lost_format)
+        TRY(examined);
     unsigned long format = state.format;
     if (format != 0 && store->fold != nullptr && format < store->fold->before_format)
         store->fold_before = nullptr;
-    TRY(lock_directory(store));
+    status locked = lock_directory(store);
+    if (!status_is_ok(locked)) {
+        status_free(examined);
+        return locked;
+    }
+    if (!status_is_ok(examined))
+        return refuse_lost_format(store, examined);
     TRY(examine_logs(store, options, format));
 
     rocksdb::DBOptions db_options = make_db_options(options, store);
