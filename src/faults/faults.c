@@ -33,14 +33,23 @@ static bool is_left_alone(const char *service)
            strncmp(service, "trestle.", strlen("trestle.")) == 0;
 }
 
+/* A bit for each rule that is about the method. */
+static uint32_t rules_about(const struct fault_rules *rules, const char *service,
+                            const char *method)
+{
+    uint32_t about = 0;
+    if (is_left_alone(service))
+        return 0;
+    for (size_t i = 0; i < rules->count; i++)
+        if (fault_rule_names(&rules->list[i], service, method))
+            about |= 1u << i;
+    return about;
+}
+
 static status find_target(const struct fault_rules *rules, const char *service, const char *method,
                           struct target *out)
 {
-    if (is_left_alone(service))
-        return status_ok();
-    for (size_t i = 0; i < rules->count; i++)
-        if (fault_rule_names(&rules->list[i], service, method))
-            out->rules |= 1u << i;
+    out->rules = rules_about(rules, service, method);
     return out->rules == 0 ? status_ok() : rule_find(service, method, &out->rule);
 }
 
@@ -70,6 +79,17 @@ static status refuse_useless(const struct fault_rules *rules, uint32_t used)
                                (int)which.size, (const char *)which.data);
     }
     return status_ok();
+}
+
+/* A server with a method that access control has no row for does not start. */
+status faults_check(const struct fault_rules *rules)
+{
+    uint32_t used = 0;
+    for (size_t i = 0; i < requirement_count(); i++) {
+        const struct requirement *row = requirement_at(i);
+        used |= rules_about(rules, row->service, row->method);
+    }
+    return refuse_useless(rules, used);
 }
 
 static status prepare(struct faults *faults, const struct grpc_service *const *services,

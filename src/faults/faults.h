@@ -23,6 +23,9 @@ status faults_create(const struct fault_rules *rules, const struct grpc_service 
                      size_t service_count, struct metrics *metrics, struct faults **out);
 void faults_destroy(struct faults *faults); /* NULL is fine */
 
+/* As faults_create would, of the methods of all our services, before there are any. */
+status faults_check(const struct fault_rules *rules);
+
 /* Appends the rules, with their seed. */
 void faults_write(const struct faults *faults, struct buffer *out);
 

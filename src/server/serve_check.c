@@ -95,8 +95,9 @@ static status check_directory(const char *path, const char *what, struct notes *
 {
     if (access(path, F_OK) == 0)
         return check_writable(path);
+    TRY(check_parent(path));
     NOTE(notes, "%s %s is not there: serve makes it", what, path);
-    return check_parent(path);
+    return status_ok();
 }
 
 /* The log's end and the list of tables. A server looks when it opens the store: reading is for a
@@ -244,6 +245,9 @@ static status check_store(const struct settings *settings, struct notes *notes)
         return status_ok();
     }
     NOTE(notes, "rows are not read: serve starts with damaged ones, which `trestle doctor` tells");
+    if (files_lack_identity(settings->data_dir))
+        NOTE(notes, "the file IDENTITY is missing, or is none: serve makes another server of it; "
+                    "`trestle doctor` says which it was");
     return look_into(settings, notes);
 }
 
@@ -480,8 +484,10 @@ static status check_faults(const struct settings *settings, struct notes *notes)
 {
     struct fault_rules rules;
     (void)notes;
-    return settings->inject == NULL ? status_ok()
-                                    : fault_rules_parse(bytes_of(settings->inject), &rules);
+    if (settings->inject == NULL)
+        return status_ok();
+    TRY(fault_rules_parse(bytes_of(settings->inject), &rules));
+    return faults_check(&rules);
 }
 
 static status check_headers(const struct settings *settings, struct notes *notes)

@@ -44,7 +44,7 @@ def test_all_that_is_wrong_is_told(check, tmp_path):
     assert wrong[0] == f'{config}:1: cache: "much" is not a size from 8MB to 16TB'
     assert wrong[5] == f"--auth-tokens: cannot open {nothing}: No such file or directory"
     notes = [line for line in lines if line.startswith("note: ")]
-    assert len(notes) == 3 and f"the archive: cannot look at {tmp_path}/a: No such" in notes[2]
+    assert len(notes) == 1 and f"the archive: cannot look at {tmp_path}/a: No such" in notes[0]
     assert len(lines) == len(wrong) + len(notes)
 
 
@@ -76,6 +76,8 @@ def test_what_serve_would_meet(check, tmp_path):
         ("--backup-places", f"s3://b/p,{tmp_path}/data/p", f"{tmp_path}/data/p {within}"),
         ("--archive", tmp_path, f"{tmp_path} has the data directory {tmp_path}/data in it"),
         ("--memory", "100MB", "is less than 512 MB"),
+        ("--inject", "Foo: delay=1s", 'no method has the name "Foo": it is one such as ReadRows, '
+         "google.bigtable.v2.Bigtable/ReadRows, or *"),
         ("--archive", "ftp://b/p", "ftp://b/p: a place is a directory, or s3://BUCKET/PREFIX"),
     ):
         given = {**usual, setting: value}
@@ -138,6 +140,21 @@ def test_serve_makes_nothing_before_it_knows(tmp_path):
         )
         assert done.returncode == 1 and why in done.stderr, done.stderr
         assert list(tmp_path.iterdir()) == []
+
+
+def test_serve_makes_nothing_with_rules_about_no_method(tmp_path):
+    done = run_trestle("serve", "--data-dir", tmp_path / "data", "--listen", "127.0.0.1:0",
+                       "--inject", "Foo: delay=1s")  # fmt: skip
+    assert done.returncode != 0 and 'no method has the name "Foo"' in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_would_be_another_one(check, fresh_server):
+    server = fresh_server()
+    server.stop()
+    (server.data / "IDENTITY").unlink()
+    lines = check("--data-dir", server.data, "--listen", "127.0.0.1:0", code=0)
+    assert [line for line in lines if "the file IDENTITY is missing" in line]
 
 
 def test_a_directory_of_something_else(check, tmp_path):
