@@ -215,8 +215,7 @@ class log_room : public std::enable_shared_from_this<log_room> {
 
 /* Calls of RocksDB by the present thread sync no log, for as long as it lives: to list the files
  * 7.8 does (9.10 does not), and Debian's build aborts if another thread's write or flush has just
- * failed to write to a log or to sync one, which it may before an error is told. Scopes do not
- * nest. */
+ * failed to write to a log or to sync one, which may be before that is told. They do not nest. */
 class leave_logs_scope {
   public:
     leave_logs_scope();
