@@ -43,28 +43,29 @@ static size_t size_of_all(const bytes *borders, size_t count)
     return size;
 }
 
-static size_t size_of_rows(const uint32_t *rows, size_t border_count)
+/* --- where things lie behind the ranges: numbers first, then the borders' bytes --- */
+
+static size_t size_of_weights(const struct heat_weights *weights, size_t border_count)
 {
-    return rows == NULL ? 0 : (border_count + 1) * sizeof *rows;
+    size_t sizes = weights->sizes == NULL ? 0 : sizeof *weights->sizes;
+    size_t rows = weights->rows == NULL ? 0 : sizeof *weights->rows;
+    return (border_count + 1) * (sizes + rows);
 }
 
-status heat_ranges_create(const bytes *borders, size_t border_count, const uint32_t *rows,
-                          struct heat_ranges **out)
+static void *copy_numbers(uint8_t **at, const void *numbers, size_t size)
 {
-    size_t arrays = border_count * (sizeof(bytes) + sizeof(uint64_t));
-    size_t size_rows = size_of_rows(rows, border_count);
-    struct heat_ranges *ranges = *out =
-        malloc(sizeof *ranges + arrays + size_rows + size_of_all(borders, border_count));
-    if (ranges == NULL)
-        return status_out_of_memory();
+    if (numbers == NULL)
+        return NULL;
+    void *copy = *at;
+    memcpy(copy, numbers, size);
+    *at += size;
+    return copy;
+}
+
+static void copy_borders(struct heat_ranges *ranges, const bytes *borders, uint8_t *at)
+{
+    size_t border_count = ranges->count - 1;
     size_t shared = shared_size(borders, border_count);
-    ranges->count = border_count + 1;
-    ranges->heads = (uint64_t *)(ranges + 1);
-    ranges->borders = (bytes *)(ranges->heads + border_count);
-    ranges->rows = rows == NULL ? NULL : (uint32_t *)(ranges->borders + border_count);
-    if (rows != NULL)
-        memcpy(ranges->rows, rows, size_rows);
-    uint8_t *at = (uint8_t *)(ranges->borders + border_count) + size_rows;
     for (size_t i = 0; i < border_count; i++) {
         CHECK(borders[i].size > 0 && (i == 0 || bytes_compare(borders[i - 1], borders[i]) < 0));
         memcpy(at, borders[i].data, borders[i].size);
@@ -73,13 +74,34 @@ status heat_ranges_create(const bytes *borders, size_t border_count, const uint3
         at += borders[i].size;
     }
     ranges->shared =
-        shared == 0 ? bytes_make(NULL, 0) : bytes_make(ranges->borders[0].data, shared);
+        border_count == 0 ? bytes_make(NULL, 0) : bytes_make(ranges->borders[0].data, shared);
+}
+
+status heat_ranges_create(const bytes *borders, size_t border_count,
+                          const struct heat_weights *weights, struct heat_ranges **out)
+{
+    static const struct heat_weights none = {.sizes = NULL};
+    const struct heat_weights *known = weights == NULL ? &none : weights;
+    size_t arrays = border_count * (sizeof(bytes) + sizeof(uint64_t));
+    struct heat_ranges *ranges = *out =
+        malloc(sizeof *ranges + arrays + size_of_weights(known, border_count) +
+               size_of_all(borders, border_count));
+    if (ranges == NULL)
+        return status_out_of_memory();
+    ranges->count = border_count + 1;
+    ranges->heads = (uint64_t *)(ranges + 1);
+    ranges->borders = (bytes *)(ranges->heads + border_count);
+    uint8_t *at = (uint8_t *)(ranges->borders + border_count);
+    ranges->sizes = copy_numbers(&at, known->sizes, ranges->count * sizeof *known->sizes);
+    ranges->rows = copy_numbers(&at, known->rows, ranges->count * sizeof *known->rows);
+    copy_borders(ranges, borders, at);
     return status_ok();
 }
 
 status heat_ranges_copy(const struct heat_ranges *ranges, struct heat_ranges **out)
 {
-    return heat_ranges_create(ranges->borders, ranges->count - 1, ranges->rows, out);
+    const struct heat_weights weights = {.sizes = ranges->sizes, .rows = ranges->rows};
+    return heat_ranges_create(ranges->borders, ranges->count - 1, &weights, out);
 }
 
 void heat_ranges_destroy(struct heat_ranges *ranges)

@@ -14,13 +14,21 @@ struct heat_ranges {
     bytes shared;    /* what all borders begin with */
     bytes *borders;  /* count - 1 of them, rising: where the ranges after the first begin */
     uint64_t *heads; /* of each, the eight bytes after `shared`, as a number */
+    uint64_t *sizes; /* bytes that each range had, about; NULL: as many as any other */
     uint32_t *rows;  /* of each range, when they were counted; NULL: they never were */
 };
 
-/* Copies the borders, which rise and of which none is empty, and, if they are known, how many rows
- * each of the ranges has: one number more than there are borders. */
-status heat_ranges_create(const bytes *borders, size_t border_count, const uint32_t *rows,
-                          struct heat_ranges **out);
+/* What is known of the data in each range, when ranges are made: one number more than there are
+ * borders, or NULL. */
+struct heat_weights {
+    const uint64_t *sizes; /* bytes */
+    const uint32_t *rows;
+};
+
+/* Copies the borders, which rise and of which none is empty, and the weights; NULL: none are known.
+ */
+status heat_ranges_create(const bytes *borders, size_t border_count,
+                          const struct heat_weights *weights, struct heat_ranges **out);
 status heat_ranges_copy(const struct heat_ranges *ranges, struct heat_ranges **out);
 void heat_ranges_destroy(struct heat_ranges *ranges); /* NULL is fine */
 

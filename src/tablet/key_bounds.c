@@ -89,15 +89,18 @@ static uint64_t bounds_size(struct keyspace *keyspace, const struct key_bounds *
     return keyspace_size(keyspace, buffer_bytes(&bounds->lower), buffer_bytes(&bounds->upper));
 }
 
-uint64_t rows_size(struct keyspace *keyspace, bytes from, bytes to)
+uint64_t rows_overflow_size(struct keyspace *keyspace, bytes from, bytes to)
 {
-    struct key_bounds records, overflow;
-    uint64_t size = 0;
-    if (record_bounds(from, to, &records))
-        size += bounds_size(keyspace, &records);
-    if (overflow_bounds(from, to, &overflow))
-        size += bounds_size(keyspace, &overflow);
-    key_bounds_free(&records);
+    struct key_bounds overflow;
+    uint64_t size = overflow_bounds(from, to, &overflow) ? bounds_size(keyspace, &overflow) : 0;
     key_bounds_free(&overflow);
     return size;
+}
+
+uint64_t rows_size(struct keyspace *keyspace, bytes from, bytes to)
+{
+    struct key_bounds records;
+    uint64_t size = record_bounds(from, to, &records) ? bounds_size(keyspace, &records) : 0;
+    key_bounds_free(&records);
+    return size + rows_overflow_size(keyspace, from, to);
 }

@@ -32,4 +32,7 @@ status rows_compact(struct keyspace *keyspace, bytes from, bytes to);
  * 0 without memory. */
 uint64_t rows_size(struct keyspace *keyspace, bytes from, bytes to);
 
+/* The same of their overflow cells alone. */
+uint64_t rows_overflow_size(struct keyspace *keyspace, bytes from, bytes to);
+
 #endif

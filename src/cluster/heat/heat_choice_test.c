@@ -1,6 +1,7 @@
 /* Tests of how a table's keys are parted for counting. */
 #include "cluster/heat/heat_choice.h"
 
+#include "cluster/heat/heat_part.h"
 #include "cluster/testing/testing.h"
 
 /* The test alone chooses ranges: maintenance, once a second, could choose while it writes. */
@@ -165,6 +166,33 @@ static void chosen_ranges_follow_the_data(void **state)
     heat_ranges_destroy(after);
 }
 
+static double part_of_data(const struct heat_ranges *ranges, const char *from, const char *to)
+{
+    double part;
+    assert_ok(heat_part_of_sections(ranges, NULL, bytes_of(from), bytes_of(to), &part));
+    double of_bytes = heat_part_of_data(ranges, bytes_of(from), bytes_of(to));
+    return of_bytes > part ? of_bytes : part;
+}
+
+/* By the store's estimates ten rows that wait in a write buffer two hundred times have two thirds
+ * of the data: those of a tablet of their own would, beside other tablets. */
+static void rows_that_are_written_over_weigh_what_they_have(void **state)
+{
+    struct cluster_fixture *f = *state;
+    enum { ROWS = 1000, HOT = 10 };
+    fill(f, "a", 0, ROWS);
+    for (unsigned turn = 0; turn < 200; turn++)
+        fill(f, "a", 500, HOT);
+    for (unsigned tablets = 1; tablets <= 5; tablets++) {
+        struct heat_ranges *ranges = choose(f, HEAT_MOST_RANGES);
+        assert_true(part_of_data(ranges, "a00500", "a00510") <= 0.02);
+        assert_true(most_rows(ranges, "a", ROWS) <= 4);
+        heat_ranges_destroy(ranges);
+        split_at(f,
+                 (const char *[]){"a00500", "a00510", "a00505", "a00507", "a00900"}[tablets - 1]);
+    }
+}
+
 static void there_are_never_more_than_allowed(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -211,6 +239,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(where_rows_are_too_many_to_look_at_keys_are_halved, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(chosen_ranges_follow_the_data, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_that_are_written_over_weigh_what_they_have, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(there_are_never_more_than_allowed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_question_for_the_data_gets_the_counted_ranges, setup,
                                         teardown),

@@ -4,11 +4,14 @@
 #include "base/check.h"
 #include "row/row_key.h"
 
-/* The weight of a range of even size is 1, or its number of rows. */
+/* One of the ranges of even size has as many as it has rows, or bytes; one, if these are not known.
+ */
 static double weight_of(const struct heat_ranges *data, size_t range, bool by_rows)
 {
     DCHECK(range < data->count && (!by_rows || data->rows != NULL));
-    return by_rows ? data->rows[range] : 1;
+    if (by_rows)
+        return data->rows[range];
+    return data->sizes == NULL ? 1 : (double)data->sizes[range];
 }
 
 static double weight_between(const struct heat_ranges *data, size_t from, size_t to, bool by_rows)
@@ -30,17 +33,17 @@ static double weight_in(const struct heat_ranges *data, bytes start, bytes end, 
     return has_half ? sum + weight_of(data, to, by_rows) / 2 : sum;
 }
 
-double heat_part_of_data(const struct heat_ranges *data, bytes start, bytes end)
-{
-    return weight_in(data, start, end, false) / (double)data->count;
-}
-
 static double share_of(const struct heat_ranges *data, bytes start, bytes end, size_t from,
                        size_t to, bool by_rows)
 {
     DCHECK(from <= to && to <= data->count);
     double whole = weight_between(data, from, to, by_rows);
     return whole > 0 ? weight_in(data, start, end, by_rows) / whole : 0;
+}
+
+double heat_part_of_data(const struct heat_ranges *data, bytes start, bytes end)
+{
+    return share_of(data, start, end, 0, data->count, false);
 }
 
 /* The part in the ranges from `from` up to `to`. */

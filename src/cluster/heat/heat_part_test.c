@@ -18,7 +18,8 @@ static struct heat_ranges *make(const uint32_t *rows)
     struct heat_ranges *ranges;
     for (size_t i = 0; i < BORDER_COUNT; i++)
         borders[i] = bytes_of(BORDERS[i]);
-    assert_ok(heat_ranges_create(borders, BORDER_COUNT, rows, &ranges));
+    assert_ok(
+        heat_ranges_create(borders, BORDER_COUNT, &(struct heat_weights){.rows = rows}, &ranges));
     return ranges;
 }
 
@@ -44,6 +45,27 @@ static void without_rows_bytes_count(void **state)
     assert_int_equal(percent(data, NULL, "a1", "a2"), 8);
     assert_int_equal(percent(data, NULL, "a11", "a12"), 4);
     assert_true(heat_part_of_data(data, bytes_of("c0"), bytes_of("")) < 0.16);
+    heat_ranges_destroy(data);
+}
+
+/* Tablets begin ranges, so that some have less than others. */
+static void ranges_weigh_what_they_have(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[BORDER_COUNT + 1] = {100, 10, 10, 10, 10,  10, 10,
+                                                     10,  10, 10, 10, 300, 500};
+    bytes borders[BORDER_COUNT];
+    struct heat_ranges *data, *copy;
+    for (size_t i = 0; i < BORDER_COUNT; i++)
+        borders[i] = bytes_of(BORDERS[i]);
+    const struct heat_weights weights = {.sizes = sizes, .rows = ROWS};
+    assert_ok(heat_ranges_create(borders, BORDER_COUNT, &weights, &data));
+    assert_ok(heat_ranges_copy(data, &copy));
+    assert_int_equal(percent(copy, NULL, "a1", "b0"), 9);
+    assert_int_equal(percent(copy, NULL, "c0", "c5"), 41); /* by its rows */
+    assert_int_equal(percent(copy, NULL, "", "a1"), 10);
+    assert_int_equal((int)(heat_part_of_data(copy, bytes_of("c5"), bytes_of("")) * 100 + 0.5), 50);
+    heat_ranges_destroy(copy);
     heat_ranges_destroy(data);
 }
 
@@ -129,6 +151,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_rows_bytes_count),
+        cmocka_unit_test(ranges_weigh_what_they_have),
         cmocka_unit_test(many_small_rows_are_no_small_part),
         cmocka_unit_test(a_section_is_a_whole),
         cmocka_unit_test(the_greatest_part_of_a_section_counts),
