@@ -114,22 +114,27 @@ static size_t usual_marks(const struct advice_observations *seen)
     return 0;
 }
 
-/* Whether two delimiters, or more, are usual at the place; these. */
-static bool differs_at(const struct advice_observations *seen, size_t count, size_t place,
-                       char usual[sizeof KEY_DELIMITERS])
+/* The first place at which two delimiters, or more, are usual, and these; `count`: there is none.
+ */
+static size_t place_that_differs(const struct advice_observations *seen, size_t count,
+                                 char usual[sizeof KEY_DELIMITERS])
 {
-    size_t counts[UINT8_MAX + 1] = {0}, used = 0;
+    uint32_t counts[MARKS_MOST][UINT8_MAX + 1] = {{0}};
     struct marks marks;
     for (size_t i = 0; i < seen->row_count; i++) {
         find_marks(seen->rows[i].key, &marks);
-        if (marks.count == count)
-            counts[marks.all[place]]++;
+        for (size_t place = 0; marks.count == count && place < count; place++)
+            counts[place][marks.all[place]]++;
     }
-    for (const char *c = KEY_DELIMITERS; *c != '\0'; c++)
-        if (counts[(uint8_t)*c] * 100 >= seen->row_count * DELIMITER_PERCENT)
-            usual[used++] = *c;
-    usual[used] = '\0';
-    return used > 1;
+    for (size_t place = 0; place < count; place++) {
+        size_t used = 0;
+        for (const char *c = KEY_DELIMITERS; *c != '\0'; c++)
+            if (counts[place][(uint8_t)*c] * 100 >= seen->row_count * DELIMITER_PERCENT)
+                usual[used++] = *c;
+        if (used > 1)
+            return place;
+    }
+    return count;
 }
 
 /* Keys of one word in a certain part, and the delimiters that the first of them has. */
@@ -190,9 +195,7 @@ static status look_for_mixed(struct advisor *advisor, bool *is_found)
 {
     const struct advice_observations *seen = advisor->seen;
     char usual[sizeof KEY_DELIMITERS];
-    size_t count = usual_marks(seen), place = 0;
-    while (place < count && !differs_at(seen, count, place, usual))
-        place++;
+    size_t count = usual_marks(seen), place = place_that_differs(seen, count, usual);
     *is_found = place < count;
     for (size_t part = 0; part <= count && *is_found; part++)
         *is_found = !says_which(seen, count, part);

@@ -73,39 +73,43 @@ static struct personal_part best_part(bytes text, enum personal kind)
     return first;
 }
 
+enum { ALL_KINDS = (1 << PERSONAL_KINDS) - 1 };
+
 /* Bits of the kinds. */
 struct found {
     unsigned alike;
     unsigned valid;
 };
 
-static void look_at(bytes text, struct found *found)
+static void look_at(bytes text, unsigned kinds, struct found *found)
 {
     for (unsigned kind = 0; kind < PERSONAL_KINDS; kind++) {
+        if ((kinds & 1U << kind) == 0)
+            continue;
         struct personal_part part = best_part(text, (enum personal)kind);
         found->alike |= (unsigned)(part.size > 0) << kind;
         found->valid |= (unsigned)part.is_valid << kind;
     }
 }
 
-/* As it stands, and as it is meant; without memory for that as it stands. */
-static struct found look_in(bytes text)
+/* For these kinds, as it stands and as it is meant; without memory for that as it stands. */
+static struct found look_in(bytes text, unsigned kinds)
 {
     struct found found = {0};
     struct plain_text plain;
-    look_at(text, &found);
+    look_at(text, kinds, &found);
     if (!plain_text_differs(text))
         return found;
     plain_text_make(text, &plain);
     if (!plain.text.failed)
-        look_at(buffer_bytes(&plain.text), &found);
+        look_at(buffer_bytes(&plain.text), kinds, &found);
     plain_text_free(&plain);
     return found;
 }
 
 void personal_count(struct personal_counts *counts, bytes text)
 {
-    struct found found = look_in(text);
+    struct found found = look_in(text, ALL_KINDS);
     counts->texts++;
     for (enum personal kind = 0; kind < PERSONAL_KINDS; kind++) {
         counts->alike[kind] += found.alike >> kind & 1;
@@ -115,7 +119,7 @@ void personal_count(struct personal_counts *counts, bytes text)
 
 bool personal_has(bytes text, unsigned kinds)
 {
-    return (look_in(text).valid & kinds) != 0;
+    return look_in(text, kinds).valid != 0;
 }
 
 /* A kind without a checksum must be in more of the texts. */

@@ -140,25 +140,20 @@ static status better_key(struct advisor *advisor, unsigned kinds, bytes key, byt
     return keep_text(advisor, &text, out);
 }
 
-/* The n-th of the keys that have some of it. */
-static bytes key_that_has(const bytes *keys, size_t count, unsigned kinds, size_t n)
-{
-    for (size_t i = 0; i < count; i++)
-        if (personal_has(keys[i], kinds) && n-- == 0)
-            return keys[i];
-    return bytes_make(NULL, 0);
-}
-
 /* Of those that have it, which may be few, from all over the sample. */
 static status add_keys(struct advisor *advisor, unsigned kinds, const bytes *keys, size_t count,
                        struct advice_finding *finding)
 {
-    size_t having = 0;
+    size_t found = 0;
+    bytes *having = arena_alloc(advisor->arena, count * sizeof *having);
+    if (having == NULL)
+        return status_out_of_memory();
     for (size_t i = 0; i < count; i++)
-        having += personal_has(keys[i], kinds);
-    size_t shown = having < ADVICE_KEYS_SHOWN ? having : ADVICE_KEYS_SHOWN;
+        if (personal_has(keys[i], kinds))
+            having[found++] = keys[i];
+    size_t shown = found < ADVICE_KEYS_SHOWN ? found : ADVICE_KEYS_SHOWN;
     for (size_t i = 0; i < shown; i++) {
-        bytes key = key_that_has(keys, count, kinds, having * (2 * i + 1) / (2 * shown)), better;
+        bytes key = having[found * (2 * i + 1) / (2 * shown)], better;
         TRY(better_key(advisor, kinds, key, &better));
         finding_add_key(finding, key);
         finding_add_better(finding, key, better);
