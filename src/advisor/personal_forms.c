@@ -380,7 +380,7 @@ static size_t account_size(const uint8_t *country)
         "LC32LI21LT20LU20LV21LY25MC27MD24ME22MK19MN20MR27MT31MU30NI28NL18NO15OM23PK24PL28PS29PT25"
         "QA29RO24RS22RU33SA24SC31SD18SE24SI19SK24SM27SO23ST25SV28TL23TN24TR26UA29VA22VG24XK20YE30";
     for (const char *at = sizes; *at != '\0'; at += 4)
-        if (at[0] == country[0] && at[1] == country[1])
+        if (memcmp(at, country, 2) == 0)
             return 10 * (size_t)(at[2] - '0') + (size_t)(at[3] - '0');
     return 0;
 }
