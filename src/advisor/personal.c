@@ -160,9 +160,14 @@ static struct personal_part part_at(bytes text, size_t at, unsigned kinds, enum 
         if (part.size > 0)
             return part;
     }
+    struct personal_part begun = {0};
     *kind = PERSONAL_MAIL;
-    return (kinds & 1U << PERSONAL_MAIL) != 0 ? personal_begun_mail_at(text, at)
-                                              : (struct personal_part){0};
+    if ((kinds & 1U << PERSONAL_MAIL) != 0)
+        begun = personal_begun_mail_at(text, at);
+    if (begun.size > 0 || (kinds & 1U << PERSONAL_PHONE) == 0)
+        return begun;
+    *kind = PERSONAL_PHONE;
+    return personal_begun_phone_at(text, at);
 }
 
 /* A long address, which is none of many keys, may be one here. */

@@ -316,6 +316,23 @@ static struct personal_part phone_at(bytes text, size_t at)
     return part;
 }
 
+struct personal_part personal_begun_phone_at(bytes text, size_t at)
+{
+    enum { DIGITS_LEAST = 3 };
+    struct groups groups = {0};
+    size_t end = at + 1, gap = 0;
+    if (text.data[at] != '+' || !begins_at(text, at))
+        return no_part;
+    do {
+        end += gap;
+        if (!add_group(&groups, bytes_from(text, end)))
+            break;
+        end += groups.sizes[groups.number - 1];
+        gap = gap_at(text, end);
+    } while (gap > 0);
+    return groups.count < DIGITS_LEAST ? no_part : (struct personal_part){at, end - at, true};
+}
+
 /* --- social security and tax --- */
 
 /* Whether it has a digit for each 9 of the form and otherwise what that has. */

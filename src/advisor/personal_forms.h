@@ -23,4 +23,7 @@ struct personal_part personal_part_from(bytes text, size_t at, enum personal kin
  * off have it: "jo.smith@", "jo.smith@exam". */
 struct personal_part personal_begun_mail_at(bytes text, size_t at);
 
+/* The same of a telephone: "+1-212-555". */
+struct personal_part personal_begun_phone_at(bytes text, size_t at);
+
 #endif

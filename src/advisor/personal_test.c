@@ -214,6 +214,21 @@ static void keys_that_have_some_are_shown(void **state)
     assert_true(has(finding->keys[0], "@example") && has(finding->better[0].better, "<id>"));
 }
 
+WRITER(counted_phone, "+1-212-555-%04zu#x", n)
+
+/* Nor what all of them begin with. */
+static void no_finding_shows_a_part(void **state)
+{
+    struct made_sample *sample = *state;
+    fill(sample, counted_phone, 600);
+    const struct advice_finding *finding = sample_finding(sample, "key-sequential");
+    assert_non_null(finding);
+    assert_null(strstr(finding->evidence, "212"));
+    for (size_t i = 0; i < finding->better_count; i++)
+        assert_false(has(finding->better[i].better, "212"));
+    assert_false(has(finding->start, "212") || has(finding->end, "212"));
+}
+
 /* Another finding of such a table, and what it says. */
 static void no_finding_shows_personal_data(void **state)
 {
@@ -238,8 +253,9 @@ static void what_is_cut_off_is_hidden(void **state)
     personal_hide(bytes_of("t7#jo.smith@exam"), 1U << PERSONAL_MAIL, &out);
     personal_hide(bytes_of(" t7#jo.smith@"), 1U << PERSONAL_MAIL, &out);
     personal_hide(bytes_of(" t7#jo.smith@exam"), 1U << PERSONAL_CARD, &out);
+    personal_hide(bytes_of(" a#+1 (212) 5 b#+12"), 1U << PERSONAL_PHONE, &out);
     buffer_append_byte(&out, 0);
-    assert_string_equal(out.data, "t7#<e-mail> t7#<e-mail> t7#jo.smith@exam");
+    assert_string_equal(out.data, "t7#<e-mail> t7#<e-mail> t7#jo.smith@exam a#<phone> b#+12");
     buffer_free(&out);
 }
 
@@ -467,6 +483,7 @@ int main(void)
         TEST(kinds_are_told_from_similar_texts),
         TEST(keys_that_have_some_are_shown),
         TEST(no_finding_shows_personal_data),
+        TEST(no_finding_shows_a_part),
         TEST(what_is_cut_off_is_hidden),
         TEST(families_of_people),
         TEST(a_family_with_a_number_of_somebody),
