@@ -2,11 +2,14 @@
 #include "store/testing/testing.h"
 
 static atomic_bool has_no_memory;
+static atomic_bool is_wrong; /* then RocksDB takes it for damage, and is right */
 static atomic_uint folds_failed;
 
 static bool fold_if_there_is_memory(const void *rules, const struct store_history *history,
                                     struct buffer *out, bytes *same)
 {
+    if (atomic_load(&is_wrong))
+        return false;
     if (!atomic_load(&has_no_memory))
         return fold_full(rules, history, out, same);
     out->failed = true;
@@ -130,6 +133,7 @@ static void a_flush_lacks_memory(void **state)
         assert_true(store_lacks_memory(f->store));
         assert_status(write_one(f->store, f->keyspace, PUT, "n", "1", STORE_SYNCED),
                       STATUS_RESOURCE_EXHAUSTED);
+        assert_status(store_keyspaces_create(f->store, 8, 1), STATUS_RESOURCE_EXHAUSTED);
         assert_value(f->keyspace, "j", "other");
         store_look_for_room(f->store);
     }
@@ -140,6 +144,36 @@ static void a_flush_lacks_memory(void **state)
     assert_value(f->keyspace, "m", "old-new");
     assert_ok(keyspace_flush(f->keyspace));
     assert_value(f->keyspace, "m", "old-new");
+}
+
+static bool is_well(struct fixture *f)
+{
+    status s = store_health(f->store);
+    bool is_so = status_is_ok(s);
+    status_free(s);
+    return is_so;
+}
+
+/* On the same thread, later: what lacked memory is forgotten. */
+static void a_flush_that_meets_damage_fences(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "m", "old");
+    merge(f->store, f->keyspace, "m", "-new");
+    atomic_store(&has_no_memory, true);
+    assert_status(keyspace_flush(f->keyspace), STATUS_RESOURCE_EXHAUSTED);
+    atomic_store(&has_no_memory, false);
+    store_look_for_room(f->store);
+    assert_passes(f);
+    for (int i = 0; i < 3 && is_well(f); i++) { /* RocksDB may have flushed by itself before */
+        atomic_store(&is_wrong, true);
+        status_ignore(write_one(f->store, f->keyspace, PUT, "n", "old", STORE_ASYNC));
+        status_ignore(write_one(f->store, f->keyspace, MERGE, "n", "-new", STORE_ASYNC));
+        status_ignore(keyspace_flush(f->keyspace));
+        atomic_store(&is_wrong, false);
+    }
+    assert_status(store_health(f->store), STATUS_UNAVAILABLE);
+    assert_false(store_lacks_memory(f->store));
 }
 
 /* As of a kill then: the log has it all. */
@@ -166,6 +200,7 @@ int main(void)
         TEST(a_cursor_lacks_memory),
         TEST(a_compaction_lacks_memory),
         TEST(a_flush_lacks_memory),
+        TEST(a_flush_that_meets_damage_fences),
         TEST(a_store_that_lacks_memory_is_closed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
