@@ -59,6 +59,25 @@ static void large_work_waits_for_as_much_as_it_takes(void **state)
     large_rooms_destroy(&rooms);
 }
 
+/* What waits may have sent less where there is little memory, so more may wait. */
+static void with_little_memory_more_requests_wait(void **state)
+{
+    static const char *const memory[] = {"512MB", "1GB"};
+    static const unsigned most[] = {170, 128};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct large_rooms rooms;
+        unsigned count = 0;
+        init(&rooms, memory[i]);
+        while (count <= most[i] && request_room_take_part(&rooms.requests))
+            count++;
+        assert_int_equal(count, most[i]);
+        while (count-- > 0)
+            request_room_return_part(&rooms.requests);
+        large_rooms_destroy(&rooms);
+    }
+}
+
 /* Of the largest cells a flush holds three, a compaction five. */
 static void a_flush_waits_for_less(void **state)
 {
@@ -252,6 +271,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_work_waits_for_as_much_as_it_takes),
+        cmocka_unit_test(with_little_memory_more_requests_wait),
         cmocka_unit_test(a_flush_waits_for_less),
         cmocka_unit_test(the_rooms_together_keep_within_the_memory),
         cmocka_unit_test(what_is_asked_for_waits_for_memory),
