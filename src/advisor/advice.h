@@ -233,6 +233,7 @@ struct advice_observations {
                                were asked for */
     int64_t risen_until_us; /* since 1970: when most of what was written at a time had rising keys
                                last; 0: never */
+    int64_t unwritten_us;   /* for how long no row has been written; 0: not for any, or not known */
     struct advice_rewritten rewritten;
     struct advice_usage usage;
     const struct advice_sibling *siblings;

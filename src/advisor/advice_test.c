@@ -361,6 +361,14 @@ static void a_load_that_is_over(void **state)
     sample_expect(sample, "ramp"); /* as long as it is a front, too, where keys rise */
     sample->seen.risen_until_us -= SECOND_US;
     sample_expect(sample, "bulk-load");
+    sample->seen.risen_until_us = sample->seen.now_us; /* or has stopped: its window shows it yet */
+    minutes[1].requests = 60. * 5000;
+    sample->seen.unwritten_us = LOAD_REST_US - 1;
+    sample_expect(sample, "ramp");
+    sample->seen.unwritten_us++;
+    sample_expect(sample, "bulk-load");
+    sample->seen.is_first_load = false;
+    sample_expect(sample, "ramp");
     tablet.count = 0;
     sample_expect(sample, NULL);
 }
@@ -382,6 +390,9 @@ static void rising_keys_all_over_a_table(void **state)
     sample_expect(sample, NULL);
     sample->seen.is_young = true;
     sample_expect(sample, "hot-range");
+    sample->seen.unwritten_us = LOAD_REST_US;
+    sample_expect(sample, NULL);
+    sample->seen.unwritten_us = 0;
     sample->seen.risen_until_us = SAMPLE_NOW_US - MINUTE_US;
     sample_expect(sample, NULL);
     hotspot.part -= 0.01; /* behind what else there is */

@@ -83,10 +83,16 @@ static bool is_hot(const struct range *range, double all)
            range->sum * 100 >= all * HOT_SHARE_PERCENT;
 }
 
-/* Within the last minute. */
-static bool has_just_risen(const struct advice_observations *seen)
+static bool has_stopped(const struct advice_observations *seen)
 {
-    return seen->now_us - seen->risen_until_us < MINUTE_US;
+    return seen->unwritten_us >= LOAD_REST_US;
+}
+
+/* Within the last minute, and not for the last time: what has not ended of the window in which a
+ * load stopped shows it up to now. */
+static bool goes_on_rising(const struct advice_observations *seen)
+{
+    return seen->now_us - seen->risen_until_us < MINUTE_US && !has_stopped(seen);
 }
 
 /* Where rising keys are all over the table there is a front for each device, say, so that the load
@@ -95,7 +101,7 @@ static bool has_just_risen(const struct advice_observations *seen)
 static bool is_front(const struct advice_observations *seen, const struct advice_hotspot *hotspot)
 {
     bool is_all_over = hotspot->part * 100 >= RISING_PART_PERCENT;
-    bool may_be_one = seen->is_young && has_just_risen(seen);
+    bool may_be_one = seen->is_young && goes_on_rising(seen);
     return hotspot->kind == ADVICE_WRITE_FRONTIER && is_enough(hotspot, HOT_REQUESTS) &&
            (!is_all_over || (may_be_one && hotspot->total >= HOT_REQUESTS));
 }
@@ -278,14 +284,14 @@ static bool is_over(const struct advice_minute *last, int64_t now_us)
  * need do anything about it. */
 static bool is_finished_load(const struct advice_observations *seen)
 {
-    if (has_just_risen(seen))
+    if (!seen->is_first_load || goes_on_rising(seen))
         return false;
-    for (size_t i = 0; seen->is_first_load && i < seen->tablet_count; i++) {
+    for (size_t i = 0; !has_stopped(seen) && i < seen->tablet_count; i++) {
         const struct advice_tablet *tablet = &seen->tablets[i];
         if (tablet->count > 0 && !is_over(&tablet->minutes[tablet->count - 1], seen->now_us))
             return false;
     }
-    return seen->is_first_load;
+    return true;
 }
 
 static enum advice_rule_number ramp_rule(const struct advice_observations *seen)

@@ -67,6 +67,7 @@ enum {
     HOT_PERCENT = 10,
     HOT_TIMES = 2,
     HOT_SHARE_PERCENT = 50,
+    LOAD_REST_US = 2000000,   /* without a write, after which a load is over */
     RISING_PART_PERCENT = 50, /* of the data: rising keys all over it are of no one front */
     HOT_REQUESTS = 5000,      /* that were counted, for what they show to count */
     HOT_LASTING = 1000,       /* the same where several windows showed it, one by one */

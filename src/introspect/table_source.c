@@ -494,6 +494,7 @@ static status find_first_load(const struct table_source *source, const struct he
     for (size_t i = 0; i < matrix->time_count; i++)
         if (has_risen(matrix, &matrix->times[i]))
             out->risen_until_us = matrix->times[i].until_us;
+    out->unwritten_us = heat_unwritten_us(source->table);
     return status_ok();
 }
 

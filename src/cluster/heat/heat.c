@@ -128,6 +128,11 @@ int64_t heat_window_begin_us(const struct cluster *cluster)
     return atomic_load(&cluster->heat->began_wall_us);
 }
 
+int64_t heat_unwritten_us(const struct table *table)
+{
+    return heat_table_unwritten_us(table);
+}
+
 /* --- all tables --- */
 
 struct tables {

@@ -59,6 +59,10 @@ void heat_note_passed(struct table *table, bytes row_key, const struct heat_pass
 /* When the window that has not ended began, microseconds since 1970. Any thread. */
 int64_t heat_window_begin_us(const struct cluster *cluster);
 
+/* For how long no row of the table has been written, to a second or two, microseconds; 0: for none,
+ * or that is not known. Any thread. */
+int64_t heat_unwritten_us(const struct table *table);
+
 /* Finds what was kept before. */
 status heat_create(struct cluster *cluster, struct heat **out);
 void heat_destroy(struct heat *heat); /* NULL is fine */

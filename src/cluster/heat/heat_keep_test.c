@@ -193,6 +193,27 @@ static void ranges_follow_what_is_written_within_a_window(void **state)
 
 /* --- time --- */
 
+/* By what maintenance sees once a second; what reads and splits do is no write. */
+static void how_long_nothing_was_written_is_known(void **state)
+{
+    struct cluster_fixture *f = *state;
+    enum { SECOND = 1000000 };
+    assert_int_equal(heat_unwritten_us(f->table), 0);
+    write_rows(f, "a", 10);
+    assert_int_equal(heat_unwritten_us(f->table), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        pass(f, SECOND);
+        assert_int_equal(heat_unwritten_us(f->table), i * SECOND);
+        read_range(f, false);
+    }
+    write_rows(f, "a", 1);
+    pass(f, SECOND);
+    assert_int_equal(heat_unwritten_us(f->table), 0);
+    pass(f, MINUTE_US);
+    pass(f, MINUTE_US);
+    assert_int_equal(heat_unwritten_us(f->table), 2 * MINUTE_US);
+}
+
 static void each_window_has_its_column(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -364,6 +385,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_hot_range_stands_out, setup_windows, teardown_windows),
         cmocka_unit_test_setup_teardown(ranges_follow_what_is_written_within_a_window,
                                         setup_windows, teardown_windows),
+        cmocka_unit_test_setup_teardown(how_long_nothing_was_written_is_known, setup_windows,
+                                        teardown_windows),
         cmocka_unit_test_setup_teardown(each_window_has_its_column, setup_windows,
                                         teardown_windows),
         cmocka_unit_test_setup_teardown(the_open_window_is_the_last_column, setup_windows,

@@ -230,6 +230,11 @@ static uint64_t rows_of(const struct tablet *tablet)
            atomic_load_explicit(&tablet->rows_written, memory_order_relaxed);
 }
 
+static uint64_t rows_written_to(const struct tablet *tablet)
+{
+    return atomic_load_explicit(&tablet->rows_written, memory_order_relaxed);
+}
+
 static uint64_t bytes_of_writes(const struct tablet *tablet)
 {
     return atomic_load_explicit(&tablet->bytes_written, memory_order_relaxed);
@@ -269,6 +274,22 @@ static uint64_t served_since(struct table *table)
     return served < before ? served : served - before;
 }
 
+/* Tablets that were made anew have been written nothing: that is taken for a write. */
+static void note_writes(struct table *table)
+{
+    struct table_heat *heat = &table->heat;
+    uint64_t written = sum_of_tablets(table, rows_written_to);
+    if (written != heat->rows_written)
+        atomic_store(&heat->written_us, clock_steady_us(table->cluster->options.clock));
+    heat->rows_written = written;
+}
+
+int64_t heat_table_unwritten_us(const struct table *table)
+{
+    int64_t written_us = atomic_load(&table->heat.written_us);
+    return written_us == 0 ? 0 : clock_steady_us(table->cluster->options.clock) - written_us;
+}
+
 uint64_t heat_table_traffic(struct table *table)
 {
     struct table_heat *heat = &table->heat;
@@ -281,8 +302,10 @@ uint64_t heat_table_traffic(struct table *table)
         heat->traffic[0] = 0;
         heat->traffic_span = span;
     }
-    if (heat->part_count > 0 || heat_counts_any(counts))
+    if (heat->part_count > 0 || heat_counts_any(counts)) {
         heat->traffic[0] += served_since(table);
+        note_writes(table);
+    }
     return heat->traffic[0] + heat->traffic[1];
 }
 

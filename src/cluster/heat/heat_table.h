@@ -1,6 +1,6 @@
 /* A table's heat from second to second: which ranges it is counted by, what a window came to, and
  * how that decays. How many ranges it may have is for heat_allot.h to say. Private to cluster/, and
- * to maintenance's thread, except for heat_table_look. */
+ * to maintenance's thread, but for what says otherwise. */
 #ifndef TRESTLE_CLUSTER_HEAT_HEAT_TABLE_H
 #define TRESTLE_CLUSTER_HEAT_HEAT_TABLE_H
 
@@ -29,12 +29,15 @@ struct table_heat {
     uint64_t chosen_size;  /* the table's, then */
     uint64_t written_then; /* what its tablets had been written */
     /* The rest is maintenance's. */
-    uint64_t rows;                        /* that its tablets served between the last two looks */
-    uint64_t served;                      /* rows that these had served when that was noted last */
-    uint64_t traffic[2];                  /* rows in the present span of time, and the one before */
-    int64_t traffic_span;                 /* which the present one is */
-    int64_t counted_us;                   /* when something was counted last */
-    struct arena *arena;                  /* for `parts`; NULL: there are none */
+    uint64_t rows;              /* that its tablets served between the last two looks */
+    uint64_t served;            /* rows that these had served when that was noted last */
+    uint64_t traffic[2];        /* rows in the present span of time, and the one before */
+    int64_t traffic_span;       /* which the present one is */
+    int64_t counted_us;         /* when something was counted last */
+    uint64_t rows_written;      /* that its tablets had been written, a second ago */
+    _Atomic int64_t written_us; /* when there were more the last time, by the steady clock; 0: they
+                                   never were. Any thread may look at it */
+    struct arena *arena;        /* for `parts`; NULL: there are none */
     struct heat_record parts[HEAT_PARTS]; /* of this window, so far; from_us: when that began */
     size_t part_count;
     size_t parts_looked_at; /* of those */
@@ -53,6 +56,10 @@ size_t heat_table_ranges(const struct table *table);
 /* Notes what it has served since this was called last. Returns how many rows that was in the last
  * quarter or half of a minute; 0 if the table is not counted. */
 uint64_t heat_table_traffic(struct table *table);
+
+/* For how long no row has been written, to a second or two, microseconds; 0: for none, or that is
+ * not known. Any thread. */
+int64_t heat_table_unwritten_us(const struct table *table);
 
 /* How many more ranges it could use, of so many that it may have. */
 size_t heat_table_lacks(const struct table *table, size_t most);
