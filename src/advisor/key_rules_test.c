@@ -422,6 +422,11 @@ static void numbers_of_eight_bytes_are_numbers(void **state)
         add_number(sample, 1700000000000 + 977777 * i, word(i));
     sample_expect(sample, "key-time-first");
     sample->seen.row_count = 0;
+    for (uint64_t i = 0; i < SAMPLE_ROWS; i++) /* of what is due */
+        add_number(sample, 1759000000000 + scatter(i) % 31000000000, word(i));
+    sample_look(sample);
+    assert_null(sample_finding(sample, "key-time-first"));
+    sample->seen.row_count = 0;
     for (uint64_t i = 0; i < SAMPLE_ROWS; i++)
         add_number(sample, i + i / 10 * 333, "");
     sample_expect(sample, "key-sequential");

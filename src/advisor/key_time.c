@@ -484,10 +484,11 @@ bool key_time_is_ahead(bytes key, enum key_time form, size_t size, enum key_time
     int64_t day = key_time_day(key, form, size, reading);
     if (day > 0)
         return day > days_of(1970, 1, 1) + now_us / DAY_US + 1;
+    uint64_t number = key_time_rank(key, form, size);
     for (size_t i = 0; i < UNITS; i++)
-        if (form == units[i].form)
-            return count_of(key, size) / units[i].a_second >
-                   (uint64_t)((now_us + DAY_US) / SECOND_US);
+        if ((form == units[i].form || form == KEY_TIME_BINARY) &&
+            is_moment(number, units[i].a_second, now_us))
+            return number / units[i].a_second > (uint64_t)((now_us + DAY_US) / SECOND_US);
     return false;
 }
 
