@@ -260,6 +260,33 @@ def test_tables_that_were_claimed_get_names_and_rules_from_a_whole_backup(hit):
     assert [rows(secured, "admin", table) for table in MODEL] == list(MODEL.values())
 
 
+def test_a_trial_while_the_server_runs_names_nothing(hit, tmp_path):
+    """Of a table that was claimed, and of which rows are out of service."""
+    secured, _ = hit
+    server, token = secured.server, tmp_path / "token"
+    mended = run_trestle("repair", server.data, "--in-place")
+    keyspace = keyspace_of(server, KEPT.findall(mended.stdout), TABLE)
+    claim = ("--claim", f"{keyspace}={TABLE}", "--in-place")
+    assert run_trestle("repair", server.data, *claim).returncode == 0
+    (table,) = tables_of(server.data, keyspace.encode())
+    flip(table, 20, 8)
+    server.arguments += ["--backup-places", str(secured.place)]
+    server.start()
+    with fails_with(StatusCode.DATA_LOSS, table.name):
+        rows(secured, "admin", TABLE)
+    token.write_text("admin")
+    repair = ("repair", "--endpoint", server.host, "--ca", secured.authority.certificate,
+              "--token-file", token, "--from", secured.place,
+              "--lost", tmp_path / "lost.tsv")  # fmt: skip
+    trial = run_trestle(*repair)
+    assert trial.returncode == 1 and f"{len(MODEL[TABLE])} rows come from" in trial.stdout
+    assert versions_kept(secured, TABLE) == {"f1": 0}
+    done = run_trestle(*repair, "--in-place")
+    assert done.returncode == 0, done.stderr
+    assert versions_kept(secured, TABLE) == {"f": 3}
+    assert rows(secured, "admin", TABLE) == MODEL[TABLE]
+
+
 def test_a_salvage_serves_the_rest(hit):
     secured, path = hit
     server = secured.server
