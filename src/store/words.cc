@@ -118,10 +118,19 @@ size_t last_of(const std::string &text, std::initializer_list<const char *> mark
     return last;
 }
 
+/* RocksDB puts a path right behind these words, without a space. */
+std::string apart(std::string text)
+{
+    static const char WORDS[] = "to be an sstable";
+    size_t at = text.find(WORDS);
+    return at == std::string::npos ? text : text.insert(at + sizeof WORDS - 1, " ");
+}
+
 /* The last file that is named; but where a manifest is named beside a table, the table is meant:
  * the manifest speaks of it. */
-std::string damaged_file(const std::string &text)
+std::string damaged_file(const std::string &words)
 {
+    const std::string text = apart(words);
     size_t last = last_of(text, {".sst", ".ldb"});
     if (last == std::string::npos)
         last = last_of(text, {"MANIFEST-", ".log"});

@@ -38,6 +38,9 @@ void words_of_damage(void **)
                  "the file /d/000014.sst is damaged at byte 393450");
     assert_words("Corruption: file is too short (12 bytes) to be an sstable: /d/000014.sst",
                  "the file /d/000014.sst is damaged");
+    assert_words("Corruption: file is too short (12 bytes) to be an sstable/d/000014.sst in file "
+                 "/d/MANIFEST-000005",
+                 "the file /d/000014.sst is damaged");
     assert_words("[db/x.cc:1] Corruption: CURRENT file corrupted: /d/MANIFEST-000005, and more",
                  "the file /d/MANIFEST-000005 is damaged");
     assert_words("Corruption: IO error: No such file or directory: While open a file for random "
