@@ -192,7 +192,7 @@ static void fewer_requests_are_enough_where_less_data_takes_them(void **state)
  * by its bytes the range is more than by its rows then. */
 static void two_thirds_in_a_thirtieth_of_the_rows(void **state)
 {
-    enum { VALUE = 100, HOT_ROWS = 40, ROWS = 1200 };
+    enum { VALUE = 600, HOT_ROWS = 40, ROWS = 1200 };
     struct cluster_fixture *f = *state;
     char value[VALUE + 1], row[32];
     fill(f);
