@@ -225,11 +225,16 @@ static bool is_any_moment(uint64_t count, int64_t now_us)
     return false;
 }
 
-/* Up to 19 digits, which may be more than an int64_t has. */
+/* The digits at the start of the first `size` bytes, up to 19, which may be more than an int64_t
+ * has. */
 static uint64_t count_of(bytes text, size_t size)
 {
-    return size == 0 ? 0
-                     : 10 * (uint64_t)number_of(text.data, size - 1) + text.data[size - 1] - '0';
+    size_t digits = digits_at(bytes_make(text.data, size));
+    if (digits > DIGITS_MOST)
+        digits = DIGITS_MOST;
+    return digits == 0
+               ? 0
+               : 10 * (uint64_t)number_of(text.data, digits - 1) + text.data[digits - 1] - '0';
 }
 
 /* INT64_MAX, or as many nines as there are digits, less a count. Ten digits are any number's. */
