@@ -33,12 +33,13 @@ class Model:
         self.count = count  # of rows that each table may have
         self.history = {row: [(SINCE_EVER, None)] for name in TABLES for row in self.rows(name)}
         self.made = {}  # {table: place}
+        self.drops = set()  # the places of DropRowRanges, whose records the catalog has
         self.backup, self.then = None, {}  # a whole backup, and {row: value} as it has them
 
     def copy(self, dice):
         other = Model(dice, self.count)
         other.history = {row: list(changes) for row, changes in self.history.items()}
-        other.made = dict(self.made)
+        other.made, other.drops = dict(self.made), set(self.drops)
         other.backup, other.then = self.backup, self.then
         return other
 
@@ -110,6 +111,7 @@ class Model:
     def drop(self, server, name, prefix):
         server.rpc.drop_row_range(name, prefix)
         place = server.place()
+        self.drops.add(place)
         for row in self.rows(name):
             if row.startswith(prefix):
                 self.history[row].append((place, None))

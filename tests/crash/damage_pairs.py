@@ -92,6 +92,8 @@ class PairRound(TableRound):
     def is_kept(self, place, synced):
         """As of one log (FileRound), of each that is hit."""
         number, end = place
+        if place in self.model.drops and "catalog" in self.kinds:
+            return False  # rows that no compaction has met are back (docs/internals/drops.md)
         if place == NOWHERE:
             return False
         for hit in self.hits:
@@ -285,7 +287,13 @@ class PairRound(TableRound):
             may_be = [each for _, each in self.model.history[row]]
             check(value in may_be, row, "is not what it may be:", len(may_be), "there:",
                   value is not None, "row was hit:", row in self.bound)  # fmt: skip
-            self.model.settle(row, value)
+            if value is not None or not self.may_come_back(row):
+                self.model.settle(row, value)
+
+    def may_come_back(self, row):
+        """A repair may lose the record of its drop yet."""
+        places = {place for place, _ in self.sound_history[row]}
+        return "catalog" in self.kinds and places & self.model.drops
 
     def check_service(self):
         lost, named = self.settled()
