@@ -250,3 +250,30 @@ def test_a_damaged_table_file_without_a_list_is_named(harmed, tmp_path):
     assert {k: c[0].value for k, c in rpc.read(harmed.sound)} == harmed.rows[harmed.sound]
     rest = {k: c[0].value for k, c in rpc.read(harmed.hit)}  # a log may have them, too
     assert rest.items() <= harmed.rows[harmed.hit].items()
+
+
+def create_of(place, *arguments):
+    done = run_trestle("backup", "create", *map(str, (place, *arguments)))
+    print(done.stdout, done.stderr)
+    return done
+
+
+def test_a_backup_of_rows_that_are_out_of_service_says_so(harmed):
+    harmed.largest()[0].unlink()
+    place, asked = harmed.place.parent / "later", "1 range of rows is out of service in it"
+    for part in ((), ("--table", harmed.hit)):
+        done = create_of(place, *part, "--data-dir", harmed.server.data)
+        assert done.returncode == 1 and asked in done.stderr
+    done = create_of(place, "--table", harmed.sound, "--data-dir", harmed.server.data)
+    assert done.returncode == 0 and not done.stderr
+    assert run("list", place, code=0).count("  without 1 range of rows\n") == 2
+    assert run("verify", place, code=0).count(": whole  without 1 range of rows\n") == 2
+
+    harmed.server.start()
+    done = create_of(place, "--endpoint", harmed.server.host)
+    assert done.returncode == 1 and asked in done.stderr
+    done = create_of(place, "--table", harmed.sound, "--endpoint", harmed.server.host)
+    assert done.returncode == 0 and not done.stderr
+    said = harmed.server.stderr()
+    assert said.count('msg="a whole backup has rows that are out of service"') == 1
+    assert run("list", place, code=0).count("  without 1 range of rows\n") == 3
