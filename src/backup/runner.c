@@ -18,7 +18,10 @@
 
 static const char CHECKPOINT_DIRECTORY[] = "checkpoint";
 static const char SCRATCH_DIRECTORY[] = "restoring";
-enum { MANIFEST_MEMORY = 256 << 20 };
+enum {
+    MANIFEST_MEMORY = 256 << 20,
+    MOST_CLOSED_LOGGED = 20, /* ranges of one backup that the log names */
+};
 
 /* --- where --- */
 
@@ -130,7 +133,8 @@ static status create_of_checkpoint(struct whole_runner *runner, struct place *pl
                                        .instant_us = checkpoint->wall_us,
                                        .settings = (const char *)settings.data,
                                        .is_scheduled = run->is_scheduled,
-                                       .scope = run->scope};
+                                       .scope = run->scope,
+                                       .closed_ranges = run->closed_ranges};
     const struct whole_source source = {.files = files_of_system(),
                                         .directory = (const char *)runner->checkpoint.data,
                                         .facts = &facts,
@@ -193,6 +197,31 @@ static status narrow(struct whole_runner *runner, const struct whole_run *run,
                               runner->options.log);
 }
 
+struct closed_look {
+    const struct whole_runner *runner;
+    struct whole_run *run;
+};
+
+static status note_closed(void *context, const struct lost_rows *lost)
+{
+    const struct closed_look *look = context;
+    struct whole_run *run = look->run;
+    if (run->scope[0] != '\0' && !whole_scope_has(run->scope, lost->table))
+        return status_ok();
+    if (run->closed_ranges++ < MOST_CLOSED_LOGGED)
+        log_warn(look->runner->options.log, "a whole backup has rows that are out of service",
+                 LOG_STR("place", run->place), LOG_STR("cause", lost->words));
+    return status_ok();
+}
+
+/* After the checkpoint, which finds files that are missing. What cannot be told for want of memory
+ * is not counted; a restore finds it all the same. */
+static void look_for_closed(const struct whole_runner *runner, struct whole_run *run)
+{
+    struct closed_look look = {runner, run};
+    status_ignore(cluster_list_damage(runner->options.cluster, note_closed, &look));
+}
+
 static status create_in(struct whole_runner *runner, struct place *place, struct whole_run *run)
 {
     struct checkpoint_facts facts;
@@ -201,6 +230,7 @@ static status create_in(struct whole_runner *runner, struct place *place, struct
         TRY(check_is_there(runner, run->scope));
     TRY(cluster_checkpoint(runner->options.cluster, directory, &facts));
     run->instant_us = facts.wall_us;
+    look_for_closed(runner, run);
     status s = run->scope[0] != '\0' ? narrow(runner, run, &facts) : status_ok();
     if (status_is_ok(s))
         s = create_of_checkpoint(runner, place, &facts, run);
@@ -374,6 +404,7 @@ static void log_outcome(const struct whole_runner *runner, const struct whole_ru
                  LOG_INT("seconds", (run->end_us - run->start_us) / 1000000),
                  LOG_INT("bytes", (int64_t)run->bytes_total),
                  LOG_INT("copied_bytes", (int64_t)run->bytes_copied),
+                 LOG_INT("closed_ranges", (int64_t)run->closed_ranges),
                  LOG_STR("scope", scope_of(run)));
     else if (run->code == STATUS_CANCELLED)
         log_info(log, "whole backup cancelled", LOG_STR("place", run->place));

@@ -51,6 +51,7 @@ struct whole_backup {
     bool is_scheduled;       /* made by a schedule, and removed by it */
     uint64_t archive_stream; /* of the archive (archive/piece.h) that goes on from it; 0: none */
     const char *scope;       /* see whole_scope.h; NULL or empty: all that the server has */
+    uint64_t closed_ranges;  /* of its rows: known to be out of service when it was made */
     struct whole_file *files;
     size_t file_count;
 };

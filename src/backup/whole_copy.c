@@ -109,6 +109,23 @@ static status fetch(struct whole_copy *copy, const struct whole_choice *choice)
     return whole_fetch_chosen(&target, choice);
 }
 
+/* Ways out where a part cannot be had: a start with --salvage does without such files, and what
+ * they had is told then; but it wants all that there was. */
+#define WAY_OUT_OF_ALL                                                                             \
+    "Without it nobody knows what the tables had, and which files: --salvage of a part does not "  \
+    "do without. Restore all of the backup with --salvage --to a directory of its own, and copy "  \
+    "the tables from a server that is started there (trestle copy); or name another backup"
+#define WAY_OUT_OF_PART                                                                            \
+    "Without it nobody knows what the tables had, and which files: --salvage does not do "         \
+    "without, and this is a backup of a part, which has nothing more. Name another backup"
+
+static const char *way_out(const struct whole_copy_options *options, bool is_of_rows)
+{
+    if (is_of_rows)
+        return options->way_out;
+    return whole_is_part(options->backup) ? WAY_OUT_OF_PART : WAY_OUT_OF_ALL;
+}
+
 /* Files that say which tables there are, and which files they have, cannot be done without:
  * `is_of_rows` is for the others. The store is closed. */
 static status resolve_harm(struct whole_copy *copy, bool is_of_rows)
@@ -117,8 +134,7 @@ static status resolve_harm(struct whole_copy *copy, bool is_of_rows)
     if (copy->harm.count == 0)
         return status_ok();
     if (!is_of_rows || !options->salvage)
-        return whole_harm_refuse(&copy->harm, options->directory,
-                                 is_of_rows ? options->way_out : NULL);
+        return whole_harm_refuse(&copy->harm, options->directory, way_out(options, is_of_rows));
     return whole_harm_remove(&copy->harm, options->files, options->directory);
 }
 

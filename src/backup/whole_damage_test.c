@@ -1,6 +1,8 @@
 /* Whole backups of which something is damaged, in their place. */
 #include "backup/testing/whole_testing.h"
 
+#include "backup/whole_copy.h"
+#include "backup/whole_harm.h"
 #include "backup/whole_scope.h"
 
 static const char *damaged_backup;
@@ -245,8 +247,9 @@ struct salvaging {
     unsigned tables; /* files of these that are there */
 };
 
-static status note_salvage(void *context, const char *directory)
+static status note_salvage(void *context, const char *directory, const struct whole_harm *harm)
 {
+    assert_true(harm->count > 0);
     struct salvaging *salvaging = context;
     salvaging->calls++;
     DIR *listing = opendir(directory);
@@ -341,6 +344,60 @@ static void a_content_that_is_another_table_is_not_taken(void **state)
     assert_has_damage(f, "c", STATUS_OK);
 }
 
+/* --- a part --- */
+
+static void remove_content_of(struct fixture *f, struct place *place,
+                              const struct whole_backup *backup, const char *file)
+{
+    char content[CONTENT_NAME_SIZE], path[256];
+    for (size_t i = 0; i < backup->file_count; i++) {
+        if (strcmp(backup->files[i].name, file) != 0)
+            continue;
+        assert_ok(content_name(place, backup->files[i].sha256, content));
+        snprintf(path, sizeof path, "%s/files/%s", f->place, content);
+        assert_int_equal(remove(path), 0);
+        return;
+    }
+    fail_msg("the backup has no file %s", file);
+}
+
+static void assert_part_says(const struct whole_copy_options *options, const char *words)
+{
+    struct whole_copy *copy;
+    struct stat info;
+    status s = whole_copy_open(options, &copy);
+    assert_int_equal(s.code, STATUS_DATA_LOSS);
+    assert_non_null(strstr(status_message(s), "which is to be SYNCED: it is missing"));
+    assert_non_null(strstr(status_message(s), words));
+    status_free(s);
+    assert_int_not_equal(stat(options->directory, &info), 0);
+}
+
+/* --salvage of a part does without rows alone. */
+static void a_part_without_a_file_of_all_says_the_way_out(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE];
+    struct arena *arena = arena_create(WHOLE_MEMORY);
+    struct place *place;
+    struct whole_backup backup;
+    create(f, name);
+    assert_ok(read_backup(f, name, arena, &place, &backup));
+    remove_content_of(f, place, &backup, "SYNCED");
+    const struct whole_copy_options options = {.place = place,
+                                               .backup = &backup,
+                                               .files = files_of_store(f->store),
+                                               .directory = f->restored,
+                                               .name = "projects/p/instances/i/tables/t",
+                                               .work = &f->work,
+                                               .salvage = true};
+    assert_part_says(&options, "Restore all of the backup with --salvage");
+    backup.scope = options.name;
+    assert_part_says(&options, "this is a backup of a part");
+    place_close(place);
+    arena_destroy(arena);
+}
+
 /* --- which one is the newest --- */
 
 /* In its middle, and back. */
@@ -410,6 +467,7 @@ int main(void)
         DAMAGED(a_failing_disk_fails_the_backup),
         DAMAGED(damage_in_the_place_is_refused_by_name_or_salvaged),
         DAMAGED(a_content_that_is_another_table_is_not_taken),
+        DAMAGED(a_part_without_a_file_of_all_says_the_way_out),
         DAMAGED(a_newest_that_cannot_be_read_is_not_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

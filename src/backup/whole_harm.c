@@ -19,10 +19,11 @@ status whole_harm_note(struct whole_harm *harm, const struct whole_file *file, c
 {
     struct whole_harmed *one = arena_zalloc(harm->arena, sizeof *one);
     if (one != NULL)
-        *one = (struct whole_harmed){
-            .name = arena_string(harm->arena, bytes_of(file->name)),
-            .content = arena_string(harm->arena, bytes_of(content)),
-            .wrong = arena_string(harm->arena, bytes_of(status_message(wrong)))};
+        *one = (struct whole_harmed){.name = arena_string(harm->arena, bytes_of(file->name)),
+                                     .content = arena_string(harm->arena, bytes_of(content)),
+                                     .wrong =
+                                         arena_string(harm->arena, bytes_of(status_message(wrong))),
+                                     .is_table = whole_is_table_file(file->name)};
     status_free(wrong);
     if (one == NULL || one->name == NULL || one->content == NULL || one->wrong == NULL)
         return status_out_of_memory();
@@ -37,7 +38,7 @@ status whole_harm_note(struct whole_harm *harm, const struct whole_file *file, c
 bool whole_harm_is_of_tables(const struct whole_harm *harm)
 {
     for (const struct whole_harmed *one = harm->first; one != NULL; one = one->next)
-        if (!whole_is_table_file(one->name))
+        if (!one->is_table)
             return false;
     return true;
 }
@@ -171,7 +172,7 @@ static void describe_all(const struct whole_harm *harm, struct store *store,
 {
     size_t named = 0;
     for (const struct whole_harmed *one = harm->first; one != NULL && named < MOST_NAMED; named++) {
-        bool is_known = store != NULL && whole_is_table_file(one->name);
+        bool is_known = store != NULL && one->is_table;
         describe(one, is_known ? owner_of_file(store, owners, one->name) : NULL, out);
         one = one->next;
     }
@@ -256,7 +257,7 @@ static status remove_unshown(const struct whole_harm *harm, const struct buffer 
                              struct files *files, const char *directory)
 {
     for (const struct whole_harmed *one = harm->first; one != NULL; one = one->next)
-        if (whole_is_table_file(one->name) && !is_shown(damages, one->name))
+        if (one->is_table && !is_shown(damages, one->name))
             TRY(remove_file(files, directory, one->name));
     return status_ok();
 }

@@ -19,6 +19,7 @@ struct whole_harmed {
     const char *name;    /* in the data directory */
     const char *content; /* in the place */
     const char *wrong;   /* in words */
+    bool is_table;       /* a table's file */
 };
 
 /* All zeroes but the arena is none. */

@@ -68,6 +68,7 @@ status whole_encode(const struct whole_backup *backup, struct arena *arena, stru
     message.settings = backup->settings;
     message.is_scheduled = backup->is_scheduled;
     message.archive_stream = backup->archive_stream;
+    message.closed_ranges = backup->closed_ranges;
     message.scope = whole_is_part(backup) ? backup->scope : "";
     TRY(files_to_messages(backup, arena, &message));
     buffer_append(out, whole_is_part(backup) ? HEAD_OF_PART : HEAD, HEAD_SIZE);
@@ -140,6 +141,7 @@ static status from_message(bytes content, struct arena *arena, struct whole_back
                                  .settings = message->settings,
                                  .is_scheduled = message->is_scheduled,
                                  .archive_stream = message->archive_stream,
+                                 .closed_ranges = message->closed_ranges,
                                  .scope = message->scope};
     return files_from_messages(message, arena, out);
 }

@@ -102,9 +102,10 @@ static status fetch_into(const struct whole_restore *restore, const char *direct
     return s;
 }
 
-static status salvage(const struct whole_restore *restore, const char *directory)
+static status salvage(const struct whole_restore *restore, const char *directory,
+                      const struct whole_harm *harm)
 {
-    return restore->salvage(restore->salvage_context, directory);
+    return restore->salvage(restore->salvage_context, directory, harm);
 }
 
 static bool is_refused(const struct whole_restore *restore, const struct whole_harm *harm)
@@ -118,40 +119,44 @@ static status resolve_harm(const struct whole_restore *restore, const char *dire
     if (is_refused(restore, harm))
         return whole_harm_refuse(harm, directory, restore->way_out);
     TRY(whole_harm_remove(harm, restore->files, directory));
-    return restore->take_on == NULL ? salvage(restore, directory) : status_ok();
+    return restore->take_on == NULL ? salvage(restore, directory, harm) : status_ok();
 }
 
-static status fetch(const struct whole_restore *restore, const char *directory, bool *is_harmed)
+static status fetch(const struct whole_restore *restore, const char *directory,
+                    struct whole_harm *harm)
+{
+    TRY(fetch_into(restore, directory, harm));
+    if (whole_harm_is_of_tables(harm))
+        TRY(store_correct_copy(directory));
+    return harm->count > 0 ? resolve_harm(restore, directory, harm) : status_ok();
+}
+
+static status fill(const struct whole_restore *restore, struct unfinished *unfinished,
+                   struct whole_harm *harm)
+{
+    TRY(fetch(restore, unfinished->path, harm));
+    TRY(adapt(restore, unfinished->path));
+    if (harm->count > 0 && restore->take_on != NULL)
+        TRY(salvage(restore, unfinished->path, harm));
+    TRY(write_settings(restore, unfinished->path));
+    return unfinished_end(unfinished);
+}
+
+static status fill_harmed(const struct whole_restore *restore, struct unfinished *unfinished)
 {
     struct whole_harm harm = {.arena = arena_create(WHOLE_MEMORY)};
     if (harm.arena == NULL)
         return status_out_of_memory();
-    status s = fetch_into(restore, directory, &harm);
-    if (status_is_ok(s) && whole_harm_is_of_tables(&harm))
-        s = store_correct_copy(directory);
-    *is_harmed = harm.count > 0;
-    if (status_is_ok(s) && *is_harmed)
-        s = resolve_harm(restore, directory, &harm);
+    status s = fill(restore, unfinished, &harm);
     arena_destroy(harm.arena);
     return s;
-}
-
-static status fill(const struct whole_restore *restore, struct unfinished *unfinished)
-{
-    bool is_harmed = false;
-    TRY(fetch(restore, unfinished->path, &is_harmed));
-    TRY(adapt(restore, unfinished->path));
-    if (is_harmed && restore->take_on != NULL)
-        TRY(salvage(restore, unfinished->path));
-    TRY(write_settings(restore, unfinished->path));
-    return unfinished_end(unfinished);
 }
 
 static status make(const struct whole_restore *restore, struct unfinished *unfinished)
 {
     TRY(unfinished_require_free(restore->files, restore->directory));
     TRY(unfinished_begin(unfinished));
-    status s = fill(restore, unfinished);
+    status s = fill_harmed(restore, unfinished);
     if (!status_is_ok(s))
         status_ignore(unfinished_abandon(unfinished));
     return s;

@@ -13,6 +13,8 @@
 
 #include "backup/whole.h"
 
+struct whole_harm;
+
 /* A file in the directory: the settings of the server that was backed up, as far as they could be
  * told. */
 #define WHOLE_SETTINGS_FILE "settings-of-the-backup.txt"
@@ -29,11 +31,12 @@ struct whole_restore {
     status (*take_on)(void *context, struct store *store, const char *directory);
     void *context;
     /* Of what is damaged in the place, which was taken as it is (whole_harm.h): makes the directory
-     * one that opens as others do, as a start with --salvage would. NULL: it is refused, and the
+     * one that opens as others do, as a start with --salvage would; `harm` is what was damaged, of
+     * which tables' files may have been removed since. NULL: it is refused, and the
      * words end with `way_out`; so it is if there is `take_on`, and more is damaged than tables'
      * files: what it takes on is to be all that there was. That comes before, since it goes on with
      * the log of changes, which a salvage ends. */
-    status (*salvage)(void *salvage_context, const char *directory);
+    status (*salvage)(void *salvage_context, const char *directory, const struct whole_harm *harm);
     void *salvage_context;
     const char *way_out;
     void (*tell)(const char *path); /* see unfinished.h */

@@ -196,16 +196,22 @@ static void close_writer(struct place_writer *writer)
     free(own);
 }
 
-/* Names the folder that an object is to be made in and that is missing: as name_place says, the
- * place itself, or a folder that was removed under it. */
-static status name_missing(status s, struct place *place)
+/* Names what an object is to be made in and that is missing: as name_place says, the place itself,
+ * or the folder. The place may have had that: another directory is there now. */
+static status name_missing(status s, struct place *place, const char *directory)
 {
     if (s.code != STATUS_NOT_FOUND)
         return s;
     status there = files_sync_directory(place->files, place->title);
     bool is_gone = there.code == STATUS_NOT_FOUND;
     status_free(there);
-    return is_gone ? name_place(s, place) : s;
+    if (is_gone || strcmp(directory, place->title) == 0)
+        return name_place(s, place);
+    status_free(s);
+    return status_make(STATUS_NOT_FOUND,
+                       "the directory %s is not there: was it removed, or is what was mounted on "
+                       "%s not there?",
+                       directory, place->title);
 }
 
 static status create_object(struct place *place, const char *name, struct place_writer **out)
@@ -217,7 +223,8 @@ static status create_object(struct place *place, const char *name, struct place_
     own->files = place->files;
     status s = make_paths(place, name, &own->paths);
     if (status_is_ok(s))
-        s = name_missing(files_create(place->files, text(&own->paths.fresh), &own->file), place);
+        s = name_missing(files_create(place->files, text(&own->paths.fresh), &own->file), place,
+                         text(&own->paths.directory));
     if (status_is_ok(s))
         *out = &own->writer;
     else

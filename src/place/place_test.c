@@ -153,7 +153,8 @@ static void a_folder_that_is_not_there_is_not_called_the_place(void **state)
 {
     struct fixture *f = *state;
     status s = place_put(f->place, "archive/7/probe", bytes_of("x"));
-    assert_non_null(strstr(status_message(s), "/archive/7/probe.new"));
+    assert_non_null(strstr(status_message(s), "/place/archive/7 is not there: was it removed"));
+    assert_null(strstr(status_message(s), ".new"));
     assert_status(s, STATUS_NOT_FOUND);
 }
 

@@ -11,6 +11,7 @@
  * names the one that counts. */
 #include "store/copied.h"
 #include "store/log_ends.h"
+#include "store/old_data_words.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -351,7 +352,7 @@ static status refuse(manifest_findings *found, const store *store, const std::st
     return status_make(STATUS_DATA_LOSS,
                        "data directory %s: %s: nobody knows which tables count. With --salvage the "
                        "server serves what all of them have, for reading alone; that may show "
-                       "deleted data. trestle repair --accept-old-data takes it for true",
+                       "deleted data. " STORE_OLD_DATA_ADVICE,
                        store->directory.c_str(), words.c_str());
 }
 

@@ -7,6 +7,7 @@
  *
  * What was done before a crash, or a failure, is not done again. */
 #include "store/old_data.h"
+#include "store/old_data_words.h"
 
 #include <algorithm>
 #include <unistd.h>
@@ -16,7 +17,7 @@ using rocksdb::IOStatus;
 
 static const char ACCEPTED[] = "old-data.accepted";
 static const char MOVING[] = "old-data.moving";
-static const char REPLACED[] = "replaced";
+static const char REPLACED[] = STORE_REPLACED_DIRECTORY;
 
 static bool is_there(rocksdb::FileSystem *files, const std::string &path)
 {

@@ -215,6 +215,8 @@ def test_the_command(server, rpc, large):
         list(stream)
     again = run_trestle("status", "--endpoint", server.host, "--cancel", one["id"])
     assert again.returncode == 1 and "it may have ended" in again.stderr
+    none = run_trestle("status", "--endpoint", server.host, "--cancel", "garbage")
+    assert none.returncode == 2 and "is no request's id" in none.stderr
     both = run_trestle("status", "--running", "--cancel", "1-1")
     assert both.returncode == 2 and "one at a time" in both.stderr
 
@@ -386,5 +388,6 @@ def test_the_level_by_the_command(fresh_server):
         "the log's level is info, it was warn; the next start makes it warn again\n"
     )
     assert "the log's level was set to info (--log-level warn)\n" in status().stdout
+    assert status("--log-level", "loud").returncode == 2
     server.restart()
     assert "the log's level" not in status().stdout

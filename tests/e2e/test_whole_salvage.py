@@ -214,3 +214,66 @@ def test_with_an_archive_nothing_but_tables_may_be_damaged(harmed, tmp_path):
     flip(harmed.content(harmed.server.data / "CURRENT"), 0, 4)
     said = run("restore", harmed.place, "--archive", archive, "--salvage", "--to", to, code=1)
     assert "which is to be CURRENT: it is damaged" in said and not to.exists()
+
+
+def test_without_the_list_of_tables_it_is_made_of_all_that_are_there(harmed, tmp_path):
+    """A manifest and its copy are one content of the place."""
+    (manifest,) = (path for path in harmed.server.data.glob("MANIFEST-*") if path.suffix == "")
+    content, to = harmed.content(manifest), tmp_path / "to"
+    assert harmed.content(manifest.with_name(manifest.name + ".copy")) == content
+    flip(content, content.stat().st_size // 2)
+    for asked in ((), ("--salvage",)):
+        said = run("restore", harmed.place, *asked, "--to", to, code=1)
+        assert not to.exists() and not to.with_name("to.restoring").exists()
+    assert "nothing is restored. With --salvage --accept-old-data " in said
+    assert "trestle repair" not in said  # of a directory that is not there
+    said = run("restore", harmed.place, "--accept-old-data", "--to", to, code=2)
+    assert "--accept-old-data goes with --salvage" in said
+
+    said = run("restore", harmed.place, "--salvage", "--accept-old-data", "--to", to, code=1)
+    assert said.count("lost: ") == 1 and "lost: which tables' files count: " in said
+    assert f" restored into {to}\n" in said
+    assert not (to / "replaced").exists() and not (to / "old-data").exists()
+    assert run_trestle("doctor", str(to)).returncode == 0
+    rpc = harmed.restored(to)
+    harmed.check(rpc, set())
+
+
+def test_a_damaged_table_file_without_a_list_is_named(harmed, tmp_path):
+    (manifest,) = (path for path in harmed.server.data.glob("MANIFEST-*") if path.suffix == "")
+    flip(harmed.content(manifest), 0)
+    path, to = harmed.largest()[0], tmp_path / "to"
+    harmed.content(path).unlink()
+    said = run("restore", harmed.place, "--salvage", "--accept-old-data", "--to", to, code=1)
+    assert f"lost: what the table file {path.name} had, and no other file has: it " in said
+    rpc = harmed.restored(to)
+    assert {k: c[0].value for k, c in rpc.read(harmed.sound)} == harmed.rows[harmed.sound]
+    rest = {k: c[0].value for k, c in rpc.read(harmed.hit)}  # a log may have them, too
+    assert rest.items() <= harmed.rows[harmed.hit].items()
+
+
+def create_of(place, *arguments):
+    done = run_trestle("backup", "create", *map(str, (place, *arguments)))
+    print(done.stdout, done.stderr)
+    return done
+
+
+def test_a_backup_of_rows_that_are_out_of_service_says_so(harmed):
+    harmed.largest()[0].unlink()
+    place, asked = harmed.place.parent / "later", "1 range of rows is out of service in it"
+    for part in ((), ("--table", harmed.hit)):
+        done = create_of(place, *part, "--data-dir", harmed.server.data)
+        assert done.returncode == 1 and asked in done.stderr
+    done = create_of(place, "--table", harmed.sound, "--data-dir", harmed.server.data)
+    assert done.returncode == 0 and not done.stderr
+    assert run("list", place, code=0).count("  without 1 range of rows\n") == 2
+    assert run("verify", place, code=0).count(": whole  without 1 range of rows\n") == 2
+
+    harmed.server.start()
+    done = create_of(place, "--endpoint", harmed.server.host)
+    assert done.returncode == 1 and asked in done.stderr
+    done = create_of(place, "--table", harmed.sound, "--endpoint", harmed.server.host)
+    assert done.returncode == 0 and not done.stderr
+    said = harmed.server.stderr()
+    assert said.count('msg="a whole backup has rows that are out of service"') == 1
+    assert run("list", place, code=0).count("  without 1 range of rows\n") == 3

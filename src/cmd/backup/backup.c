@@ -6,6 +6,7 @@
 #include "backup/whole_scope.h"
 #include "cmd/backup/backup_private.h"
 #include "cmd/command.h"
+#include "cmd/plural.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -175,13 +176,23 @@ static void write_list_help(struct buffer *out)
         "none.\n");
 }
 
+/* At the end of a line: rows that it does not have. */
+static void end_line(const struct whole_backup *backup)
+{
+    if (backup->closed_ranges > 0)
+        printf("  without %" PRIu64 " range%s of rows", backup->closed_ranges,
+               plural(backup->closed_ranges));
+    printf("\n");
+}
+
 static void print_backup(const char *name, const struct whole_backup *backup)
 {
     struct buffer size = {0};
     backup_append_size(&size, backup->file_count, whole_size(backup));
-    printf("%-20s  %.*s  server %s  %s%s%s%s\n", name, (int)size.size, (const char *)size.data,
+    printf("%-20s  %.*s  server %s  %s%s%s%s", name, (int)size.size, (const char *)size.data,
            backup->server, backup->is_scheduled ? "scheduled, " : "", backup->program,
            whole_is_part(backup) ? "  only " : "", backup->scope);
+    end_line(backup);
     buffer_free(&size);
 }
 
@@ -304,8 +315,10 @@ static status verify_one(struct visit *visit, const char *name, struct arena *ar
     TRY(s);
     TRY(verify_contents(&reporting, &backup));
     backup_append_size(&size, backup.file_count, whole_size(&backup));
-    if (!reporting.has_damage)
-        printf("%s: %.*s: whole\n", name, (int)size.size, (const char *)size.data);
+    if (!reporting.has_damage) {
+        printf("%s: %.*s: whole", name, (int)size.size, (const char *)size.data);
+        end_line(&backup);
+    }
     visit->is_perfect = visit->is_perfect && !reporting.has_damage;
     buffer_free(&size);
     return status_ok();

@@ -7,11 +7,13 @@
 #include "cluster/catalog.h"
 #include "cluster/shard_directories.h"
 #include "cmd/command.h"
+#include "cmd/plural.h"
 #include "row/fold.h"
 #include "server/place_apart.h"
 #include "tablet/change_log.h"
 #include "tablet/commit.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -100,6 +102,7 @@ struct creation {
     struct store *store;
     struct place *place;
     struct place_lock *lock;
+    uint64_t closed_ranges; /* of rows that are out of service in the backup */
 };
 
 /* Nothing in the directory has a sequence at or above the ceiling. The archived pieces say where it
@@ -122,18 +125,78 @@ static status find_end(struct store *store, struct whole_backup *out)
     return change_log_find_newest(log, state.taken, &out->version);
 }
 
-/* Open for reading, the store keeps everybody else out, and nothing in the directory changes. */
-static status open_directory(struct creation *creation)
+/* One range that is out of service, by the file that was damaged and the block, plus 1; 0: of all
+ * of the file. A store has closed those that show at its opening, and the catalog has those that
+ * were found before. */
+struct closed_range {
+    uint64_t file;
+    uint64_t block;
+};
+
+static void note_range(struct buffer *ranges, uint64_t file, uint64_t block)
 {
-    const struct store_options options = {.directory = creation->options.data_dir,
+    const struct closed_range *all = (const void *)ranges->data;
+    const struct closed_range range = {file, block};
+    for (size_t i = 0; i < ranges->size / sizeof range; i++)
+        if (all[i].file == file && all[i].block == block)
+            return;
+    buffer_append(ranges, &range, sizeof range);
+}
+
+static status note_damage(void *context, const struct store_damage *damage)
+{
+    note_range(context, damage->file, damage->is_whole ? 0 : damage->offset + 1);
+    return status_ok();
+}
+
+static status note_record(void *context, const struct damage_record *record)
+{
+    note_range(context, record->file, record->block);
+    return status_ok();
+}
+
+static status list_closed(struct store *store, struct buffer *ranges)
+{
+    const struct catalog_visitor visitor = {.context = ranges, .damage = note_record};
+    struct keyspace *keyspace;
+    for (size_t i = 0; (keyspace = store_keyspace_at(store, i)) != NULL; i++)
+        TRY(keyspace_list_closed(keyspace, note_damage, ranges));
+    status s = catalog_read(store_keyspace_find(store, CATALOG_KEYSPACE_ID), &visitor);
+    if (s.code != STATUS_DATA_LOSS) /* of a damaged catalog a backup is better than none */
+        TRY(s);
+    else
+        status_free(s);
+    return ranges->failed ? status_out_of_memory() : status_ok();
+}
+
+/* The store has a catalog. */
+static status count_closed(struct store *store, uint64_t *out)
+{
+    struct buffer ranges = {0};
+    status s = list_closed(store, &ranges);
+    *out = ranges.size / sizeof(struct closed_range);
+    buffer_free(&ranges);
+    return s;
+}
+
+static status open_to_read(const struct creation *creation, const char *directory,
+                           struct store **out)
+{
+    const struct store_options options = {.directory = directory,
                                           .fold = &row_fold,
                                           .log = &creation->log,
                                           .cache_bytes = CACHE_BYTES,
                                           .open_files = OPEN_FILES,
                                           .read_only = true};
+    return store_open(&options, out);
+}
+
+/* Open for reading, the store keeps everybody else out, and nothing in the directory changes. */
+static status open_directory(struct creation *creation)
+{
     TRY(place_check_apart(creation->where, creation->options.data_dir));
     TRY(shard_directories_check(creation->options.data_dir, 1));
-    TRY(store_open(&options, &creation->store));
+    TRY(open_to_read(creation, creation->options.data_dir, &creation->store));
     TRY(place_of_name_with_key(files_of_system(), creation->where, creation->options.backup_key,
                                &creation->place));
     TRY(place_make(creation->place));
@@ -147,9 +210,22 @@ struct done {
     uint64_t copied_files;
     uint64_t copied_bytes;
     uint64_t mended_files;
+    uint64_t closed_ranges;
 };
 
-static void tell(const struct done *done)
+static void tell_closed(const struct creation *creation)
+{
+    uint64_t count = creation->closed_ranges;
+    const struct create_options *options = &creation->options;
+    bool is_offline = options->data_dir != NULL;
+    fprintf(stderr,
+            "%" PRIu64 " range%s of rows %s out of service in it, as in what it was made of: "
+            "`trestle %s%s` says which\n",
+            count, plural(count), plural_is(count), is_offline ? "doctor " : "repair --endpoint ",
+            is_offline ? options->data_dir : options->target.server.address);
+}
+
+static void tell(struct creation *creation, const struct done *done)
 {
     struct buffer copied = {0};
     backup_append_size(&copied, done->copied_files, done->copied_bytes);
@@ -157,6 +233,9 @@ static void tell(const struct done *done)
            (double)done->bytes / (1 << 20), (int)copied.size, (const char *)copied.data,
            done->mended_files > 0 ? ", or were damaged there" : "");
     buffer_free(&copied);
+    creation->closed_ranges = done->closed_ranges;
+    if (done->closed_ranges > 0)
+        tell_closed(creation);
 }
 
 static void tell_damaged(void *context, const char *content, const char *wrong)
@@ -176,6 +255,15 @@ static status narrow(struct creation *creation)
     const char *narrowed = (const char *)creation->narrowed.data;
     TRY(whole_scope_copy(files, creation->options.data_dir, narrowed));
     return whole_scope_narrow(narrowed, creation->scope, &creation->log);
+}
+
+static status count_closed_of_part(const struct creation *creation, uint64_t *out)
+{
+    struct store *store;
+    TRY(open_to_read(creation, (const char *)creation->narrowed.data, &store));
+    status s = count_closed(store, out);
+    store_close(store);
+    return s;
 }
 
 static status create(struct creation *creation)
@@ -199,11 +287,18 @@ static status create(struct creation *creation)
         facts.archive_stream = 0;
         TRY(narrow(creation));
         source.directory = (const char *)creation->narrowed.data;
+        TRY(count_closed_of_part(creation, &facts.closed_ranges));
+    } else {
+        TRY(count_closed(creation->store, &facts.closed_ranges));
     }
     TRY(whole_create(creation->place, &source, &work, name));
-    const struct done done = {name, work.bytes_total, work.files_copied, work.bytes_copied,
-                              work.files_mended};
-    tell(&done);
+    const struct done done = {name,
+                              work.bytes_total,
+                              work.files_copied,
+                              work.bytes_copied,
+                              work.files_mended,
+                              facts.closed_ranges};
+    tell(creation, &done);
     return status_ok();
 }
 
@@ -226,10 +321,13 @@ static status create_offline(struct creation *creation)
 
 static void tell_run(void *context, const Wb__WholeBackupRun *run)
 {
-    (void)context;
-    const struct done done = {run->name, (uint64_t)run->total_bytes, (uint64_t)run->copied_files,
-                              (uint64_t)run->copied_bytes, (uint64_t)run->mended_files};
-    tell(&done);
+    const struct done done = {run->name,
+                              (uint64_t)run->total_bytes,
+                              (uint64_t)run->copied_files,
+                              (uint64_t)run->copied_bytes,
+                              (uint64_t)run->mended_files,
+                              (uint64_t)run->closed_ranges};
+    tell(context, &done);
 }
 
 static status create_by_server(struct creation *creation)
@@ -238,7 +336,7 @@ static status create_by_server(struct creation *creation)
     request.parent = "servers/self";
     request.place = creation->where;
     request.scope = creation->scope;
-    const struct backup_listener listener = {.tell = tell_run};
+    const struct backup_listener listener = {.tell = tell_run, .context = creation};
     return backup_run(&creation->options.target, BACKUP_SERVICE "CreateWholeBackup", &request.base,
                       &listener);
 }
@@ -267,7 +365,7 @@ static int read_and_create(struct creation *creation, const char *const *argumen
     if (!status_is_ok(s))
         return command_refuse("backup", s);
     s = creation->options.data_dir != NULL ? create_offline(creation) : create_by_server(creation);
-    return command_end("backup", s, true);
+    return command_end("backup", s, creation->closed_ranges == 0);
 }
 
 int backup_create_kind(const char *const *arguments)

@@ -1,14 +1,12 @@
 /* `trestle backup restore`: a data directory of a whole backup, or tables out of one, into a server
  * that serves or a directory of their own. */
 #include "aws/bucket.h"
-#include "base/condition.h"
-#include "cluster/cluster.h"
 #include "cmd/backup/archive.h"
 #include "cmd/backup/backup_private.h"
+#include "cmd/backup/backup_salvage.h"
 #include "cmd/command.h"
 #include "cmd/plural.h"
 #include "os/file.h"
-#include "server/offline_cluster.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -23,6 +21,7 @@ struct restore_options {
     const char *as;
     bool with_policies;
     bool salvage;
+    bool accept_old_data;
 };
 
 #define ROW(kind_, member_, preset_, most_, unit_, sentence_)                                      \
@@ -67,6 +66,10 @@ static const struct option rows[] = {
         "Though files of the backup are damaged in PLACE: restores all that is whole, and names "
         "what is not, which is out of service. Without it that is refused. With --archive if no "
         "other files than tables' are damaged."),
+    ROW(BOOLEAN, accept_old_data, "false", 0, "",
+        "With --salvage of all: though nobody knows which of the tables' files count, since "
+        "MANIFEST and its copy are damaged in PLACE, what all of them have is taken for true. It "
+        "may bring back what was deleted or overwritten."),
     TARGET_OPTION(struct restore_options, target, STRING, "endpoint", server.address, NULL,
                   "ADDR:PORT",
                   "In place of --to, a server, which makes the tables. PLACE is in its "
@@ -106,7 +109,7 @@ static void write_help(struct buffer *out)
 
 struct restoration {
     struct restore_options options;
-    size_t closed; /* ranges of tables alone that are out of service */
+    struct backup_salvage lacking; /* what is told of what it does not have */
     struct option_origin origins[ROW_COUNT];
     const char *words[2]; /* the place, the backup's name */
     const char *from;     /* of tables alone; NULL: all */
@@ -142,46 +145,6 @@ static void tell_restored(const char *name, const char *directory,
     buffer_free(&size);
 }
 
-static status tell_closed(void *context, const struct lost_rows *lost)
-{
-    struct restoration *r = context;
-    r->closed++;
-    printf("out of service: %s\n", lost->words);
-    return status_ok();
-}
-
-/* Tells what the log or the catalog has lost. */
-static void tell_lost(struct restoration *r, struct cluster *cluster)
-{
-    struct condition_view view;
-    condition_look(cluster_condition(cluster), &view);
-    for (size_t i = 0; i < view.count; i++)
-        if (view.reasons[i].reason == REASON_salvaged) {
-            printf("lost: %s\n", view.reasons[i].text);
-            r->closed++;
-        }
-}
-
-static status tell_salvaged(struct restoration *r, struct cluster *cluster)
-{
-    const char *old_data = cluster_old_data(cluster);
-    if (old_data != NULL)
-        return status_make(STATUS_DATA_LOSS, "nothing can be restored of the backup: %s", old_data);
-    TRY(cluster_look_for_damage(cluster));
-    tell_lost(r, cluster);
-    return cluster_list_damage(cluster, tell_closed, r);
-}
-
-static status salvage(void *context, const char *directory)
-{
-    struct restoration *r = context;
-    struct offline_cluster offline;
-    TRY(offline_cluster_salvage(directory, "restore", clock_system(), &r->log, &offline));
-    status s = tell_salvaged(r, offline.cluster);
-    offline_cluster_close(&offline);
-    return s;
-}
-
 static status restore_all(struct restoration *r, const char *directory)
 {
     struct whole_backup backup;
@@ -191,8 +154,8 @@ static status restore_all(struct restoration *r, const char *directory)
                                  .directory = directory,
                                  .log = &r->log,
                                  .work = &r->work,
-                                 .salvage = r->options.salvage ? salvage : NULL,
-                                 .salvage_context = r,
+                                 .salvage = r->options.salvage ? backup_salvage : NULL,
+                                 .salvage_context = &r->lacking,
                                  .way_out = r->options.moment.archive == NULL ? WAY_OUT
                                                                               : WAY_OUT_OF_MOMENT,
                                  .tell = tell_left};
@@ -232,8 +195,8 @@ static status restore_tables(struct restoration *r, const char *directory)
                                          .log = &r->log,
                                          .work = &r->work,
                                          .tell = tell_left,
-                                         .closed = tell_closed,
-                                         .context = r};
+                                         .closed = backup_salvage_tell_closed,
+                                         .context = &r->lacking};
     TRY(backup_make_tables(&tables, &made));
     tell_tables(name, made, directory);
     return status_ok();
@@ -253,6 +216,8 @@ static status restore_into_directory(struct restoration *r)
 {
     r->log = (struct log){.fd = STDERR_FILENO, .level = LOG_ERROR, .clock = clock_system()};
     r->work = backup_work_at(r->options.rate);
+    r->lacking =
+        (struct backup_salvage){.log = &r->log, .accepts_old_data = r->options.accept_old_data};
     status s = open_and_restore(r);
     place_close(r->place);
     return s;
@@ -264,12 +229,13 @@ static void tell_run(void *context, const Wb__WholeBackupRun *run)
 {
     struct restoration *r = context;
     tell_tables(run->name, (size_t)run->tables, run->target[0] != '\0' ? run->target : run->source);
-    r->closed = (size_t)run->closed_ranges;
-    if (r->closed > 0)
+    size_t closed = (size_t)run->closed_ranges;
+    r->lacking.named = closed;
+    if (closed > 0)
         printf("%zu range%s of rows %s out of service, since %s in the backup: `trestle "
                "repair --endpoint %s` says which\n",
-               r->closed, plural(r->closed), plural_is(r->closed),
-               r->closed == 1 ? "it is" : "they are", r->options.target.server.address);
+               closed, plural(closed), plural_is(closed), closed == 1 ? "it is" : "they are",
+               r->options.target.server.address);
 }
 
 static status restore_into_server(struct restoration *r)
@@ -328,6 +294,8 @@ static status check_options(struct restoration *r)
             "--endpoint goes with --table, --instance or --database, and without --archive");
     if (!into_server && options->to == NULL)
         return refuse("--to says which directory is to be made");
+    if (options->accept_old_data && (!options->salvage || r->from != NULL))
+        return refuse("--accept-old-data goes with --salvage, of all");
     return into_server ? target_options_resolve(&table, r->origins, &r->options.target)
                        : status_ok();
 }
@@ -346,7 +314,8 @@ static int read_and_restore(struct restoration *r, const char *const *arguments)
     if (!status_is_ok(s))
         return command_refuse("backup", s);
     s = r->options.to != NULL ? restore_into_directory(r) : restore_into_server(r);
-    return status_is_ok(s) ? command_end("backup", s, r->closed == 0) : command_refuse("backup", s);
+    return status_is_ok(s) ? command_end("backup", s, r->lacking.named == 0)
+                           : command_refuse("backup", s);
 }
 
 int backup_restore_kind(const char *const *arguments)

@@ -250,5 +250,6 @@ int status_command(const char *const *arguments)
         status_free(s);
         s = status_ok();
     }
-    return command_end("status", s, !is_in_trouble);
+    return s.code == STATUS_INVALID_ARGUMENT ? command_refuse("status", s)
+                                             : command_end("status", s, !is_in_trouble);
 }
