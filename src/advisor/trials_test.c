@@ -346,7 +346,7 @@ int main(void)
         TEST(ten_digits_are_no_time),     TEST(entities_that_are_counted),
         TEST(all_kinds_are_named),        TEST(entities_that_are_people),
         TEST(a_table_for_each_customer),  TEST(what_clients_did),
-        TEST(indexes_that_no_query_uses),   TEST(entities_of_which_few_are_people),
+        TEST(indexes_that_no_query_uses), TEST(entities_of_which_few_are_people),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

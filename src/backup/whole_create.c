@@ -7,8 +7,8 @@
  * the server's last backup had under the same name, of the same size and with the same end, where a
  * table says which run of the server made it, has the same content and is not read at all. */
 #include "backup/whole_contents.h"
-#include "base/crc32c.h"
 #include "backup/whole_scope.h"
+#include "base/crc32c.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,12 +9,12 @@
 #include "base/testing/testing.h"
 #include "bigtable/describe.h"
 #include "bigtable/services.h"
-#include "wire/grpc_link.h"
 #include "cluster/backup/backup.h"
 #include "datastore/datastore.h"
 #include "datastore/query/describe.h"
 #include "introspect/insight.h"
 #include "os/thread.h"
+#include "wire/grpc_link.h"
 
 #include <pthread.h>
 #include <semaphore.h>

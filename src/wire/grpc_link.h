@@ -2,8 +2,8 @@
 #ifndef TRESTLE_WIRE_GRPC_LINK_H
 #define TRESTLE_WIRE_GRPC_LINK_H
 
-#include "wire/credential.h"
 #include "os/address.h"
+#include "wire/credential.h"
 #include "wire/grpc_client.h"
 
 struct grpc_link;

@@ -1,7 +1,7 @@
 /* Tests of results out of the server's messages: each says what comes, and what is shown. */
+#include "base/crc32c.h"
 #include "base/testing/testing.h"
 #include "cmd/sql/sql_batches.h"
-#include "base/crc32c.h"
 #include "wire/proto.h"
 
 struct fixture {
