@@ -315,11 +315,10 @@ static void begin_faults(struct fixture *f)
     assert_ok(store_open(&options, &f->other));
 }
 
-static void end_faults(struct fixture *f)
+static void end_other(struct fixture *f)
 {
     store_close(f->other);
-    faults = NULL;
-    fault_fs_destroy(f->fs);
+    end_faults();
 }
 
 /* Whole or as it was, and the next one needs no help. */
@@ -368,7 +367,7 @@ static void each_operation_may_fail(void **state)
         }
         assert_true(pass > 1);
     }
-    end_faults(f);
+    end_other(f);
 }
 
 #define IN_ITS_PLACE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

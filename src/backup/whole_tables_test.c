@@ -146,8 +146,7 @@ static int teardown(void **state)
     backups_close(f->backups);
     control_close(f->control);
     close_test_cluster(&f->base);
-    fault_fs_destroy(faults);
-    faults = NULL;
+    end_faults();
     free_steps_fixture(&f->base);
     arena_destroy(f->arena);
     free(f);

@@ -178,8 +178,7 @@ static bool give_up_with_fault(enum fault_operation operation, unsigned pass, en
     fault_fs_heal(faults);
     if (!failed)
         cluster_close(cluster);
-    fault_fs_destroy(faults);
-    faults = NULL;
+    end_faults();
     open_and_close(&story, false, true);
     open_and_close(&story, true, false);
     open_and_close(&story, false, false);

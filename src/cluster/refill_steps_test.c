@@ -360,8 +360,7 @@ static bool repair_with_fault(bool is_of_cells, enum fault_operation operation, 
     if (story.f.options.data_directory == story.f.directory)
         assert_rows(&story, failed ? state : FILLED);
     end_life(&story.f);
-    fault_fs_destroy(faults);
-    faults = NULL;
+    end_faults();
     recover(&story, state);
     end_story(&story);
     return came;

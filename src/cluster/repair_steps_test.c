@@ -116,8 +116,7 @@ static bool repair_with_fault(enum fault_operation operation, unsigned pass, enu
     if (f.options.data_directory == f.directory)
         assert_rows(&f, &hit, failed ? refusals : NOTHING);
     end_life(&f);
-    fault_fs_destroy(faults);
-    faults = NULL;
+    end_faults();
     recover(&f, &hit, refusals);
     remove_test_directory(copy);
     free_steps_fixture(&f);

@@ -305,8 +305,7 @@ static bool tell_with_fault(enum fault_operation operation, unsigned pass, enum 
         cut_power(&f, copy, ending);
     fault_fs_heal(faults);
     end_life(&f);
-    fault_fs_destroy(faults);
-    faults = NULL;
+    end_faults();
     recover(&f, done);
     remove_test_directory(copy);
     free_steps_fixture(&f);

@@ -286,8 +286,7 @@ static void fail_each(struct fixture *f, enum fault_operation operation)
         status_free(s);
         fault_fs_heal(faults);
         close_control(f);
-        fault_fs_destroy(faults);
-        faults = NULL;
+        end_faults();
         open_control(f);
         find_all_or_nothing(f);
     }
@@ -357,8 +356,7 @@ static bool edit_on_failing_disk(struct fixture *f, edit_function *change,
     status_free(s);
     fault_fs_heal(faults);
     close_control(f);
-    fault_fs_destroy(faults);
-    faults = NULL;
+    end_faults();
     open_control(f);
     return came;
 }

@@ -2,7 +2,6 @@
 #include "tablet/tablet.h"
 
 #include "base/check.h"
-#include "tablet/key_bounds.h"
 
 #include <stdlib.h>
 
@@ -57,10 +56,4 @@ bool tablet_contains(const struct tablet *tablet, bytes row_key)
     DCHECK(tablet->magic == TABLET_MAGIC);
     return bytes_compare(row_key, tablet->start) >= 0 &&
            (tablet->end.size == 0 || bytes_compare(row_key, tablet->end) < 0);
-}
-
-uint64_t tablet_size(const struct tablet *tablet)
-{
-    DCHECK(tablet->magic == TABLET_MAGIC);
-    return rows_size(tablet->keyspace, tablet->start, tablet->end);
 }

@@ -65,7 +65,4 @@ void tablet_release(struct tablet *tablet);
 
 bool tablet_contains(const struct tablet *tablet, bytes row_key);
 
-/* Bytes on disk and in write buffers, overflow cells included; estimated. */
-uint64_t tablet_size(const struct tablet *tablet);
-
 #endif

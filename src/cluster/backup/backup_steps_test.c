@@ -163,8 +163,7 @@ static bool tell_with_fault(enum fault_operation operation, unsigned pass, enum 
         cut_power(&life.f, cut, ending);
     fault_fs_heal(faults);
     end_life(&life);
-    fault_fs_destroy(faults);
-    faults = NULL;
+    end_faults();
     recover(&life);
     if (is_cut)
         remove_test_directory(cut);

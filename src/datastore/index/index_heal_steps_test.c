@@ -198,12 +198,6 @@ static void begin_damaged(struct cluster_fixture *f)
     assert_int_equal(closed_ranges(f), 1);
 }
 
-static void end_faults(void)
-{
-    fault_fs_destroy(faults);
-    faults = NULL;
-}
-
 /* False if the fault did not come. */
 static bool repair_with_fault(enum fault_operation operation, unsigned pass, enum ending ending)
 {

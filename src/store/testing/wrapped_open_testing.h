@@ -15,6 +15,13 @@ status __wrap_store_open(const struct store_options *options, struct store **out
     return faults == NULL ? __real_store_open(options, out) : fault_fs_open(faults, options, out);
 }
 
+/* After whatever was opened on them is closed. */
+static inline void end_faults(void)
+{
+    fault_fs_destroy(faults);
+    faults = NULL;
+}
+
 /* RocksDB 7.8 loses the memory of a write buffer whose flush it could not note down. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
