@@ -125,7 +125,7 @@ static status do_piece(const struct cluster *cluster, struct table_space *space,
     return s;
 }
 
-/* A view of the store may keep what was compacted. */
+/* A snapshot of the store may keep what was compacted. */
 static status go_on(const struct table *table, struct table_space *space,
                     const struct row_drop_words *drop)
 {

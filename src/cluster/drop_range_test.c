@@ -401,14 +401,14 @@ static void a_view_that_keeps_rows_keeps_the_drop(void **state)
     set_cell(f, "a", "1");
     set_cell(f, "b", "2");
     assert_ok(keyspace_compact(space_of(f)->keyspace, bytes_of(""), bytes_of("")));
-    struct store_snapshot *view = store_snapshot_create(f->cluster->home->store);
-    assert_non_null(view);
+    struct store_snapshot *snapshot = store_snapshot_create(f->cluster->home->store);
+    assert_non_null(snapshot);
     assert_ok(table_drop_rows(f->table, bytes_of("a")));
     assert_ok(try_write(f, "a", setting(f, FAMILY_G, "q", 2, "new")));
     run_passes(f);
     assert_int_equal(drop_count(f), 1);
     assert_scan(f, "", "", false, "a=new b=2");
-    store_snapshot_release(view);
+    store_snapshot_release(snapshot);
     run_passes(f);
     assert_int_equal(drop_count(f), 0);
     assert_scan(f, "", "", false, "a=new b=2");
@@ -432,7 +432,7 @@ struct history {
     uint64_t random;
     int next; /* value */
     struct said rows[KEYS];
-    struct store_snapshot *view;
+    struct store_snapshot *snapshot;
 };
 
 static unsigned below(struct history *h, unsigned end)
@@ -471,21 +471,21 @@ static void drop_some(struct history *h)
 
 static void let_go(struct history *h)
 {
-    if (h->view != NULL)
+    if (h->snapshot != NULL)
         row_drops_let_go(space_of(h->f)->drops);
-    store_snapshot_release(h->view);
-    h->view = NULL;
+    store_snapshot_release(h->snapshot);
+    h->snapshot = NULL;
 }
 
 static void hold_or_let_go(struct history *h)
 {
-    if (h->view != NULL) {
+    if (h->snapshot != NULL) {
         let_go(h);
         return;
     }
     hold_drops(h->f);
-    h->view = store_snapshot_create(h->f->cluster->home->store);
-    assert_non_null(h->view);
+    h->snapshot = store_snapshot_create(h->f->cluster->home->store);
+    assert_non_null(h->snapshot);
 }
 
 static void start_anew(struct history *h)

@@ -231,7 +231,7 @@ static void compare_then(const struct world *w, int row)
                         &presence));
     if (presence == STORE_FOUND)
         resolve_then(w, &found, record_has_overflow(found.value.bytes, dropped), dropped);
-    compare_text(w, row, &w->then, &found, "at the view");
+    compare_text(w, row, &w->then, &found, "at the snapshot");
     row_clear(&found);
     buffer_free(&key);
     arena_destroy(found.cells.arena);

@@ -203,10 +203,10 @@ static status get_record(struct keyspace *keyspace, const struct store_snapshot 
 /* Once more, at an instant that is fixed, so that record and overflow cells fit together: between
  * two reads without a snapshot cells could have moved from the one to the other, or been purged.
  * `*over` is by which drop the record was read. */
-static status read_at_view(struct keyspace *keyspace, const struct row_read_options *options,
-                           const struct store_snapshot *snapshot, bytes key,
-                           enum store_read_tier read_tier, uint64_t *over, struct row *row,
-                           enum row_outcome *outcome)
+static status read_at_snapshot(struct keyspace *keyspace, const struct row_read_options *options,
+                               const struct store_snapshot *snapshot, bytes key,
+                               enum store_read_tier read_tier, uint64_t *over, struct row *row,
+                               enum row_outcome *outcome)
 {
     TRY(get_record(keyspace, snapshot, key, read_tier, row, outcome));
     *over = drops_over(options, row);
@@ -260,7 +260,7 @@ static status read_overflow_once(struct keyspace *keyspace, const struct row_rea
     struct store_snapshot *snapshot = store_snapshot_create(options->store);
     if (snapshot == NULL)
         return status_out_of_memory();
-    status s = read_at_view(keyspace, options, snapshot, key, read_tier, &over, row, outcome);
+    status s = read_at_snapshot(keyspace, options, snapshot, key, read_tier, &over, row, outcome);
     *is_torn = status_is_ok(s) && ends_torn(options, gone, over, row);
     if (*is_torn) {
         store_snapshot_release(snapshot);
