@@ -187,7 +187,10 @@ def test_a_backup_made_when_they_were_out_of_service_gives_nothing(damaged, tmp_
     damaged.stop()
     # Of a directory that knows of the damage.
     assert "left: " in run("repair", data, "--from", tmp_path, "--in-place").stderr
-    name = backup("create", place, "--data-dir", data)
+    # It says that it lacks rows.
+    made = run("backup", "create", place, "--data-dir", data)
+    assert made.returncode == 1
+    name = made.stdout.split(":")[0]
     done = run("repair", data, "--from", place, "--backup", name, "--in-place")
     assert done.returncode == 1 and "out of service when the backup was made" in done.stderr
     assert not (data / "lost.tsv").exists()
