@@ -288,6 +288,11 @@ const struct schema *table_schema(const struct table *table)
     return newest(table)->schema;
 }
 
+bool table_has_stream(const struct table *table)
+{
+    return newest(table)->stream.retention_us > 0;
+}
+
 struct cluster *table_cluster(const struct table *table)
 {
     return table->cluster;
