@@ -253,8 +253,8 @@ static bool sets_something(enum list_kind kind)
 static void delete_families(struct change_list *out, struct found_families *found)
 {
     for (size_t i = 0; i < found->count; i++)
-        change_list_add(out, &(struct list_mutation){.kind = LIST_DELETE_FAMILY,
-                                                     .family = found->names[i]});
+        change_list_add(
+            out, &(struct list_mutation){.kind = LIST_DELETE_FAMILY, .family = found->names[i]});
     found->count = 0;
 }
 

@@ -15,11 +15,14 @@ static int64_t number_of(bytes state)
 
 static enum list_kind kind_of(enum entry_kind kind)
 {
-    static const enum list_kind kinds[] = {
-        [ENTRY_ROW_TOMBSTONE] = LIST_DELETE_ROW,  [ENTRY_FAMILY_TOMBSTONE] = LIST_DELETE_FAMILY,
-        [ENTRY_COLUMN_TOMBSTONE] = LIST_DELETE_COLUMN, [ENTRY_CELL] = LIST_SET,
-        [ENTRY_SUM] = LIST_ADD_INT,               [ENTRY_MIN] = LIST_ADD_INT,
-        [ENTRY_MAX] = LIST_ADD_INT,               [ENTRY_HLL] = LIST_MERGE};
+    static const enum list_kind kinds[] = {[ENTRY_ROW_TOMBSTONE] = LIST_DELETE_ROW,
+                                           [ENTRY_FAMILY_TOMBSTONE] = LIST_DELETE_FAMILY,
+                                           [ENTRY_COLUMN_TOMBSTONE] = LIST_DELETE_COLUMN,
+                                           [ENTRY_CELL] = LIST_SET,
+                                           [ENTRY_SUM] = LIST_ADD_INT,
+                                           [ENTRY_MIN] = LIST_ADD_INT,
+                                           [ENTRY_MAX] = LIST_ADD_INT,
+                                           [ENTRY_HLL] = LIST_MERGE};
     return kinds[kind];
 }
 

@@ -1,6 +1,6 @@
 /* Fuzzer: any bytes as a change list. Reading it never goes wrong in memory; what parses as a whole
- * is written and read again as the same, and so is what it comes to when its deletions of the row are
- * expanded, which then has none. */
+ * is written and read again as the same, and so is what it comes to when its deletions of the row
+ * are expanded, which then has none. */
 #include "row/change_list.h"
 
 #include "base/check.h"
