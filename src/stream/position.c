@@ -185,6 +185,35 @@ status stream_token_read(bytes string, struct arena *arena, struct stream_token 
     return reader.is_bad ? no_token() : status_ok();
 }
 
+/* --- advancing --- */
+
+static void add_part(struct stream_token *token, struct stream_part part)
+{
+    struct stream_part *last = token->part_count == 0 ? NULL : &token->parts[token->part_count - 1];
+    if (last != NULL && stream_position_compare(last->after, part.after) == 0)
+        last->end = part.end;
+    else
+        token->parts[token->part_count++] = part;
+}
+
+struct stream_token stream_token_advanced(const struct stream_token *token,
+                                          struct stream_position position, int64_t time_us,
+                                          struct stream_part *parts)
+{
+    struct stream_token out = *token;
+    out.parts = parts;
+    out.part_count = 0;
+    if (time_us > out.time_us)
+        out.time_us = time_us;
+    for (size_t i = 0; i < token->part_count; i++) {
+        struct stream_part part = token->parts[i];
+        if (stream_position_compare(part.after, position) < 0)
+            part.after = position;
+        add_part(&out, part);
+    }
+    return out;
+}
+
 /* --- cutting --- */
 
 static int compare_ends(bytes a, bytes b)
@@ -257,15 +286,6 @@ static status check_tiling(const struct stream_token *tokens, size_t count, byte
     if (count == 0 || !bytes_equal(token_end(&tokens[count - 1]), end))
         return no_tiling();
     return status_ok();
-}
-
-static void add_part(struct stream_token *token, struct stream_part part)
-{
-    struct stream_part *last = token->part_count == 0 ? NULL : &token->parts[token->part_count - 1];
-    if (last != NULL && stream_position_compare(last->after, part.after) == 0)
-        last->end = part.end;
-    else
-        token->parts[token->part_count++] = part;
 }
 
 static size_t count_parts(const struct stream_token *tokens, size_t count)

@@ -194,6 +194,37 @@ static void test_tokens_of_other_lives_are_not_joined(void **state)
     assert_no_tiling(state, tokens, 2, "", "");
 }
 
+static void test_parts_meet_as_they_are_passed(void **state)
+{
+    (void)state;
+    struct stream_part parts[] = {part("d", 7, 2), part("m", 4, 0), part("", 9, 0)}, room[3];
+    struct stream_token whole = token("", parts, 3);
+    struct stream_token moved =
+        stream_token_advanced(&whole, (struct stream_position){7, 1}, whole.time_us + 1, room);
+    assert_int_equal(moved.part_count, 3);
+    assert_part(&moved, 0, "d", 7);
+    assert_int_equal(moved.parts[0].after.ordinal, 2);
+    assert_int_equal(moved.parts[1].after.ordinal, 1);
+    assert_true(moved.time_us == whole.time_us + 1);
+    moved = stream_token_advanced(&whole, (struct stream_position){8, 0}, 0, room);
+    assert_int_equal(moved.part_count, 2);
+    assert_part(&moved, 0, "m", 8);
+    assert_part(&moved, 1, "", 9);
+    assert_true(moved.time_us == whole.time_us);
+    moved = stream_token_advanced(&whole, (struct stream_position){9, 0}, 0, room);
+    assert_int_equal(moved.part_count, 1);
+    assert_part(&moved, 0, "", 9);
+}
+
+static void test_the_position_before(void **state)
+{
+    (void)state;
+    struct stream_position before = stream_position_before((struct stream_position){7, 2});
+    assert_true(before.sequence == 7 && before.ordinal == 1);
+    before = stream_position_before((struct stream_position){7, 0});
+    assert_true(before.sequence == 6 && before.ordinal == UINT32_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +237,8 @@ int main(void)
         cmocka_unit_test(test_tokens_are_joined_in_any_order),
         cmocka_unit_test(test_what_does_not_tile_the_range_is_refused),
         cmocka_unit_test(test_tokens_of_other_lives_are_not_joined),
+        cmocka_unit_test(test_parts_meet_as_they_are_passed),
+        cmocka_unit_test(test_the_position_before),
     };
     return cmocka_run_group_tests(tests, make_arena, destroy_arena);
 }
