@@ -449,6 +449,11 @@ bool grpc_call_is_slow(const struct grpc_call *call)
     return slow_us != INT64_MAX && age_us(call) - client_us(call) >= slow_us;
 }
 
+void grpc_call_rested(struct grpc_call *call, int64_t us)
+{
+    atomic_fetch_add_explicit(&call->congested_us, us, memory_order_relaxed);
+}
+
 void grpc_call_explain(struct grpc_call *call, bytes words)
 {
     call->explanation = words;
