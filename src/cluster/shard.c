@@ -7,6 +7,8 @@
 #include "cluster/row_jobs.h"
 #include "cluster/row_rewrite.h"
 #include "cluster/shard_directories.h"
+#include "cluster/stream/stream_observer.h"
+#include "stream/log.h"
 
 #include <stdlib.h>
 
@@ -190,7 +192,7 @@ static status gather_observers(struct shard *shard)
 {
     DCHECK(shard->observers == NULL);
     const struct cluster_options *options = &shard->cluster->options;
-    enum { OUR_OWN = 2 };
+    enum { OUR_OWN = 3 };
     struct commit_observer *observers = shard->observers =
         calloc(OUR_OWN + options->observer_count, sizeof *observers);
     if (observers == NULL)
@@ -198,6 +200,7 @@ static status gather_observers(struct shard *shard)
     size_t count = 0;
     if (shard->log != NULL)
         observers[count++] = change_log_observer(shard->log);
+    observers[count++] = stream_observer_of(shard->streams);
     observers[count++] = row_jobs_observer(shard->row_jobs);
     for (size_t i = 0; i < options->observer_count; i++)
         observers[count++] = options->observers[i];
@@ -293,6 +296,8 @@ void shard_stop(struct shard *shard)
     shard->commits = NULL;
     free(shard->observers);
     change_log_close(shard->log);
+    stream_log_close(shard->streams);
+    shard->streams = NULL;
     buffer_free(&shard->archive_path);
     row_jobs_destroy(shard->row_jobs);
     row_rewriter_destroy(shard->row_rewriter);
