@@ -187,7 +187,8 @@ static status admit_writes(void *context)
     return disk_reserve_admit(&shard->reserve);
 }
 
-/* The log first: it is asked for memory before others count on the commit. */
+/* The logs first: they are asked for memory before others count on the commit; and that of change
+ * streams before the one that is archived, which has what the other one puts. */
 static status gather_observers(struct shard *shard)
 {
     DCHECK(shard->observers == NULL);
@@ -198,9 +199,9 @@ static status gather_observers(struct shard *shard)
     if (observers == NULL)
         return status_out_of_memory();
     size_t count = 0;
+    observers[count++] = stream_observer_of(shard->streams);
     if (shard->log != NULL)
         observers[count++] = change_log_observer(shard->log);
-    observers[count++] = stream_observer_of(shard->streams);
     observers[count++] = row_jobs_observer(shard->row_jobs);
     for (size_t i = 0; i < options->observer_count; i++)
         observers[count++] = options->observers[i];

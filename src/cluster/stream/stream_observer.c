@@ -89,20 +89,34 @@ static void append_row(struct stream_log *log, const struct commit *commit, size
 static bool begin(void *context, struct store_batch *batch)
 {
     struct stream_log *log = context;
-    stream_log_begin(log, batch);
+    (void)batch;
+    stream_log_begin(log);
     return false;
+}
+
+static void cancel(void *context, const struct commit *commit)
+{
+    struct stream_log *log = context;
+    if (commit_changes_rows(commit->kind))
+        stream_log_cancel(log);
+}
+
+static bool prepare_rows(struct stream_log *log, const struct commit *commit)
+{
+    for (size_t i = 0; i <= commit->other_count; i++)
+        if (!prepare_row(log, commit, i))
+            return false;
+    return true;
 }
 
 static bool prepare(void *context, const struct commit *commit, const struct store_batch *records)
 {
     struct stream_log *log = context;
     (void)records;
-    if (!commit_changes_rows(commit->kind))
+    if (!commit_changes_rows(commit->kind) || prepare_rows(log, commit))
         return true;
-    for (size_t i = 0; i <= commit->other_count; i++)
-        if (!prepare_row(log, commit, i))
-            return false;
-    return true;
+    stream_log_cancel(log);
+    return false;
 }
 
 static void see(void *context, const struct commit *commit, const struct store_batch *records,
@@ -127,5 +141,5 @@ static void written(void *context, bool is_written)
 struct commit_observer stream_observer_of(struct stream_log *log)
 {
     return (struct commit_observer){
-        .context = log, .begin = begin, .prepare = prepare, .see = see, .written = written};
+        .context = log, .begin = begin, .prepare = prepare, .cancel = cancel, .see = see, .written = written};
 }

@@ -13,8 +13,7 @@ static status open_log(struct shard *shard)
     return stream_log_open(&(struct stream_log_options){.store = shard->store,
                                                         .system = shard->system,
                                                         .clock = options->clock,
-                                                        .log = options->log,
-                                                        .metrics = options->metrics},
+                                                        .log = options->log},
                            &shard->streams);
 }
 

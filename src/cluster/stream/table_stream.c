@@ -80,8 +80,9 @@ static struct progress look_at_progress(struct shard *shard)
     int64_t now_us = commit_version_us(shard->commits);
     uint64_t submitted = commit_submitted(shard->commits);
     uint64_t applied = commit_applied(shard->commits);
+    uint64_t logged = stream_log_newest(shard->streams); /* by what is just being acknowledged */
     bool is_idle = applied >= submitted;
-    return (struct progress){.through = applied,
+    return (struct progress){.through = logged > applied ? logged : applied,
                              .time_us = (is_idle ? now_us : version_time_us(applied)) - 1};
 }
 
