@@ -184,8 +184,8 @@ static status read_records(struct read_change_stream *self, struct stream_token 
     int64_t sent_before = self->records_sent;
     self->writer.sent = 0;
     self->writer.shard = token->shard;
-    status s = table_stream_read(self->data.table, token, READ_BYTES, visit, &reading, arena,
-                                 &self->is_at_end);
+    status s =
+        table_stream_read(self->data.table, token, READ_BYTES, visit, &reading, &self->is_at_end);
     if (status_is_ok(s))
         s = keep_place(&reading, token);
     buffer_free(&reading.string);

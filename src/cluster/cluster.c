@@ -12,6 +12,8 @@
 #include "cluster/row_jobs.h"
 #include "cluster/salvage.h"
 #include "cluster/shard_directories.h"
+#include "cluster/stream/stream_upkeep.h"
+#include "stream/log.h"
 #include "tablet/drop_records.h"
 
 #include <stdlib.h>
@@ -270,7 +272,8 @@ static status drop_unnamed(struct shard *shard, const uint64_t *ids, size_t coun
         uint64_t id = keyspace_id(keyspace);
         if (cluster->next_id <= id)
             cluster->next_id = id + 1;
-        if (bsearch(&id, ids, count, sizeof(*ids), compare_ids) != NULL) {
+        if (bsearch(&id, ids, count, sizeof(*ids), compare_ids) != NULL ||
+            stream_log_has_keyspace(shard->streams, id)) {
             i++;
             continue;
         }
@@ -378,6 +381,7 @@ static status open_catalog(struct cluster *cluster)
     TRY(let_compact(cluster));
     salvage_tell(cluster);
     TRY(event_log_look(cluster->home));
+    TRY(stream_logs_open(cluster));
     TRY(drop_all_orphans(cluster));
     TRY(event_log_open(cluster->home));
     TRY(sort_tables(cluster));

@@ -103,10 +103,11 @@ struct table {
     struct table_traffic traffic;
     struct lineage lineage; /* of its tablets, for its change stream */
     atomic_bool is_being_repaired;
-    bool is_deleted;        /* it is not in the index; with admin held, as the next */
-    int64_t deleted_us;     /* when, if it is kept; 0: it is not */
-    atomic_bool is_dropped; /* its records are gone; set before its last reference goes */
-    struct link dropped;    /* on the cluster's list, once nobody holds it */
+    atomic_bool is_dropping; /* rows, one by one: drop_streamed.h */
+    bool is_deleted;         /* it is not in the index; with admin held, as the next */
+    int64_t deleted_us;      /* when, if it is kept; 0: it is not */
+    atomic_bool is_dropped;  /* its records are gone; set before its last reference goes */
+    struct link dropped;     /* on the cluster's list, once nobody holds it */
 };
 
 /* A table without tablets, one reference. */

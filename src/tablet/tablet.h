@@ -49,7 +49,6 @@ struct tablet {
     atomic_ullong rows_written;
     atomic_ullong bytes_read;
     atomic_ullong bytes_written;
-    atomic_ullong streamed; /* the sequence of the last commit that a change stream has of it */
     struct key_sample asked_for; /* keys of the rows that are read and written */
     struct tablet_look look;
     struct tablet_heat heat;

@@ -97,8 +97,8 @@ void grpc_call_count(struct grpc_call *call, int64_t items, int64_t seen);
  * will want to know why. */
 bool grpc_call_is_slow(const struct grpc_call *call);
 
-/* The call has had nothing to do for so long, as one that waits for something to tell of: it was not
- * slow for that. Loop thread only. */
+/* The call has had nothing to do for so long, as one that waits for something to tell of: it was
+ * not slow for that. Loop thread only. */
 void grpc_call_rested(struct grpc_call *call, int64_t us);
 
 /* Says what the call did, in words, where the request does not. They live as long as the call. */

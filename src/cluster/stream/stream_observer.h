@@ -5,12 +5,9 @@
 
 #include "tablet/commit_observer.h"
 
-struct shard;
-struct stream_observer;
+struct stream_log;
 
-/* Of the shard's log, `streams`. */
-status stream_observer_create(struct shard *shard, struct stream_observer **out);
-void stream_observer_destroy(struct stream_observer *observer); /* NULL is fine; after the queue */
-struct commit_observer stream_observer_of(struct stream_observer *observer);
+/* Of the queue of the log's shard. */
+struct commit_observer stream_observer_of(struct stream_log *log);
 
 #endif
