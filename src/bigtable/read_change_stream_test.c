@@ -357,6 +357,32 @@ static void test_a_call_may_end_while_it_reads_and_while_its_client_does_not(voi
     assert_int_equal(fake.call.code, STATUS_CANCELLED);
 }
 
+static void drain_now(void)
+{
+    stream.on_read = NULL;
+    fake.call.on_drain(fake.call.context);
+}
+
+/* While it waits for changes, while it reads, and while its client does not. */
+static void test_a_server_that_stops_does_not_wait_for_readers(void **state)
+{
+    (void)state;
+    put_ten();
+    struct request request;
+    ask(&request, "", "");
+    from_time(&request, NOW_US - 10000000);
+    for (size_t i = 0; i < 3; i++) {
+        stream.on_read = i == 1 ? drain_now : NULL;
+        fake.call.congests_after = i == 2;
+        call(&request);
+        if (i != 1)
+            drain_now();
+        fake_run();
+        assert_true(fake.call.is_finished);
+        assert_int_equal(fake.call.code, STATUS_UNAVAILABLE);
+    }
+}
+
 static void test_a_reader_who_may_not_any_more_is_ended(void **state)
 {
     (void)state;
@@ -672,6 +698,7 @@ int main(void)
         TEST(test_a_timer_that_cannot_be_set_ends_the_call),
         TEST(test_a_call_that_is_being_woken_ends_after_that),
         TEST(test_a_call_may_end_while_it_reads_and_while_its_client_does_not),
+        TEST(test_a_server_that_stops_does_not_wait_for_readers),
         TEST(test_a_reader_who_may_not_any_more_is_ended),
         TEST(test_both_ends_are_kept_to_the_microsecond),
         TEST(test_an_end_to_come_closes_by_itself),

@@ -321,6 +321,11 @@ void grpc_call_set_callbacks(struct grpc_call *call, void *context,
     call->on_cancel = on_cancel;
 }
 
+void grpc_call_set_on_drain(struct grpc_call *call, void (*on_drain)(void *context))
+{
+    call->on_drain = on_drain;
+}
+
 void grpc_message_start(struct buffer *message)
 {
     static const uint8_t prefix[GRPC_PREFIX_SIZE];

@@ -110,18 +110,20 @@ static bool is_behind(const struct stream_token *token, struct stream_position p
     return false;
 }
 
-static void move_token(struct stream_token *token, struct stream_position position, int64_t time_us,
-                       struct arena *arena)
+static void move_token(struct stream_token *token, struct stream_position position, int64_t time_us)
 {
-    struct stream_part *parts = arena_alloc(arena, token->part_count * sizeof *parts);
-    assert_non_null(parts);
+    struct stream_part parts[FAKE_MOST_PARTITIONS];
+    struct stream_part *own = token->parts;
+    assert_true(token->part_count <= FAKE_MOST_PARTITIONS);
     *token = stream_token_advanced(token, position, time_us, parts);
+    token->parts = own;
+    memcpy(own, parts, token->part_count * sizeof *parts);
 }
 
 status table_stream_read(struct table *table, struct stream_token *token, size_t most_bytes,
                          status (*visit)(void *context, const struct stream_record *record,
                                          bool *enough),
-                         void *context, struct arena *arena, bool *is_at_end)
+                         void *context, bool *is_at_end)
 {
     (void)table;
     const struct stream_token from = *token;
@@ -143,11 +145,11 @@ status table_stream_read(struct table *table, struct stream_token *token, size_t
         if (is_behind(&from, record.position, record.row_key))
             TRY(visit(context, &record, &enough));
         if (enough)
-            move_token(token, record.position, there->time_us, arena);
+            move_token(token, record.position, there->time_us);
     }
     *is_at_end = !enough;
     if (!enough)
-        move_token(token, position, stream.watermark_us, arena);
+        move_token(token, position, stream.watermark_us);
     return status_ok();
 }
 
