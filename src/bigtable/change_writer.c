@@ -44,7 +44,6 @@ static void begin_message(struct change_writer *writer, const struct stream_reco
     size_t about = is_large ? WRITER_MESSAGE_BYTES : record->list.size;
     writer->message = change_message_begin(change_writer_open(writer),
                                            is_first(&writer->place) ? &head : NULL, about);
-    writer->ends_within = false;
 }
 
 static void end_message(struct change_writer *writer, const struct change_end *end)
@@ -53,13 +52,13 @@ static void end_message(struct change_writer *writer, const struct change_end *e
     change_writer_send(writer);
 }
 
-/* Whether the mutation, or its next piece, has to begin another message. */
+/* Whether the mutation, or its next piece, has to begin another message: one has one piece at most.
+ */
 static bool is_message_over(const struct change_writer *writer,
                             const struct list_mutation *mutation)
 {
     bool has_piece = writer->piece.size > 0;
-    return writer->ends_within || (has_piece && mutation->is_apart) ||
-           writer->wire.size >= WRITER_MESSAGE_BYTES;
+    return (has_piece && mutation->is_apart) || writer->wire.size >= WRITER_MESSAGE_BYTES;
 }
 
 /* Makes sure that there is a message with room. False: no more is to be sent now. */
@@ -92,7 +91,6 @@ static status add_piece(struct change_writer *writer, const struct stream_record
     change_message_add_piece(&writer->message, mutation, place->offset, piece);
     place->pieces++;
     place->offset += piece.size;
-    writer->ends_within = place->offset < mutation->size;
     return status_ok();
 }
 

@@ -36,8 +36,7 @@ struct change_writer {
     size_t sent; /* bytes, since it was set to 0 */
     struct change_message message;
     struct buffer wire; /* a message that has not been sent; empty: none has been begun */
-    struct buffer piece;
-    bool ends_within; /* a value: the message */
+    struct buffer piece; /* that is in it; empty: none is */
 };
 
 /* Sends the change, or goes on with it where it stopped; `place` says whether all of it has been

@@ -54,6 +54,7 @@ struct read_change_stream {
     struct stream_waiter waiter;
     uint32_t waiter_shard;
     bool is_in_line; /* the waiter: the loop's thread */
+    bool is_leaving; /* the server wants the client to go */
     /* Of the last read. */
     bool is_at_end; /* it found nothing more */
     bool is_over;   /* the call is to be ended with `result` */
@@ -340,6 +341,12 @@ static void cancel(struct read_change_stream *self)
     end(self, status_make(STATUS_CANCELLED, "The call was cancelled"));
 }
 
+/* The client asks again, elsewhere or later. */
+static void leave(struct read_change_stream *self)
+{
+    end(self, status_make(STATUS_UNAVAILABLE, "The server is about to stop"));
+}
+
 /* --- waiting --- */
 
 static void read_again(struct read_change_stream *self);
@@ -434,6 +441,8 @@ static void go_on(struct task *task)
         end(self, self->result);
     } else if (grpc_call_is_cancelled(call)) {
         cancel(self);
+    } else if (self->is_leaving) {
+        leave(self);
     } else if (grpc_call_is_congested(call)) {
         self->awaits = AWAITS_CLIENT;
         grpc_call_step(call, CALL_AWAITS_CLIENT);
@@ -458,6 +467,16 @@ static void client_has_gone(void *context)
         stop_waiting(self);
     if (self->awaits == AWAITS_CHANGES || self->awaits == AWAITS_CLIENT)
         cancel(self);
+}
+
+static void client_is_to_leave(void *context)
+{
+    struct read_change_stream *self = context;
+    self->is_leaving = true;
+    if (self->awaits == AWAITS_CHANGES)
+        stop_waiting(self);
+    if (self->awaits == AWAITS_CHANGES || self->awaits == AWAITS_CLIENT)
+        leave(self);
 }
 
 /* --- the request --- */
@@ -504,6 +523,7 @@ static status start(struct read_change_stream *self, bytes wire)
     self->timer.run = time_is_over;
     self->heartbeat_due_us = steady_us(self) + self->request.heartbeat_us;
     grpc_call_set_callbacks(data->call, self, client_goes_on, client_has_gone);
+    grpc_call_set_on_drain(data->call, client_is_to_leave);
     read_again(self);
     return status_ok();
 }

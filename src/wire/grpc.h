@@ -186,4 +186,9 @@ bool grpc_call_is_congested(struct grpc_call *call);
 void grpc_call_set_callbacks(struct grpc_call *call, void *context,
                              void (*on_writable)(void *context), void (*on_cancel)(void *context));
 
+/* `on_drain` is called once, with the context of the callbacks, when the client is asked to leave,
+ * as at the server's end, or now if it has been: a call that would last for as long as its client
+ * wants is to end then. Loop thread only. */
+void grpc_call_set_on_drain(struct grpc_call *call, void (*on_drain)(void *context));
+
 #endif

@@ -674,6 +674,21 @@ void grpc_call_count_sent(struct grpc_call *call, size_t size)
     list_append(&call->connection->writable, &call->writable_link);
 }
 
+void grpc_call_set_on_drain(struct grpc_call *call, void (*on_drain)(void *context))
+{
+    call->on_drain = on_drain;
+    if (call->connection != NULL && call->connection->is_draining)
+        grpc_call_drain(call);
+}
+
+void grpc_call_drain(struct grpc_call *call)
+{
+    void (*on_drain)(void *context) = call->on_drain;
+    call->on_drain = NULL;
+    if (call->held && on_drain != NULL)
+        on_drain(call->context);
+}
+
 void grpc_call_set_callbacks(struct grpc_call *call, void *context,
                              void (*on_writable)(void *context), void (*on_cancel)(void *context))
 {
