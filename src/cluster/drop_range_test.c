@@ -148,7 +148,8 @@ static void fill_log(struct cluster_fixture *f)
     f->options.write_buffer_bytes = BUFFER;
 }
 
-/* A start folds what the log has before it knows of drops. */
+/* A start folds what the log has before it knows of drops. Nobody reads the row before: what was
+ * read is stored as one record, which is folded no more. (The test did once, and saw nothing.) */
 static void adds_on_both_sides_are_told_apart_after_a_kill(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -157,7 +158,6 @@ static void adds_on_both_sides_are_told_apart_after_a_kill(void **state)
     assert_ok(table_drop_rows(f->table, bytes_of("r")));
     assert_ok(try_write(f, "r", adding(f, 2)));
     assert_ok(try_write(f, "r", adding(f, 4)));
-    assert_int_equal(sum_of(f), 6);
     fill_log(f);
     uint64_t before = keyspace_newest_table(space_of(f)->keyspace);
     reopen_test_cluster(f);
