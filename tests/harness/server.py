@@ -122,6 +122,15 @@ class Server:
     def check_log(self):
         assert not self.alarms(), self.alarms()
 
+    def check_data(self, words=""):
+        """While it is down: the doctor finds nothing damaged, and says the words. It looks at one
+        store: of several nothing is checked."""
+        if SHARDS > 1:
+            return
+        done = run_trestle("doctor", self.data)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert words in done.stdout
+
     def restart(self):
         self.stop()
         return self.start()
