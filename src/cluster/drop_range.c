@@ -10,7 +10,6 @@
  * Space comes back later: what is recorded gives it back by the pass over drops (drop_pass.h), what
  * is deleted by that of garbage collection (gc_pass.h); both are asked for at once. */
 #include "base/check.h"
-#include "base/limits.h"
 #include "cluster/cluster_private.h"
 #include "cluster/gc_pass.h"
 #include "cluster/live_size.h"
@@ -295,37 +294,30 @@ static bool has_damage(const struct drop_part *part)
     return damages_has(part->shard->damages, keyspace_id(part->keyspace));
 }
 
-static bool is_full(const struct table *table)
-{
-    bool is_so = false;
-    for (size_t i = 0; i < table->space_count; i++)
-        is_so = is_so || row_drops_count(table->spaces[i].drops) >= LIMIT_ROW_DROPS;
-    return is_so;
-}
-
-/* Until the oldest has been forgotten, if that does not take long. */
-static void await_room(struct table *table)
+/* Until the oldest have been forgotten, if that does not take long. */
+static void await_room(struct table *table, size_t drops)
 {
     enum { PIECES = 64 };
-    for (int i = 0; i < PIECES && is_full(table); i++)
+    for (int i = 0; i < PIECES && !table_has_room(table, drops); i++)
         drop_pass_await_piece(table);
 }
 
-static status check_table(const struct table *table)
+static status check_table(const struct table *table, size_t drops)
 {
     if (table->is_deleted)
         return cluster_not_found(bytes_of(table->name));
-    return is_full(table) ? status_make(STATUS_UNAVAILABLE,
-                                        "%s has %d dropped ranges of rows whose space is not given "
-                                        "back yet: try again later",
-                                        table->name, LIMIT_ROW_DROPS)
-                          : status_ok();
+    return table_has_room(table, drops)
+               ? status_ok()
+               : status_make(STATUS_UNAVAILABLE,
+                             "%s has %zu dropped ranges of rows whose space is not given back yet: "
+                             "try again later",
+                             table->name, table_drop_count(table));
 }
 
 static status record_parts(struct table *table, const struct drop_parts *parts)
 {
     pthread_mutex_lock(&table->cluster->admin);
-    status s = check_table(table);
+    status s = check_table(table, parts->count);
     for (size_t i = 0; i < parts->count; i++)
         parts->items[i].is_deleted = has_damage(&parts->items[i]);
     if (status_is_ok(s))
@@ -352,10 +344,11 @@ static status delete_damaged(struct table *table, const struct drop_parts *parts
 static status drop_range(struct table *table, bytes from, bytes to, bool *deletes)
 {
     struct drop_parts parts = {0};
-    await_room(table);
     status s = table_visit_parts(table, from, to, add_part, &parts);
-    if (status_is_ok(s))
+    if (status_is_ok(s)) {
+        await_room(table, parts.count);
         s = record_parts(table, &parts);
+    }
     if (status_is_ok(s))
         s = delete_damaged(table, &parts, deletes);
     free_parts(&parts);

@@ -2,6 +2,7 @@
 #include "cluster/table.h"
 
 #include "base/check.h"
+#include "base/limits.h"
 #include "cluster/cluster_private.h"
 #include "cluster/gc_pass.h"
 #include "row/row_key.h"
@@ -145,6 +146,19 @@ const struct row_rules *table_rules(const struct table *table, const struct keys
 struct row_drops *table_drops(const struct table *table, const struct keyspace *keyspace)
 {
     return table->spaces[space_of(table, keyspace)].drops;
+}
+
+size_t table_drop_count(const struct table *table)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < table->space_count; i++)
+        count += row_drops_count(table->spaces[i].drops);
+    return count;
+}
+
+bool table_has_room(const struct table *table, size_t drops)
+{
+    return table_drop_count(table) + drops <= LIMIT_ROW_DROPS;
 }
 
 void table_let_write(struct table *table, const struct shard *shard, bool may)

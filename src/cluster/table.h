@@ -139,6 +139,10 @@ const struct description *table_description(const struct table *table);
 const struct row_rules *table_rules(const struct table *table, const struct keyspace *keyspace);
 /* What was dropped of the rows in one of its keyspaces: the table's. */
 struct row_drops *table_drops(const struct table *table, const struct keyspace *keyspace);
+/* How many drops there are in all its keyspaces, and whether so many more keep the limit of a table
+ * (LIMIT_ROW_DROPS). A dropped range is one in each keyspace that has rows of it. */
+size_t table_drop_count(const struct table *table);
+bool table_has_room(const struct table *table, size_t drops);
 struct table_record table_record_of(const struct table *table);
 struct tablet_record tablet_record_of(const struct table *table, const struct tablet *tablet);
 
