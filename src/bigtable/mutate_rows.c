@@ -176,12 +176,12 @@ static status pack_entry(struct mutate_rows *self, size_t index, struct packed_c
     TRY(idempotency_check_age(entry->idempotency, cluster_clock(self->data.bigtable->cluster)));
     arena_reset(self->scratch);
     TRY(mutations_pack(&self->context, row_key, entry->mutations, entry->n_mutations, change));
-    *size = packed_change_size(change);
+    *size = packed_change_size(change) + change_list_size(&change->list);
     if (change->big_count == 0)
         return status_ok();
     status s = keep_big_cells(self, change);
     if (!status_is_ok(s))
-        buffer_free(&change->fragment);
+        packed_change_free(change);
     return s;
 }
 

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "cluster/index.h"
+#include "cluster/stream/settings.h"
 
 #include <stdlib.h>
 
@@ -192,6 +193,7 @@ static status create_in(struct cluster *cluster, const struct table_spec *spec,
                                   .deletion_protection = spec->deletion_protection,
                                   .extra = spec->extra,
                                   .records_deletions = spec->records_deletions};
+    TRY(table_stream_change(cluster, spec->stream_retention_us, &record.stream));
     TRY(table_create(cluster, &record, out));
     TRY(fill_new_table(cluster, spec, spaces, files, *out));
     index_add(cluster, *out);
@@ -417,9 +419,10 @@ static status apply_change(struct table *table, const struct table_info *now,
                                   .schema = schema,
                                   .deletion_protection = change->deletion_protection,
                                   .extra = change->extra,
-                                  .records_deletions =
-                                      table_description(table)->without_rules != NULL};
+                                  .records_deletions = table_description(table)->records_deletions,
+                                  .stream = table_description(table)->stream};
     struct description *description;
+    TRY(table_stream_change(cluster, change->stream_retention_us, &record.stream));
     TRY(description_create(cluster, &record, table, &description));
     status s = record_change(table, &record, description, change->txn);
     if (!status_is_ok(s))

@@ -23,6 +23,7 @@ struct loading {
     struct cluster *cluster;
     struct shard *shard; /* whose keyspace is being read */
     size_t at;           /* the table whose tablets are being read */
+    size_t former_at;    /* the same of former ones */
 };
 
 static status load_table(void *context, const struct table_record *record)
@@ -35,13 +36,13 @@ static status load_table(void *context, const struct table_record *record)
     return status_ok();
 }
 
-static struct table *table_being_loaded(struct loading *loading, uint64_t id)
+/* Moves `*at`, which rises with the ids that are asked for. NULL: there is none. */
+static struct table *table_being_loaded(const struct cluster *cluster, size_t *at, uint64_t id)
 {
-    struct cluster *cluster = loading->cluster;
-    while (loading->at < cluster->table_count && cluster->tables[loading->at]->id < id)
-        loading->at++;
-    bool is_there = loading->at < cluster->table_count && cluster->tables[loading->at]->id == id;
-    return is_there ? cluster->tables[loading->at] : NULL;
+    while (*at < cluster->table_count && cluster->tables[*at]->id < id)
+        ++*at;
+    bool is_there = *at < cluster->table_count && cluster->tables[*at]->id == id;
+    return is_there ? cluster->tables[*at] : NULL;
 }
 
 /* Whether the tablet begins where the table's last one ended. */
@@ -63,7 +64,7 @@ static struct shard *shard_numbered(const struct cluster *cluster, unsigned numb
 static status load_tablet(void *context, const struct tablet_record *record)
 {
     struct loading *loading = context;
-    struct table *table = table_being_loaded(loading, record->table_id);
+    struct table *table = table_being_loaded(loading->cluster, &loading->at, record->table_id);
     if (table == NULL)
         return status_make(STATUS_DATA_LOSS, "tablet %llu has no table",
                            (unsigned long long)record->id);
@@ -83,6 +84,15 @@ static status load_tablet(void *context, const struct tablet_record *record)
     if (!status_is_ok(s))
         tablet_release(tablet);
     return s;
+}
+
+static status load_former(void *context, const struct former_tablet_record *record)
+{
+    struct loading *loading = context;
+    struct table *table =
+        table_being_loaded(loading->cluster, &loading->former_at, record->table_id);
+    /* A table that was given up has left these. */
+    return table == NULL ? status_ok() : lineage_remember(&table->lineage, record);
 }
 
 static status load_preallocated(void *context, uint64_t id)
@@ -149,6 +159,7 @@ static status load_catalog(struct cluster *cluster)
     struct catalog_visitor visitor = {.context = &loading,
                                       .table = load_table,
                                       .tablet = load_tablet,
+                                      .former = load_former,
                                       .preallocated = load_preallocated,
                                       .unclaimed = load_unclaimed,
                                       .next_id = load_next_id,

@@ -178,7 +178,8 @@ static status name_families(void *context, const struct table_info *now, struct 
     *next = (struct table_change){.families = families,
                                   .family_count = count,
                                   .deletion_protection = now->deletion_protection,
-                                  .extra = now->extra};
+                                  .extra = now->extra,
+                                  .stream_retention_us = now->stream_retention_us};
     return status_ok();
 }
 

@@ -29,6 +29,7 @@ static status record_swap(const struct table *table, const struct catalog_change
         struct tablet_record record = tablet_record_of(table, change->fresh[i]);
         TRY(catalog_put_tablet(batch, cluster->catalog, &record));
     }
+    TRY(lineage_record(change->tables[0], change, batch));
     return catalog_put_next_id(batch, cluster->catalog, cluster->next_id);
 }
 
@@ -65,6 +66,8 @@ static status commit_swap(struct table *table, enum commit_kind kind,
     if (status_is_ok(s))
         s = commit_in_shard(table->cluster, kind, batch, change);
     store_batch_destroy(batch);
+    if (!status_is_ok(s))
+        lineage_take_back(table, change);
     TRY(s);
     metrics_add(table->cluster->options.metrics, METRIC_tablets,
                 (int64_t)change->fresh_count - (int64_t)change->former_count);

@@ -9,7 +9,7 @@
 static void free_changes(struct row_group *group)
 {
     for (size_t i = 0; i < group->count; i++)
-        buffer_free(&group->rows[i].change.fragment);
+        packed_change_free(&group->rows[i].change);
 }
 
 static struct commit *commit_of(struct row_group *group, size_t row)

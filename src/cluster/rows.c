@@ -86,7 +86,7 @@ static void write_done(struct task *task)
     if (write->heat.weight > 0)
         heat_end_write(write->table, write->heat, write->row_key,
                        packed_change_size(&write->change));
-    buffer_free(&write->change.fragment);
+    packed_change_free(&write->change);
     tablet_release(write->commit.tablet);
     write->done(write, result);
 }
@@ -188,7 +188,7 @@ static void end_update(struct row_update *update, status result)
     row_lock_release(shard_of(&update->commit)->locks, update->commit.row_hash);
     count_heat(update);
     store_value_release(&update->record);
-    buffer_free(&update->change.fragment);
+    packed_change_free(&update->change);
     tablet_release(update->commit.tablet);
     update->done(update, result);
 }
@@ -210,8 +210,7 @@ static void decide_again(struct row_update *update)
     struct commit *commit = &update->commit;
     status_free(commit->result);
     store_value_release(&update->record);
-    buffer_free(&update->change.fragment);
-    update->change = (struct packed_change){0};
+    packed_change_free(&update->change);
     commit->result = status_ok();
     commit->kind = COMMIT_BARRIER;
     commit->change = NULL;

@@ -29,6 +29,7 @@
 #include "cluster/drop_pass.h"
 #include "cluster/heat/heat_table.h"
 #include "cluster/idle_compaction.h"
+#include "cluster/stream/lineage.h"
 #include "cluster/traffic.h"
 #include "cluster/usage_store.h"
 #include "row/fold.h"
@@ -46,6 +47,8 @@ struct description {
     size_t space_count;
     uint64_t generation;
     bool deletion_protection;
+    bool records_deletions; /* whether it has a stream or not */
+    struct table_stream stream;
     bytes extra; /* behind the structure */
 };
 
@@ -98,6 +101,7 @@ struct table {
     struct table_heat heat;
     struct table_usage usage;
     struct table_traffic traffic;
+    struct lineage lineage; /* of its tablets, for its change stream */
     atomic_bool is_being_repaired;
     bool is_deleted;        /* it is not in the index; with admin held, as the next */
     int64_t deleted_us;     /* when, if it is kept; 0: it is not */

@@ -67,8 +67,8 @@ bool stream_log_wants_segment(struct stream_log *log);
  * what else that is to record (the catalog's next id), or NULL. */
 status stream_log_begin_segment(struct stream_log *log, struct commit_queue *commits, uint64_t id,
                                 struct store_batch *batch);
-/* Drops closed segments whose last commit is of before `before_us`, and then, while the log has more
- * than `most_bytes` (0: no bound), the oldest closed ones. `*evicted`: how many went for the
+/* Drops closed segments whose last commit is of before `before_us`, and then, while the log has
+ * more than `most_bytes` (0: no bound), the oldest closed ones. `*evicted`: how many went for the
  * bound. */
 status stream_log_truncate(struct stream_log *log, struct commit_queue *commits, int64_t before_us,
                            uint64_t most_bytes, size_t *evicted);
@@ -93,7 +93,7 @@ struct stream_query {
     bytes start;
     const struct stream_part *parts;
     size_t part_count;
-    uint64_t through; /* a sequence: all commits up to it are in the store */
+    uint64_t through;  /* a sequence: all commits up to it are in the store */
     size_t most_bytes; /* of records to visit, about: at least one is */
 };
 
@@ -108,8 +108,7 @@ status stream_log_read(struct stream_log *log, const struct stream_query *query,
 
 /* Piece `piece` (from 1) of that record. Blocks. */
 status stream_log_read_piece(struct stream_log *log, uint64_t tablet,
-                             struct stream_position position, uint32_t piece,
-                             struct buffer *out);
+                             struct stream_position position, uint32_t piece, struct buffer *out);
 
 /* --- waking --- */
 

@@ -4,8 +4,8 @@
  *  1. A position is a place in the order of one shard's commits, and a row of that commit:
  *     everything up to and including it has been delivered, nothing behind it.
  *  2. A reader's range is cut into one or several sub-ranges, each with a position of its own: they
- *     are apart where partitions were merged whose readers stood at different places, and become one
- *     when all have been passed.
+ *     are apart where partitions were merged whose readers stood at different places, and become
+ * one when all have been passed.
  *  3. A token says all: the stream's life, the shard, the range, the positions. It is printable and
  *     has a checksum, so that a flipped bit is noticed; it is no secret and no credential. */
 #ifndef TRESTLE_STREAM_POSITION_H

@@ -1,7 +1,7 @@
 /* A table's change stream, for the services: whether there is one, its partitions, what is read.
  *
- * A partition is a tablet's range. A table without a stream pays nothing but a look at a pointer for
- * each commit. */
+ * A partition is a tablet's range. A table without a stream pays nothing but a look at a pointer
+ * for each commit. */
 #ifndef TRESTLE_CLUSTER_STREAM_TABLE_STREAM_H
 #define TRESTLE_CLUSTER_STREAM_TABLE_STREAM_H
 
@@ -31,8 +31,8 @@ status table_stream_token_at(struct table *table, int64_t time_us, bytes start, 
 
 /* Reads on from the token, at most about `most_bytes`. `*token` moves: its parts are what was
  * visited through, its time the watermark: no commit of the partition up to it is to come. Facts of
- * retention are its caller's to look at. OUT_OF_RANGE if the log has lost what is behind it. Blocks:
- * on a pool thread. `*is_at_end`: all that was committed when it began has been visited. */
+ * retention are its caller's to look at. OUT_OF_RANGE if the log has lost what is behind it.
+ * Blocks: on a pool thread. `*is_at_end`: all that was committed when it began has been visited. */
 status table_stream_read(struct table *table, struct stream_token *token, size_t most_bytes,
                          status (*visit)(void *context, const struct stream_record *record,
                                          bool *enough),
