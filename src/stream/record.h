@@ -5,7 +5,7 @@
  *     piece 0: head (kind, version, row key), then the change list
  *     pieces 1..: values that lie apart, in order, each in pieces of at most STREAM_PIECE_BYTES
  *
- * Tablet 0 is none: there are marks, <0: 8> <sequence: 8>, with the time of about that commit. */
+ * Tablet 0 is none: there are marks, <0: 8> <sequence: 8>, with the time of that commit. */
 #ifndef TRESTLE_STREAM_RECORD_H
 #define TRESTLE_STREAM_RECORD_H
 
@@ -22,18 +22,29 @@ enum stream_record_kind {
 
 struct stream_record {
     enum stream_record_kind kind;
-    uint64_t tablet;
+    uint64_t tablet; /* not 0 */
     struct stream_position position;
     uint64_t version; /* of the commit: its time, and what breaks ties */
-    bytes row_key;
-    bytes list; /* change_list.h */
+    bytes row_key;    /* not empty */
+    bytes list;       /* change_list.h; of any bytes where it was read */
 };
 
 void stream_record_key(uint8_t out[STREAM_KEY_BYTES], uint64_t tablet,
                        struct stream_position position, uint32_t piece);
-/* The value of piece 0. Failures show in out->failed. */
+/* False: it is no key of a record or a piece. */
+bool stream_record_key_read(bytes key, uint64_t *tablet, struct stream_position *position,
+                            uint32_t *piece);
+
+/* Appends the value of piece 0. Failures show in out->failed. */
 void stream_record_write(struct buffer *out, const struct stream_record *record);
-/* DATA_LOSS if it does not parse. Slices point into `key` and `value`. */
+/* DATA_LOSS if it is no record, or does not parse; the list is not looked at. Slices point into
+ * `value`. */
 status stream_record_read(bytes key, bytes value, struct stream_record *out);
+
+/* Pieces of a value that lies apart. */
+static inline uint32_t stream_piece_count(size_t size)
+{
+    return (uint32_t)((size + STREAM_PIECE_BYTES - 1) / STREAM_PIECE_BYTES);
+}
 
 #endif
