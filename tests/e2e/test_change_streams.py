@@ -310,7 +310,7 @@ def test_check_4_conditions_increments_and_aggregates(rpc, make_streamed):
         ), timeout=PATIENCE_SECONDS)  # fmt: skip
         add({"int_value": 5})
         add(None)
-        add({"raw_value": (6).to_bytes(8, "big")}, "merge_to_cell")
+        add({"bytes_value": (6).to_bytes(8, "big")}, "merge_to_cell")
         add({"bytes_value": (7).to_bytes(8, "big")}, "merge_to_cell")
         changes = reader.changes(7)
     assert [c.mutations[0].set_cell.value for c in changes[:2]] == [b"no", b"yes"]
