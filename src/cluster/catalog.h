@@ -15,6 +15,7 @@
  *     'r' <table id> ...                    not ours: what a deleted table had, see control/kept.h;
  *                                           but they go when the table comes back or goes for good
  *     'I' <commit sequence>                 not ours: see tablet/tokens.h
+ *     'L' <number>                          not ours: see stream/segment_records.h
  *     'R' <kind> <name>, 'V'                not ours: see control/
  *     'abandoned-operations'                not ours: see control/operations.c
  *     'lost-records'                        what was lost here: see cluster/lost_records.h

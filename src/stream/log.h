@@ -92,13 +92,14 @@ status stream_log_truncate(struct stream_log *log, struct commit_queue *commits,
                            uint64_t most_bytes, size_t *evicted);
 
 uint64_t stream_log_bytes(struct stream_log *log); /* about; a metric */
-/* The least sequence that the log still has all records from; 0: from the beginning. */
+/* The least sequence that the log has all records from; UINT64_MAX: it has no segment. */
 uint64_t stream_log_oldest(struct stream_log *log);
 /* Which keyspaces are segments. */
 bool stream_log_has_keyspace(struct stream_log *log, uint64_t id);
 
 /* A position before which all commits are of before `time_us`: where a reader of that time begins.
- * What it meets of before that time it passes over. */
+ * What it meets of before that time it passes over. The least is that before stream_log_oldest;
+ * UNAVAILABLE without a segment. */
 status stream_log_find_time(struct stream_log *log, int64_t time_us, struct stream_position *out);
 
 /* --- reading --- */

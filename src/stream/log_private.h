@@ -44,7 +44,7 @@ struct stream_log {
     struct segment **segments; /* by rising number */
     size_t count;
     size_t capacity;
-    uint64_t oldest; /* stream_log_oldest; UINT64_MAX: from the next segment on */
+    uint64_t oldest; /* stream_log_oldest */
     struct beginning *beginning;
 
     _Atomic(struct segment *) open; /* NULL: none */

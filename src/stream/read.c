@@ -219,7 +219,7 @@ static struct stream_position least_position(const struct stream_query *query)
 static status check_is_there(struct stream_position after, uint64_t oldest)
 {
     const struct stream_position last = {oldest - 1, UINT32_MAX};
-    return oldest == 0 || stream_position_compare(after, last) >= 0
+    return oldest != UINT64_MAX && stream_position_compare(after, last) >= 0
                ? status_ok()
                : status_make(STATUS_OUT_OF_RANGE,
                              "the change stream has no more what comes behind that position");
@@ -330,8 +330,9 @@ static status find_time_in(const struct held_segments *held, int64_t time_us,
                            struct stream_position *out)
 {
     const struct segment *last = NULL;
-    if (held->oldest > 0)
-        *out = (struct stream_position){held->oldest - 1, UINT32_MAX};
+    if (held->oldest == UINT64_MAX)
+        return status_make(STATUS_UNAVAILABLE, "the log of change streams has no segment yet");
+    *out = (struct stream_position){held->oldest - 1, UINT32_MAX};
     for (size_t i = 0; i < held->count; i++)
         if (held->all[i]->from >= held->oldest && held->all[i]->from_us < time_us)
             last = held->all[i];

@@ -101,18 +101,18 @@ static status add_segment(void *context, const struct stream_segment_record *rec
     return segment->keyspace == NULL ? status_ok() : look_for_any(segment);
 }
 
-/* From where on nothing is missing: behind the last number that is missing, and the last keyspace.
- */
+/* From where on nothing is missing: the first segment, behind the last number and the last keyspace
+ * that are. What was before the first is never known to be nothing: its record may be lost. */
 static void find_oldest(struct stream_log *log)
 {
-    uint64_t expected = 1;
+    uint64_t expected = 0;
+    log->oldest = UINT64_MAX;
     for (size_t i = 0; i < log->count; i++) {
         const struct segment *segment = log->segments[i];
-        bool is_lost = segment->keyspace == NULL;
-        if (segment->number != expected)
+        if (segment->keyspace == NULL)
+            log->oldest = UINT64_MAX;
+        else if (log->oldest == UINT64_MAX || segment->number != expected)
             log->oldest = segment->from;
-        if (is_lost)
-            log->oldest = i + 1 < log->count ? log->segments[i + 1]->from : UINT64_MAX;
         expected = segment->number + 1;
     }
     if (log->oldest != UINT64_MAX && log->count > 0)

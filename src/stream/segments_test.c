@@ -43,20 +43,22 @@ static void assert_out_of_range(struct log_fixture *f, struct stream_position af
 static void without_a_segment_nothing_is_logged(void **state)
 {
     struct log_fixture *f = *state;
+    struct stream_position found;
     assert_false(stream_log_has_segment(f->log));
     assert_false(stream_log_wants_segment(f->log));
     write_row(f, "1:before");
-    assert_rows(f, beginning_of_all, "");
+    assert_int_equal(stream_log_oldest(f->log), UINT64_MAX);
+    assert_out_of_range(f, before_all);
+    assert_status(stream_log_find_time(f->log, 0, &found), STATUS_UNAVAILABLE);
     begin_segment(f);
     assert_true(stream_log_has_segment(f->log));
     assert_true(stream_log_has_keyspace(f->log, FIRST_SEGMENT));
     assert_int_equal(keyspace_kind(store_keyspace_find(f->t->store, FIRST_SEGMENT)), KEYSPACE_LOG);
     write_row(f, "1:a");
-    assert_rows(f, beginning_of_all, "1:a ");
-    assert_int_equal(stream_log_oldest(f->log), 0);
+    assert_rows(f, beginning_of(f), "1:a ");
     reopen(f);
     assert_true(stream_log_has_segment(f->log));
-    assert_rows(f, beginning_of_all, "1:a ");
+    assert_rows(f, beginning_of(f), "1:a ");
 }
 
 static void a_segment_is_over_when_it_is_old_and_has_something(void **state)
@@ -114,11 +116,11 @@ static void a_beginning_that_fails_changes_nothing(void **state)
                   STATUS_RESOURCE_EXHAUSTED);
     assert_false(has_keyspace(f, 201));
     write_row(f, "1:b");
-    assert_rows(f, beginning_of_all, "1:a 1:b ");
+    assert_rows(f, beginning_of(f), "1:a 1:b ");
     assert_ok(stream_log_begin_segment(f->log, f->t->queue, 202, large));
     write_row(f, "1:c");
     reopen(f);
-    assert_rows(f, beginning_of_all, "1:a 1:b 1:c ");
+    assert_rows(f, beginning_of(f), "1:a 1:b 1:c ");
     assert_true(stream_log_has_keyspace(f->log, 202));
     store_batch_destroy(large);
     free(value);
@@ -150,7 +152,7 @@ static void memory_that_runs_out_is_said(void **state)
     write_row(f, "1:a");
     failmalloc_each(reopen_without_memory, f);
     reopen(f);
-    assert_rows(f, beginning_of_all, "1:a ");
+    assert_rows(f, beginning_of(f), "1:a ");
 }
 
 /* --- going --- */
@@ -167,21 +169,20 @@ static void the_log_is_cut_by_time(void **state)
     begin_segment(f);
     write_row(f, "1:c");
     assert_int_equal(truncate_log(f, second_us, 0), 0); /* the first's last may be of then */
-    assert_rows(f, beginning_of_all, "1:a 1:b 1:c ");
+    assert_rows(f, beginning_of(f), "1:a 1:b 1:c ");
     assert_int_equal(truncate_log(f, second_us + 50 * TEST_SECOND, 0), 0);
     assert_false(has_keyspace(f, FIRST_SEGMENT));
     assert_int_equal(f->dropped, FIRST_SEGMENT);
     assert_true(stream_log_oldest(f->log) > first && stream_log_oldest(f->log) < second);
     for (int i = 0; i < 2; i++) {
-        assert_out_of_range(f, beginning_of_all);
+        assert_out_of_range(f, before_all);
         assert_out_of_range(f, (struct stream_position){first, 0});
-        assert_rows(f, (struct stream_position){stream_log_oldest(f->log) - 1, UINT32_MAX},
-                    "1:b 1:c ");
+        assert_rows(f, beginning_of(f), "1:b 1:c ");
         reopen(f);
     }
     truncate_log(f, INT64_MAX, 0); /* the open one stays */
     assert_out_of_range(f, (struct stream_position){second, 0});
-    assert_rows(f, (struct stream_position){stream_log_oldest(f->log) - 1, UINT32_MAX}, "1:c ");
+    assert_rows(f, beginning_of(f), "1:c ");
     assert_true(has_keyspace(f, FIRST_SEGMENT + 2));
     assert_false(has_keyspace(f, FIRST_SEGMENT + 1));
 }
@@ -212,8 +213,7 @@ static void the_log_is_cut_by_size(void **state)
     assert_int_equal(truncate_log(f, 0, 0), 0);
     assert_int_equal(truncate_log(f, 0, 100 << 20), 0);
     assert_int_equal(truncate_log(f, 0, 5 << 19), 1);
-    assert_rows(f, (struct stream_position){stream_log_oldest(f->log) - 1, UINT32_MAX},
-                "1:b 1:c 1:d ");
+    assert_rows(f, beginning_of(f), "1:b 1:c 1:d ");
     assert_int_equal(truncate_log(f, 0, 1), 2); /* the open one stays */
     assert_rows(f, (struct stream_position){last - 1, UINT32_MAX}, "1:d ");
 }
@@ -246,7 +246,7 @@ static status read_slowly(void *context, const struct stream_record *record, boo
 static void *read_all_slowly(void *context)
 {
     struct slow_reader *reader = context;
-    const struct stream_part part = {.after = beginning_of_all};
+    const struct stream_part part = {.after = beginning_of(reader->f)};
     const struct stream_query query = query_after(&part);
     struct stream_position reached;
     assert_ok(stream_log_read(reader->f->log, &query, read_slowly, reader, &reached));
@@ -274,11 +274,12 @@ static void a_segment_stays_until_its_reader_has_left(void **state)
     while (!reader.is_in)
         pthread_cond_wait(&reader.changed, &reader.lock);
     pthread_mutex_unlock(&reader.lock);
+    uint64_t oldest = stream_log_oldest(f->log);
     assert_int_equal(pthread_create(&truncating, NULL, truncate_all, f), 0);
-    while (stream_log_oldest(f->log) == 0)
+    while (stream_log_oldest(f->log) == oldest)
         sched_yield(); /* from then on it waits for the reader */
     assert_true(has_keyspace(f, FIRST_SEGMENT));
-    assert_out_of_range(f, beginning_of_all);
+    assert_out_of_range(f, before_all);
     pthread_mutex_lock(&reader.lock);
     reader.may_leave = true;
     pthread_cond_broadcast(&reader.changed);
@@ -341,7 +342,7 @@ static void what_is_behind_a_lost_segment_is_out_of_range(void **state)
     assert_ok(
         store_keyspace_drop(f->t->store, store_keyspace_find(f->t->store, FIRST_SEGMENT + 1)));
     open_log(f);
-    assert_out_of_range(f, beginning_of_all);
+    assert_out_of_range(f, before_all);
     struct stream_position from = {stream_log_oldest(f->log) - 1, UINT32_MAX};
     assert_rows(f, from, "1:c ");
     truncate_log(f, 0, 0); /* what nobody can come to any more */
@@ -359,7 +360,7 @@ static void what_is_behind_a_lost_segment_is_out_of_range(void **state)
     truncate_log(f, 0, 0);
     reopen(f);
     assert_out_of_range(f, from);
-    assert_rows(f, (struct stream_position){stream_log_oldest(f->log) - 1, UINT32_MAX}, "1:d ");
+    assert_rows(f, beginning_of(f), "1:d ");
 }
 
 static status count_segment(void *context, const struct stream_segment_record *record)
@@ -391,9 +392,7 @@ static void assert_same_log(struct log_fixture *f, struct store *store, const ch
     options.system = store_keyspace_find(store, CATALOG);
     assert_ok(stream_log_open(&options, &other));
     assert_int_equal(stream_log_oldest(other), stream_log_oldest(mine));
-    struct stream_position from = {0, 0}, found, expected_position;
-    if (stream_log_oldest(mine) > 0)
-        from = (struct stream_position){stream_log_oldest(mine) - 1, UINT32_MAX};
+    struct stream_position from = beginning_of(f), found, expected_position;
     assert_ok(stream_log_find_time(mine, now_us(f), &expected_position));
     assert_ok(stream_log_find_time(other, now_us(f), &found));
     assert_int_equal(stream_position_compare(found, expected_position), 0);
@@ -403,18 +402,12 @@ static void assert_same_log(struct log_fixture *f, struct store *store, const ch
     stream_log_close(other);
 }
 
-static void a_checkpoint_has_the_log(void **state)
+/* Opens a checkpoint of the store. */
+static struct store *copy_store(struct log_fixture *f)
 {
-    struct log_fixture *f = *state;
     struct store_checkpoint *checkpoint;
     struct store *copied;
     char copy[512];
-    write_row(f, "1:a");
-    assert_ok(keyspace_flush(store_keyspace_find(f->t->store, FIRST_SEGMENT)));
-    begin_segment(f);
-    pass_time(f, TEST_SECOND);
-    write_row(f, "2:b");
-    pass_time(f, TEST_SECOND);
     snprintf(copy, sizeof copy, "%s/copy", f->t->directory);
     assert_ok(store_checkpoint_begin(f->t->store, &checkpoint));
     assert_ok(store_checkpoint_write(checkpoint, copy));
@@ -422,8 +415,107 @@ static void a_checkpoint_has_the_log(void **state)
     struct store_options options = test_options(copy);
     options.fold = &row_fold;
     assert_ok(store_open(&options, &copied));
+    return copied;
+}
+
+static void a_checkpoint_has_the_log(void **state)
+{
+    struct log_fixture *f = *state;
+    write_row(f, "1:a");
+    assert_ok(keyspace_flush(store_keyspace_find(f->t->store, FIRST_SEGMENT)));
+    begin_segment(f);
+    pass_time(f, TEST_SECOND);
+    write_row(f, "2:b");
+    pass_time(f, TEST_SECOND);
+    struct store *copied = copy_store(f);
     assert_same_log(f, copied, "1:a 2:b ");
     store_close(copied);
+}
+
+/* --- the archive --- */
+
+/* The queue with a change log, which is asked after the stream's log. */
+static struct change_log *begin_archive(struct log_fixture *f)
+{
+    enum { CHANGES = 50 };
+    const struct change_log_state state = {
+        .keyspace = CHANGES, .stream = 1, .began = 1, .is_on = true, .taken = 1};
+    const struct change_log_options options = {.store = f->t->store,
+                                               .catalog = f->t->options.catalog,
+                                               .limit_bytes = UINT64_MAX / 2,
+                                               .visit_beside = stream_log_visit_prepared,
+                                               .beside_context = f->log};
+    struct change_log *changes;
+    struct store_batch *batch = store_batch_create();
+    commit_queue_destroy(f->t->queue);
+    make_keyspace(f->t->store, CHANGES);
+    change_log_put(batch, f->t->options.catalog, &state);
+    assert_ok(store_write(f->t->store, batch, STORE_SYNCED));
+    store_batch_destroy(batch);
+    assert_ok(change_log_open(&options, &state, &changes));
+    f->observers[1] = change_log_observer(changes);
+    f->t->options.has_change_log = true;
+    assert_ok(commit_queue_create(&f->t->options, &f->t->queue));
+    return changes;
+}
+
+static void end_archive(struct log_fixture *f, struct change_log *changes)
+{
+    commit_queue_destroy(f->t->queue);
+    change_log_close(changes);
+    f->observers[1] = (struct commit_observer){.context = f, .prepare = refuse_some};
+    f->t->options.has_change_log = false;
+    assert_ok(commit_queue_create(&f->t->options, &f->t->queue));
+}
+
+static status replay_entry(void *context, bytes entry, bool *enough)
+{
+    (void)enough;
+    TRY(replayer_apply(context, entry));
+    return replayer_flush(context); /* the entry does not stay */
+}
+
+static void replay(struct log_fixture *f, struct change_log *changes, struct store *into)
+{
+    const struct replay_options options = {.store = into,
+                                           .catalog = store_keyspace_find(into, CATALOG),
+                                           .clock = &f->t->clock.clock,
+                                           .until = UINT64_MAX};
+    struct replayer *replayer;
+    assert_ok(replayer_create(&options, &replayer));
+    assert_ok(change_log_read_waiting(changes, replay_entry, replayer));
+    assert_ok(replayer_finish(replayer, 1));
+    replayer_destroy(replayer);
+}
+
+/* Marks, records, large values, segments that came and went. */
+static void a_replay_makes_the_log_as_it_was(void **state)
+{
+    struct log_fixture *f = *state;
+    const char *const rows[] = {"2:x", "1:x", "2:y"};
+    struct change_log *changes = begin_archive(f);
+    struct store *replayed = copy_store(f);
+    begin_segment(f);
+    write_row(f, "1:gone");
+    begin_segment(f);
+    pass_time(f, TEST_SECOND);
+    fill_segment(f, "1:large");
+    assert_ok(try_write_rows(f, rows, 3, NULL));
+    truncate_log(f, 0, 1); /* all but the open one */
+    fill_segment(f, "3:large");
+    write_row(f, "3:c");
+    pass_time(f, TEST_SECOND);
+    replay(f, changes, replayed);
+    assert_null(store_keyspace_find(replayed, FIRST_SEGMENT));
+    assert_int_equal(keyspace_kind(store_keyspace_find(replayed, FIRST_SEGMENT + 2)), KEYSPACE_LOG);
+    assert_same_log(f, replayed, "2:x 1:x 2:y 3:large 3:c ");
+    struct tablet_fixture of_replayed = *f->t;
+    of_replayed.rows = store_keyspace_find(replayed, ROWS_KEYSPACE);
+    of_replayed.store = replayed;
+    keyspace_set_rules(of_replayed.rows, &f->t->rules);
+    assert_row(&of_replayed, "3:c", "f:q@1=v");
+    store_close(replayed);
+    end_archive(f, changes);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -444,6 +536,8 @@ int main(void)
         TEST(what_is_behind_a_lost_segment_is_out_of_range),
         TEST(a_record_that_does_not_parse_is_damage),
         TEST(a_checkpoint_has_the_log),
+        cmocka_unit_test_setup_teardown(a_replay_makes_the_log_as_it_was, setup_without_segment,
+                                        teardown),
     };
     return cmocka_run_group_tests_name("stream_segments", tests, NULL, NULL);
 }

@@ -277,6 +277,12 @@ static inline void assert_rows(struct log_fixture *f, struct stream_position aft
     buffer_free(&rows.text);
 }
 
-static const struct stream_position beginning_of_all = {0, 0};
+static const struct stream_position before_all = {0, 0};
+
+/* Behind which the log has all. */
+static inline struct stream_position beginning_of(struct log_fixture *f)
+{
+    return (struct stream_position){stream_log_oldest(f->log) - 1, UINT32_MAX};
+}
 
 #endif
