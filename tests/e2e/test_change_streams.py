@@ -1,5 +1,5 @@
-"""Change streams, by raw stubs. The checks of the reference on which the feature was built are named
-after their numbers there (check_1 and so on)."""
+"""Change streams, by raw stubs. Tests are numbered as the checks of the reference that the feature
+was built by."""
 
 import contextlib
 import queue
@@ -83,7 +83,8 @@ class Change:
         self.type = first.type_
         self.cluster = first.source_cluster_id
         self.key = first.row_key
-        self.micros = micros_of(types.ReadChangeStreamResponse.DataChange.pb(first).commit_timestamp)
+        raw = types.ReadChangeStreamResponse.DataChange.pb(first)
+        self.micros = micros_of(raw.commit_timestamp)
         self.mutations = []
         self.pieces = 0
         self.token = self.watermark = None
