@@ -346,6 +346,7 @@ static status start(struct mutate_rows *self, bytes wire)
         .table_name = table_name(data->table),
         .now_us = cluster_version_us(data->bigtable->cluster),
         .big_value = rows_big_value(data->table),
+        .wants_list = table_has_stream(data->table),
         .arena = self->scratch,
     };
     TRY(find_outside(self));

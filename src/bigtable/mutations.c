@@ -410,6 +410,7 @@ static status pack_all(struct packing *packing, Bt__Mutation *const *mutations, 
         return status_out_of_memory();
     TRY(row_change_pack(packing->change, packing->context->big_value, out));
     out->list = packing->list;
+    out->is_listed = packing->context->wants_list;
     return status_ok();
 }
 

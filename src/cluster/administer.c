@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "cluster/index.h"
 #include "cluster/stream/settings.h"
+#include "cluster/stream/table_stream.h"
 
 #include <stdlib.h>
 
@@ -380,6 +381,7 @@ static void publish(const struct catalog_change *change)
     DCHECK(change->table_count == 1);
     const struct revision *revision = (const struct revision *)(const void *)change;
     table_publish(change->tables[0], revision->description);
+    table_stream_wake(change->tables[0]->tablets, change->tables[0]->tablet_count);
 }
 
 static status commit_change(struct table *table, struct description *description,

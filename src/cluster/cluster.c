@@ -12,6 +12,7 @@
 #include "cluster/row_jobs.h"
 #include "cluster/salvage.h"
 #include "cluster/shard_directories.h"
+#include "cluster/stream/stream_upkeep.h"
 #include "stream/segment_records.h"
 #include "tablet/drop_records.h"
 
@@ -400,6 +401,7 @@ static status open_catalog(struct cluster *cluster)
     TRY(let_compact(cluster));
     salvage_tell(cluster);
     TRY(event_log_look(cluster->home));
+    TRY(stream_logs_open(cluster));
     TRY(drop_all_orphans(cluster));
     TRY(event_log_open(cluster->home));
     TRY(sort_tables(cluster));

@@ -167,6 +167,9 @@ uint64_t table_id(const struct table *table);
 /* The newest schema; stays valid as long as the table is held. */
 const struct schema *table_schema(const struct table *table);
 struct cluster *table_cluster(const struct table *table);
+/* Whether it has a change stream now: what is asked for is to be listed then (row/change_list.h).
+ * Cheap, any thread. */
+bool table_has_stream(const struct table *table);
 /* Whether all of its rows may change together: row_group.h. */
 bool table_is_in_one_shard(const struct table *table);
 /* Copies into the arena, at one instant. */

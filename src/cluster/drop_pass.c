@@ -13,10 +13,11 @@
  * tables and be there for him. Holding and forgetting both take `admin`, forgetting alone, with
  * nothing else held. Nor where changes may still come that are older.
  *
- * A table has one job, which goes over its keyspaces in turn, a piece a run. Whoever drops rows
- * asks for it, and each round does where something is due: after a start, and RETRY_US after
- * something has kept what is older. A table that is deleted for good ends it, and so does a stop;
- * the record is there, and the next start goes on.
+ * A table has one job, which goes over its keyspaces in turn, a piece a run; while the table's
+ * drops are as many as it may have, over the oldest of them all. Whoever drops rows asks for it,
+ * and each round does where something is due: after a start, and RETRY_US after something has kept
+ * what is older. A table that is deleted for good ends it, and so does a stop; the record is there,
+ * and the next start goes on.
  *
  * The record's removal is in no archive: who replays one has not compacted. */
 #include "cluster/drop_pass.h"
@@ -194,17 +195,31 @@ static bool is_any_due(const struct table *table)
     return is_so;
 }
 
-/* In turn, so that none waits for all of another; NULL: none is due. */
+/* By its oldest drop. Versions are of one order over all shards. */
+static bool is_older(const struct table_space *space, const struct table_space *other)
+{
+    struct row_drop_words drop, others;
+    return row_drops_next(space->drops, 0, &drop) && row_drops_next(other->drops, 0, &others) &&
+           drop.version < others.version;
+}
+
+/* In turn, so that none waits for all of another, but the oldest first while the table has no room
+ * for a drop in each; NULL: none is due. */
 static struct table_space *next_due(struct table *table)
 {
+    bool is_full = !table_has_room(table, table->space_count);
+    struct table_space *next = NULL;
     for (size_t i = 0; i < table->space_count && !table->is_dropped; i++) {
         size_t at = (table->drop_pass.next_space + i) % table->space_count;
-        if (!is_due(table->cluster, &table->spaces[at]))
+        struct table_space *space = &table->spaces[at];
+        if (!is_due(table->cluster, space))
             continue;
-        table->drop_pass.next_space = at + 1;
-        return &table->spaces[at];
+        if (next == NULL || (is_full && is_older(space, next)))
+            next = space;
     }
-    return NULL;
+    if (next != NULL)
+        table->drop_pass.next_space = (size_t)(next - table->spaces) + 1;
+    return next;
 }
 
 static void note_piece(struct table_drop_pass *pass)

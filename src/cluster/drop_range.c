@@ -10,10 +10,10 @@
  * Space comes back later: what is recorded gives it back by the pass over drops (drop_pass.h), what
  * is deleted by that of garbage collection (gc_pass.h); both are asked for at once. */
 #include "base/check.h"
-#include "base/limits.h"
 #include "cluster/cluster_private.h"
 #include "cluster/gc_pass.h"
 #include "cluster/live_size.h"
+#include "cluster/stream/drop_streamed.h"
 #include "row/row_key.h"
 #include "tablet/drop_records.h"
 #include "tablet/key_bounds.h"
@@ -294,37 +294,30 @@ static bool has_damage(const struct drop_part *part)
     return damages_has(part->shard->damages, keyspace_id(part->keyspace));
 }
 
-static bool is_full(const struct table *table)
-{
-    bool is_so = false;
-    for (size_t i = 0; i < table->space_count; i++)
-        is_so = is_so || row_drops_count(table->spaces[i].drops) >= LIMIT_ROW_DROPS;
-    return is_so;
-}
-
-/* Until the oldest has been forgotten, if that does not take long. */
-static void await_room(struct table *table)
+/* Until the oldest have been forgotten, if that does not take long. */
+static void await_room(struct table *table, size_t drops)
 {
     enum { PIECES = 64 };
-    for (int i = 0; i < PIECES && is_full(table); i++)
+    for (int i = 0; i < PIECES && !table_has_room(table, drops); i++)
         drop_pass_await_piece(table);
 }
 
-static status check_table(const struct table *table)
+static status check_table(const struct table *table, size_t drops)
 {
     if (table->is_deleted)
         return cluster_not_found(bytes_of(table->name));
-    return is_full(table) ? status_make(STATUS_UNAVAILABLE,
-                                        "%s has %d dropped ranges of rows whose space is not given "
-                                        "back yet: try again later",
-                                        table->name, LIMIT_ROW_DROPS)
-                          : status_ok();
+    return table_has_room(table, drops)
+               ? status_ok()
+               : status_make(STATUS_UNAVAILABLE,
+                             "%s has %zu dropped ranges of rows whose space is not given back yet: "
+                             "try again later",
+                             table->name, table_drop_count(table));
 }
 
 static status record_parts(struct table *table, const struct drop_parts *parts)
 {
     pthread_mutex_lock(&table->cluster->admin);
-    status s = check_table(table);
+    status s = check_table(table, parts->count);
     for (size_t i = 0; i < parts->count; i++)
         parts->items[i].is_deleted = has_damage(&parts->items[i]);
     if (status_is_ok(s))
@@ -351,27 +344,44 @@ static status delete_damaged(struct table *table, const struct drop_parts *parts
 static status drop_range(struct table *table, bytes from, bytes to, bool *deletes)
 {
     struct drop_parts parts = {0};
-    await_room(table);
     status s = table_visit_parts(table, from, to, add_part, &parts);
-    if (status_is_ok(s))
+    if (status_is_ok(s)) {
+        await_room(table, parts.count);
         s = record_parts(table, &parts);
+    }
     if (status_is_ok(s))
         s = delete_damaged(table, &parts, deletes);
     free_parts(&parts);
     return s;
 }
 
-status table_drop_rows(struct table *table, bytes prefix)
+static status drop_at_once(struct table *table, bytes from, bytes to)
 {
-    struct buffer end = {0};
     bool deletes = false;
-    key_after_prefix(&end, prefix); /* stays empty, no bound, if there is no key after */
-    status s = end.failed ? status_out_of_memory()
-                          : drop_range(table, prefix, buffer_bytes(&end), &deletes);
-    buffer_free(&end);
-    TRY(s);
+    TRY(drop_range(table, from, to, &deletes));
     if (deletes)
         gc_pass_hurry(table);
     drop_pass_ask(table);
     return status_ok();
+}
+
+/* Rows that cannot be read are not told to readers of a stream: they go with the others at once. */
+static status drop_rows(struct table *table, bytes from, bytes to)
+{
+    if (!table_has_stream(table))
+        return drop_at_once(table, from, to);
+    status s = stream_drop_rows(table, from, to);
+    if (s.code != STATUS_DATA_LOSS)
+        return s;
+    status_free(s);
+    return drop_at_once(table, from, to);
+}
+
+status table_drop_rows(struct table *table, bytes prefix)
+{
+    struct buffer end = {0};
+    key_after_prefix(&end, prefix); /* stays empty, no bound, if there is no key after */
+    status s = end.failed ? status_out_of_memory() : drop_rows(table, prefix, buffer_bytes(&end));
+    buffer_free(&end);
+    return s;
 }

@@ -3,7 +3,9 @@
  * rewritten, flushed and compacted. After each change the row is compared
  * with a model that knows versions alone, and after each history the whole table.
  *
- *     foreign_rows_test [HISTORIES] [CHANGES] [SEED]      default 3 histories of 240 changes
+ *     foreign_rows_test [HISTORIES] [CHANGES] [SEED]      default 3 histories of 240 changes;
+ *                                                      1000, a million evaluations, with
+ *                                                      TRESTLE_LONG=all
  *
  * Adds come late and twice as well, and so do tombstones over them: each counts once, unless a
  * newer tombstone covers it, whichever came first.
@@ -411,6 +413,8 @@ static void run_history(struct history *h, size_t count)
 }
 
 static struct test_run run = {.rounds = 3, .changes = 240, .seed = 1};
+/* Of evaluations: three a change, in a half as many histories more with two shards. */
+static const struct test_run a_million = {.rounds = 1000, .changes = 240, .seed = 1};
 
 /* Of two shards the second has the rows from "b" on. */
 static void put_into_two(struct cluster_fixture *f)
@@ -484,6 +488,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(late_and_doubled_changes_in_two_shards),
         cmocka_unit_test(assuming_that_versions_rise_comes_out_wrong),
     };
-    take_test_run(&run, argc, argv);
+    take_test_run(&run, a_million, argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -220,11 +220,21 @@ static bool has_deleted_ranges(struct keyspace *keyspace)
     return has;
 }
 
+static void delete_rows(struct cluster_fixture *f, const char *from, const char *to)
+{
+    struct key_bounds records, overflow;
+    assert_true(record_bounds(bytes_of(from), bytes_of(to), &records));
+    assert_true(overflow_bounds(bytes_of(from), bytes_of(to), &overflow));
+    assert_ok(shard_delete_keys(f->cluster->home, f->table, f->table->spaces[0].keyspace, &records,
+                                &overflow));
+    key_bounds_free(&records);
+    key_bounds_free(&overflow);
+}
+
 /* As former programs left them, and repairs do: also in a table without rules. */
 static void ranges_that_are_deleted_go(void **state)
 {
     struct cluster_fixture *f = *state;
-    struct key_bounds records, overflow;
     f->options.maintenance_by_hand = true;
     reopen_test_cluster(f);
     struct keyspace *keyspace = f->table->spaces[0].keyspace;
@@ -233,18 +243,65 @@ static void ranges_that_are_deleted_go(void **state)
     assert_ok(keyspace_flush(keyspace));
     let_it_pass(f);
     assert_false(has_deleted_ranges(keyspace));
-    assert_true(record_bounds(bytes_of("b"), bytes_of("c"), &records));
-    assert_true(overflow_bounds(bytes_of("b"), bytes_of("c"), &overflow));
-    struct shard *home = f->cluster->home;
-    assert_ok(shard_delete_keys(home, f->table, keyspace, &records, &overflow));
+    delete_rows(f, "b", "c");
     assert_ok(keyspace_flush(keyspace));
     assert_true(has_deleted_ranges(keyspace));
     assert_scan(f, "", "", false, "a=x");
     let_it_pass(f);
     assert_false(has_deleted_ranges(keyspace));
     assert_scan(f, "", "", false, "a=x");
-    key_bounds_free(&records);
-    key_bounds_free(&overflow);
+}
+
+/* A table of which there is nothing to collect, for a long time. */
+static struct keyspace *begin_hour(struct cluster_fixture *f)
+{
+    f->options.gc_interval_us = INT64_C(2) * LIFE_US;
+    f->options.maintenance_by_hand = true;
+    reopen_test_cluster(f);
+    write_at(f, "a", "q", 1, "x");
+    write_at(f, "b", "q", 1, large_value());
+    assert_ok(keyspace_flush(f->table->spaces[0].keyspace));
+    let_it_pass(f);
+    return f->table->spaces[0].keyspace;
+}
+
+/* What was deleted just now is in no file yet, and in none that anybody looks at. */
+static void who_hurries_does_not_wait_for_a_flush(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct keyspace *keyspace = begin_hour(f);
+    delete_rows(f, "b", "c");
+    gc_pass_hurry(f->table);
+    let_it_pass(f);
+    assert_ok(keyspace_flush(keyspace));
+    assert_false(has_deleted_ranges(keyspace));
+    assert_scan(f, "", "", false, "a=x");
+}
+
+static bool is_behind_a(const struct cluster_fixture *f)
+{
+    const struct table_gc *gc = &f->table->gc;
+    return gc->is_under_way && bytes_compare(bytes_of("b"), buffer_bytes(&gc->next)) <= 0;
+}
+
+/* The pass that is under way does not come back to what it has been over. */
+static void who_hurries_in_a_pass_gets_another(void **state)
+{
+    enum { MOST_PIECES = 200 };
+    struct cluster_fixture *f = *state;
+    struct keyspace *keyspace = begin_hour(f);
+    change_rule(f, &half_an_hour);
+    f->cluster->options.piece_bytes = 1;
+    gc_pass_hurry(f->table);
+    for (int i = 0; i < MOST_PIECES && !is_behind_a(f); i++)
+        maintenance_run_once(f->cluster->maintenance);
+    assert_true(is_behind_a(f));
+    delete_rows(f, "a", "b");
+    gc_pass_hurry(f->table);
+    f->cluster->options.piece_bytes = 1 << 30;
+    let_it_pass(f);
+    assert_ok(keyspace_flush(keyspace));
+    assert_false(has_deleted_ranges(keyspace));
 }
 
 #define A_TEST(name, rule)                                                                         \
@@ -261,6 +318,8 @@ int main(void)
         A_TEST(a_row_whose_overflow_cells_have_all_expired_is_packed_again, &either),
         A_TEST(overflow_cells_that_were_deleted_go, NULL),
         A_TEST(ranges_that_are_deleted_go, NULL),
+        A_TEST(who_hurries_does_not_wait_for_a_flush, NULL),
+        A_TEST(who_hurries_in_a_pass_gets_another, NULL),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

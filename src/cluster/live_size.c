@@ -13,9 +13,8 @@ static uint64_t without(uint64_t size, struct keyspace *keyspace, const struct r
     return size > dropped ? size - dropped : 0;
 }
 
-uint64_t live_rows_size(const struct table *table, struct keyspace *keyspace, bytes from, bytes to)
+uint64_t live_size(struct keyspace *keyspace, struct row_drops *drops, bytes from, bytes to)
 {
-    struct row_drops *drops = table_drops(table, keyspace);
     struct row_drop_words drop = {.sequence = 0};
     struct buffer start = {0}, end = {0};
     uint64_t size = rows_size(keyspace, from, to);
@@ -24,6 +23,11 @@ uint64_t live_rows_size(const struct table *table, struct keyspace *keyspace, by
     buffer_free(&start);
     buffer_free(&end);
     return size;
+}
+
+uint64_t live_rows_size(const struct table *table, struct keyspace *keyspace, bytes from, bytes to)
+{
+    return live_size(keyspace, table_drops(table, keyspace), from, to);
 }
 
 uint64_t live_tablet_size(const struct table *table, const struct tablet *tablet)

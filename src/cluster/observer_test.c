@@ -687,6 +687,7 @@ static void run_child(const char *directory, struct shared *shared, unsigned cyc
 /* --- the parent --- */
 
 static struct test_run run = {.rounds = 4, .changes = 300, .seed = 1};
+static const struct test_run a_million = {.rounds = 50, .changes = 20000, .seed = 1};
 
 static uint64_t count_acks(int acks, uint64_t limit)
 {
@@ -752,11 +753,6 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_change_is_seen_once_and_in_order),
     };
-    const char *is_long = getenv("TRESTLE_LONG");
-    if (is_long != NULL && strcmp(is_long, "all") == 0) {
-        run.rounds = 50;
-        run.changes = 20000;
-    }
-    take_test_run(&run, argc, argv);
+    take_test_run(&run, a_million, argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Tables whose rows lie in several keyspaces: whatever is done to a table is done in all of them.
  * Here the rows from "g" up to "p" lie in another keyspace than those before and behind. */
+#include "base/limits.h"
 #include "base/testing/testing_clock.h"
 #include "cluster/backup/backup_private.h"
 #include "cluster/row_group.h"
@@ -200,6 +201,91 @@ static void rows_are_dropped_in_all_keyspaces(void **state)
     reopen_test_cluster(f);
 }
 
+/* --- the limit of drops, which is the table's --- */
+
+static void drop_times(struct cluster_fixture *f, const char *prefix, size_t times)
+{
+    for (size_t i = 0; i < times; i++)
+        assert_ok(table_drop_rows(f->table, bytes_of(prefix)));
+}
+
+static size_t drops_of(const struct cluster_fixture *f, unsigned keyspace)
+{
+    return row_drops_count(f->table->spaces[keyspace].drops);
+}
+
+/* As a backup does. */
+static void hold_drops(struct cluster_fixture *f)
+{
+    pthread_mutex_lock(&f->cluster->admin);
+    for (size_t i = 0; i < f->table->space_count; i++)
+        row_drops_hold(f->table->spaces[i].drops);
+    pthread_mutex_unlock(&f->cluster->admin);
+}
+
+static void let_go_of_drops(struct cluster_fixture *f)
+{
+    for (size_t i = 0; i < f->table->space_count; i++)
+        row_drops_let_go(f->table->spaces[i].drops);
+}
+
+/* Once each keyspace could have as many as a table may. */
+static void drops_of_all_keyspaces_count_together(void **state)
+{
+    struct cluster_fixture *f = *state;
+    f->options.maintenance_by_hand = true;
+    reopen_test_cluster(f);
+    hold_drops(f);
+    drop_times(f, "a", LIMIT_ROW_DROPS / 2);
+    drop_times(f, "h", LIMIT_ROW_DROPS / 2 - 1);
+    assert_status(table_drop_rows(f->table, bytes_of("")), STATUS_UNAVAILABLE); /* is two */
+    assert_int_equal(drops_of(f, FORMER), LIMIT_ROW_DROPS / 2);
+    assert_int_equal(drops_of(f, OTHER), LIMIT_ROW_DROPS / 2 - 1);
+    drop_times(f, "h", 1);
+    assert_status(table_drop_rows(f->table, bytes_of("h")), STATUS_UNAVAILABLE);
+    assert_status(table_drop_rows(f->table, bytes_of("a")), STATUS_UNAVAILABLE);
+    let_go_of_drops(f);
+    drop_times(f, "", 1); /* waits until the job has made room */
+    assert_true(table_drop_count(f->table) <= LIMIT_ROW_DROPS);
+}
+
+/* A piece of the job that forgets them, by hand: nobody else runs it. */
+static void run_piece(struct cluster_fixture *f)
+{
+    struct pool_job *job = &f->table->drop_pass.job;
+    job->run(job);
+}
+
+/* None waits for a large drop of another. */
+static void keyspaces_take_turns(void **state)
+{
+    struct cluster_fixture *f = *state;
+    f->options.maintenance_by_hand = true;
+    reopen_test_cluster(f);
+    drop_times(f, "h", 2);
+    drop_times(f, "a", 2);
+    run_piece(f);
+    run_piece(f);
+    assert_int_equal(drops_of(f, OTHER), 1);
+    assert_int_equal(drops_of(f, FORMER), 1);
+}
+
+static void of_a_full_table_the_oldest_drop_goes_first(void **state)
+{
+    enum { MORE = 4 };
+    struct cluster_fixture *f = *state;
+    f->options.maintenance_by_hand = true;
+    reopen_test_cluster(f);
+    drop_times(f, "h", LIMIT_ROW_DROPS / 2);
+    drop_times(f, "a", LIMIT_ROW_DROPS / 2);
+    for (int i = 0; i < MORE; i++) {
+        run_piece(f);
+        drop_times(f, "a", 1);
+    }
+    assert_int_equal(drops_of(f, OTHER), LIMIT_ROW_DROPS / 2 - MORE);
+    assert_int_equal(drops_of(f, FORMER), LIMIT_ROW_DROPS / 2 + MORE);
+}
+
 static void sizes_are_of_all_keyspaces(void **state)
 {
     enum { LARGE = 6 << 20 };
@@ -321,6 +407,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(parts_cover_what_was_asked_for, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failure_ends_a_walk_over_parts, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_are_dropped_in_all_keyspaces, setup, teardown),
+        cmocka_unit_test_setup_teardown(drops_of_all_keyspaces_count_together, setup, teardown),
+        cmocka_unit_test_setup_teardown(keyspaces_take_turns, setup, teardown),
+        cmocka_unit_test_setup_teardown(of_a_full_table_the_oldest_drop_goes_first, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(sizes_are_of_all_keyspaces, setup, teardown),
         cmocka_unit_test_setup_teardown(a_deleted_table_leaves_no_keyspace, setup, teardown),
         cmocka_unit_test_setup_teardown(garbage_is_collected_in_all_keyspaces, setup_with_rule,

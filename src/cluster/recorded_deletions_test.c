@@ -6,7 +6,8 @@
  *  - by its rules, which must give what these leave of that.
  * What is observed to be collected must have been condemned. In the end nothing condemned is left.
  *
- *     recorded_deletions_test [HISTORIES] [CHANGES] [SEED]      default 4 histories of 200 changes
+ *     recorded_deletions_test [HISTORIES] [CHANGES] [SEED]      default 4 histories of 200 changes;
+ *                                                             100 with TRESTLE_LONG=all
  *
  * That this can fail: the same histories, of a table whose deletions are not recorded, come out
  * wrong. */
@@ -495,6 +496,7 @@ static void assert_nothing_condemned_is_left(struct history *h)
 static const struct gc_rule *const rules[] = {&age, &two_versions, &either, &both};
 
 static struct test_run run = {.rounds = 4, .changes = 200, .seed = 1};
+static const struct test_run a_hundred = {.rounds = 100, .changes = 200, .seed = 1};
 
 static void observed_commits_come_to_what_is_read(void **state)
 {
@@ -594,6 +596,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_commit_names_the_oldest_cells_of_a_column),
         cmocka_unit_test(deletions_stay_recorded_when_the_table_is_changed),
     };
-    take_test_run(&run, argc, argv);
+    take_test_run(&run, a_hundred, argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

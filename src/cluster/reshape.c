@@ -4,6 +4,7 @@
 #include "advisor/personal.h"
 #include "base/check.h"
 #include "cluster/cluster_private.h"
+#include "cluster/stream/table_stream.h"
 
 /* Whether the tablets are still in the map: only a holder of admin takes them out. */
 static status check_stands(struct table *table, struct tablet *const *tablets, size_t count)
@@ -38,6 +39,7 @@ static void swap(const struct catalog_change *change)
     DCHECK(change->table_count == 1 && check_is_locked(&change->tables[0]->cluster->admin));
     table_swap_tablets(change->tables[0], change->former, change->former_count, change->fresh,
                        change->fresh_count);
+    table_stream_wake(change->former, change->former_count);
 }
 
 /* The map changes on the shard's commit thread. */

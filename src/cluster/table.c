@@ -2,6 +2,7 @@
 #include "cluster/table.h"
 
 #include "base/check.h"
+#include "base/limits.h"
 #include "cluster/cluster_private.h"
 #include "cluster/gc_pass.h"
 #include "row/row_key.h"
@@ -147,6 +148,19 @@ struct row_drops *table_drops(const struct table *table, const struct keyspace *
     return table->spaces[space_of(table, keyspace)].drops;
 }
 
+size_t table_drop_count(const struct table *table)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < table->space_count; i++)
+        count += row_drops_count(table->spaces[i].drops);
+    return count;
+}
+
+bool table_has_room(const struct table *table, size_t drops)
+{
+    return table_drop_count(table) + drops <= LIMIT_ROW_DROPS;
+}
+
 void table_let_write(struct table *table, const struct shard *shard, bool may)
 {
     for (size_t i = 0; i < table->space_count; i++)
@@ -286,6 +300,11 @@ uint64_t table_id(const struct table *table)
 const struct schema *table_schema(const struct table *table)
 {
     return newest(table)->schema;
+}
+
+bool table_has_stream(const struct table *table)
+{
+    return newest(table)->stream.retention_us > 0;
 }
 
 struct cluster *table_cluster(const struct table *table)

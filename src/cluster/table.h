@@ -103,10 +103,11 @@ struct table {
     struct table_traffic traffic;
     struct lineage lineage; /* of its tablets, for its change stream */
     atomic_bool is_being_repaired;
-    bool is_deleted;        /* it is not in the index; with admin held, as the next */
-    int64_t deleted_us;     /* when, if it is kept; 0: it is not */
-    atomic_bool is_dropped; /* its records are gone; set before its last reference goes */
-    struct link dropped;    /* on the cluster's list, once nobody holds it */
+    atomic_bool is_dropping; /* rows, one by one: drop_streamed.h */
+    bool is_deleted;         /* it is not in the index; with admin held, as the next */
+    int64_t deleted_us;      /* when, if it is kept; 0: it is not */
+    atomic_bool is_dropped;  /* its records are gone; set before its last reference goes */
+    struct link dropped;     /* on the cluster's list, once nobody holds it */
 };
 
 /* A table without tablets, one reference. */
@@ -138,6 +139,10 @@ const struct description *table_description(const struct table *table);
 const struct row_rules *table_rules(const struct table *table, const struct keyspace *keyspace);
 /* What was dropped of the rows in one of its keyspaces: the table's. */
 struct row_drops *table_drops(const struct table *table, const struct keyspace *keyspace);
+/* How many drops there are in all its keyspaces, and whether so many more keep the limit of a table
+ * (LIMIT_ROW_DROPS). A dropped range is one in each keyspace that has rows of it. */
+size_t table_drop_count(const struct table *table);
+bool table_has_room(const struct table *table, size_t drops);
 struct table_record table_record_of(const struct table *table);
 struct tablet_record tablet_record_of(const struct table *table, const struct tablet *tablet);
 

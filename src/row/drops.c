@@ -222,11 +222,11 @@ static bool has_none(const struct row_drops *drops)
     return atomic_load_explicit(&drops->count, memory_order_acquire) == 0;
 }
 
+/* Keys of other spaces come before all parts, or into the last, which no drop is over. */
 struct row_drops_look row_drops_look(struct row_drops *drops, bytes key)
 {
     CHECK_MAGIC(drops, DROPS_MAGIC);
-    if (has_none(drops) || key.size == 0 ||
-        (key.data[0] != ROW_SPACE && key.data[0] != OVERFLOW_SPACE))
+    if (has_none(drops) || key.size == 0)
         return (struct row_drops_look){.dropped = 0};
     struct part part =
         part_of(drops, key.data[0] == ROW_SPACE ? compare_record : compare_overflow, key);
@@ -332,6 +332,7 @@ bool row_drops_within(struct row_drops *drops, bytes from, bytes to, uint64_t af
     return next != NULL;
 }
 
+/* Of keys of other spaces none is between bounds. */
 static bool covers(const struct row_drop *drop, bytes from, bytes to)
 {
     bool is_overflow = from.data[0] == OVERFLOW_SPACE;
@@ -345,8 +346,7 @@ bool row_drops_cover_table(struct row_drops *drops, bytes from, bytes to, uint64
 {
     CHECK_MAGIC(drops, DROPS_MAGIC);
     bool is_covered = false;
-    if (has_none(drops) || from.size == 0 ||
-        (from.data[0] != ROW_SPACE && from.data[0] != OVERFLOW_SPACE))
+    if (has_none(drops) || from.size == 0)
         return false;
     pthread_rwlock_rdlock(&drops->lock);
     for (size_t i = 0; i < row_drops_count(drops) && !is_covered; i++) {

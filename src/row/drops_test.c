@@ -242,6 +242,10 @@ static void keys_of_other_spaces_are_not_dropped(void **state)
     assert_int_equal(row_drops_look(drops, bytes_of("Tr")).dropped, 0);
     assert_int_equal(row_drops_look(drops, bytes_of("Q")).dropped, 0);
     assert_int_equal(row_drops_look(drops, bytes_make(NULL, 0)).dropped, 0);
+    assert_true(row_drops_cover_table(drops, bytes_of("Rr"), bytes_of("S"), 0));
+    assert_false(row_drops_cover_table(drops, bytes_of("T"), bytes_of("U"), 0));
+    assert_false(row_drops_cover_table(drops, bytes_of("P"), bytes_of("Q"), 0));
+    assert_false(row_drops_cover_table(drops, bytes_make(NULL, 0), bytes_of("Q"), 0));
     row_drops_destroy(drops);
 }
 

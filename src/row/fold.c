@@ -434,8 +434,8 @@ status row_leave_out_dropped(struct row_drops *drops, bytes key, bytes *value,
     const struct row_rules rules = {.drops = drops};
     struct collector collector;
     *is_left = true;
-    if (drops == NULL || row_drops_count(drops) == 0 || !is_row_space(key) ||
-        !start_whole(&collector, &rules, key) || collector.dropped == 0)
+    if (drops == NULL || row_drops_count(drops) == 0 || !start_whole(&collector, &rules, key) ||
+        collector.dropped == 0)
         return status_ok();
     if (!is_canonical(*value, &collector)) {
         buffer_clear(scratch);

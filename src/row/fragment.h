@@ -183,6 +183,7 @@ struct packed_change {
     struct big_cell *big; /* in the arena */
     size_t big_count;
     struct change_list list; /* what was asked for, if a change stream is to tell it; else empty */
+    bool is_listed;          /* it is: also if that came to nothing */
 };
 
 /* Frees what is not in the arena, and empties it. */

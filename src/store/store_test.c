@@ -716,6 +716,45 @@ static void format_file_is_held_against_ours(void **state)
     assert_ok(store_open(&f->options, &f->store));
 }
 
+static const void *_Atomic last_rules; /* of the last fold */
+
+static bool fold_noting_rules(const void *rules, const struct store_history *history,
+                              struct buffer *out, bytes *same)
+{
+    atomic_store(&last_rules, rules);
+    return fold_full(rules, history, out, same);
+}
+
+/* By which rules the keyspace's value is put together now. */
+static const char *rules_of_fold(const struct fixture *f)
+{
+    assert_value(f->keyspace, "k", "12");
+    return atomic_load(&last_rules);
+}
+
+/* Of the start that brings them back, too; but not where former programs may go on. */
+static void keyspaces_without_rules_fold_by_those_before(void **state)
+{
+    static const struct store_fold noting = {.whole = fold_noting_rules,
+                                             .part = fold_part,
+                                             .tidy = fold_filter,
+                                             .before = "before",
+                                             .before_format = 4};
+    struct fixture *f = *state;
+    merge(f->store, f->keyspace, "k", "1");
+    merge(f->store, f->keyspace, "k", "2");
+    f->options.fold = &noting;
+    reopen(f);
+    assert_string_equal(rules_of_fold(f), "before");
+    keyspace_set_rules(f->keyspace, "rules");
+    assert_string_equal(rules_of_fold(f), "rules");
+    write_file(f, "FORMAT", "trestle 3\n");
+    reopen(f);
+    assert_null(rules_of_fold(f));
+    reopen(f);
+    assert_string_equal(rules_of_fold(f), "before");
+}
+
 static void remove_copies_of_manifests(const struct fixture *f)
 {
     char path[1024];
@@ -930,6 +969,7 @@ int main(void)
         TEST(a_second_open_is_refused),
         TEST(a_directory_of_another_process_is_refused),
         TEST(format_file_is_held_against_ours),
+        TEST(keyspaces_without_rules_fold_by_those_before),
         TEST(files_of_others_are_left_alone),
         TEST(read_only_changes_nothing),
         TEST(read_only_makes_no_store),

@@ -33,6 +33,15 @@ struct stream_part {
     struct stream_position after;
 };
 
+/* What has been delivered when all but `position` and what is behind it has. */
+static inline struct stream_position stream_position_before(struct stream_position position)
+{
+    if (position.ordinal > 0)
+        return (struct stream_position){position.sequence, position.ordinal - 1};
+    return position.sequence == 0 ? position
+                                  : (struct stream_position){position.sequence - 1, UINT32_MAX};
+}
+
 struct stream_token {
     uint64_t life; /* of the stream: another one after it was off */
     uint32_t shard;
@@ -47,6 +56,12 @@ void stream_token_write(struct buffer *out, const struct stream_token *token);
 
 /* INVALID_ARGUMENT if it is none of ours. Memory from the arena; no slice points into `string`. */
 status stream_token_read(bytes string, struct arena *arena, struct stream_token *out);
+
+/* The token when everything of its range up to `position` has been delivered, all commits up to
+ * `time_us` with it. `parts`: room for as many as it has. Points to its keys. */
+struct stream_token stream_token_advanced(const struct stream_token *token,
+                                          struct stream_position position, int64_t time_us,
+                                          struct stream_part *parts);
 
 /* The part of `token` that lies in [start, end), which meets its range. Memory from the arena. */
 status stream_token_cut(const struct stream_token *token, bytes start, bytes end,

@@ -652,6 +652,45 @@ static void overflowed_cells_are_found_and_compacted_away(void **state)
     assert_true(has_older(f, version)); /* of the row beside it */
 }
 
+/* Takes all overflow cells out of the store's files, and puts them into one of their own. */
+static void set_cells_apart(struct tablet_fixture *f)
+{
+    struct store_batch *deletions = store_batch_create(), *cells = store_batch_create();
+    const struct store_cursor_options options = {
+        .lower = bytes_of("S"), .upper = bytes_of("T"), .read_tier = STORE_READ_ANY};
+    struct store_cursor *cursor;
+    assert_true(deletions != NULL && cells != NULL);
+    assert_ok(store_cursor_create(f->rows, &options, &cursor));
+    for (store_cursor_first(cursor); store_cursor_valid(cursor); store_cursor_next(cursor)) {
+        store_batch_delete(deletions, f->rows, store_cursor_key(cursor));
+        store_batch_merge(cells, f->rows, store_cursor_key(cursor), store_cursor_value(cursor));
+    }
+    store_cursor_destroy(cursor);
+    assert_ok(store_write(f->store, deletions, STORE_ASYNC));
+    assert_ok(keyspace_compact(f->rows, bytes_of(""), bytes_of("")));
+    assert_ok(store_write(f->store, cells, STORE_ASYNC));
+    assert_ok(keyspace_flush(f->rows));
+    store_batch_destroy(deletions);
+    store_batch_destroy(cells);
+}
+
+/* As in a large table: a compaction of the records does not come by them. */
+static void overflowed_cells_in_files_of_their_own_are_compacted_away(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct world w = {.f = f};
+    const struct row_range one = {.keyspace = f->rows, .from = bytes_of("r"), .to = bytes_of("s")};
+    write_overflow(f, "r");
+    set_cells_apart(f);
+    uint64_t version = commit_drop(&w, bytes_of("r"), bytes_of("s"));
+    bool found;
+    assert_ok(rows_find_older(&one, version, &found));
+    assert_true(found);
+    assert_ok(compact_range(&one));
+    assert_ok(rows_find_older(&one, version, &found));
+    assert_false(found);
+}
+
 static void do_nothing(struct task *task)
 {
     (void)task;
@@ -886,6 +925,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_look_can_be_given_up, setup, teardown),
         cmocka_unit_test_setup_teardown(overflowed_cells_are_found_and_compacted_away, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(overflowed_cells_in_files_of_their_own_are_compacted_away,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(adds_on_both_sides_do_not_meet_in_a_batch, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_read_before_a_forgotten_drop_is_refused, setup,
                                         teardown),

@@ -325,23 +325,53 @@ static void raise(uint64_t *ceiling, uint64_t least)
 
 /* --- entries --- */
 
-/* A change that came from another cluster, with a version that is older than others: as it was
- * applied then (foreign_change.h). It is read beside, so all before it has to be in the store. */
+/* Whether the row may not be read, which is why it was not. */
+static bool is_out_of_service(const struct commit *commit, status why)
+{
+    if (why.code != STATUS_DATA_LOSS)
+        return false;
+    status s = row_check_open(commit->keyspace, commit->row_key);
+    bool is_closed = s.code == STATUS_DATA_LOSS;
+    status_free(s);
+    return is_closed;
+}
+
+/* A row that is out of service stays so: the change goes to it as others do, unread, and it comes
+ * to what a repair makes of it. */
+static status prepare_late(struct commit *commit, struct foreign_change *foreign)
+{
+    fragment_set_version(commit->change->fragment.data, commit->version);
+    status s =
+        foreign_change_prepare(commit->keyspace, commit->row_key, commit->change, NULL, foreign);
+    if (is_out_of_service(commit, s)) {
+        status_free(s);
+        return status_ok();
+    }
+    TRY(s);
+    commit->given_version = commit->version;
+    commit->foreign = foreign;
+    return status_ok();
+}
+
+/* A change with a version that something in the store may be newer than, as one that came from
+ * another cluster: as it was applied then (foreign_change.h). Of what the copy has the ceiling is
+ * all that is known, so what was written up to a second after it counts among these, too. The row
+ * is read, so all before has to be in the store. */
 static status apply_late_row(struct replayer *replayer, const struct log_event *event,
                              const struct event_change *change)
 {
     DCHECK(event->version <= replayer->counts.newest_version);
-    struct foreign_change foreign;
-    struct commit commit;
+    struct foreign_change foreign = {0};
     TRY(replayer_flush(replayer));
-    TRY(make_commit(replayer, event, change, &commit));
-    fragment_set_version(commit.change->fragment.data, event->version);
-    TRY(foreign_change_prepare(commit.keyspace, commit.row_key, commit.change, NULL, &foreign));
-    commit.given_version = event->version;
-    commit.foreign = &foreign;
-    commit_batch_add(&replayer->batch, &commit);
+    struct commit *commit = arena_zalloc(replayer->arena, sizeof *commit);
+    if (commit == NULL)
+        return status_out_of_memory();
+    TRY(make_commit(replayer, event, change, commit));
+    TRY(prepare_late(commit, &foreign));
+    commit_batch_add(&replayer->batch, commit);
+    commit->foreign = NULL; /* it is written */
     foreign_change_free(&foreign);
-    return commit.result;
+    return commit->result;
 }
 
 static status apply_late_rows(struct replayer *replayer, const struct log_event *event,

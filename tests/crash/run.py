@@ -6,6 +6,8 @@ at random, end the server from outside. Thresholds are so small that tablets spl
 spill and memtables are flushed all the time, so that kills fall into these, too. A kill is SIGKILL;
 with --mode powercut the next start finds the files as a power cut would have left them (README.md).
 
+With TRESTLE_DEBUG_SHARDS=2 the table lies in two stores.
+
 The work follows from the seed, as far as threads and a kill's moment can: a failure prints the line
 that runs the same again, and keeps the data directory as it was found, and what the server said.
 """
@@ -26,7 +28,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "tests")]
 import model  # noqa: E402
 from harness.moved_server import DAY_SECONDS, set_clock  # noqa: E402
 from harness.rpc import ALL_FEATURES, Rpc  # noqa: E402
-from harness.server import SHARDS, UNDAMAGED, Server, binary  # noqa: E402
+from harness.server import SHARDS, SHARDS_TYPED, UNDAMAGED, Server, binary  # noqa: E402
 from writer import GROUP_FAMILIES, Ledger, Writer, create_table  # noqa: E402
 
 SETTINGS = {
@@ -349,7 +351,8 @@ def arguments(program, description, run_of):
 
 
 def again(program, options, run_of):
-    line = f"{program} --cycles {options.cycles} --seed {options.seed} --mode {options.mode}"
+    line = f"{SHARDS_TYPED}{program} --cycles {options.cycles} --seed {options.seed}"
+    line += f" --mode {options.mode}"
     line += f" --writers {options.writers} --seconds {options.seconds}"
     line += f" --overflow-threshold {options.overflow_threshold}{run_of.own_options(options)}"
     line += " --clock-back" * options.clock_back

@@ -9,6 +9,7 @@ import time
 import pytest
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from harness.counts import add, create_counts
+from harness.drops import VALUE, drop_meanwhile, fill_and_drop, fill_before
 from harness.killing import kill_some_times
 from harness.patience import PATIENCE_SECONDS
 from harness.proxy import FailingProxy
@@ -225,6 +226,38 @@ def test_connections_that_break(rpc, server, make_table, copier):
     finally:
         proxy.close()
     assert copy.rows() == rpc.read(table)
+
+
+def values(copy):
+    return {key: cells[0].value for key, cells in copy.rows()}
+
+
+def test_rows_that_were_dropped_are_not_copied(rpc, make_table, copier):
+    table = make_table()
+    left = fill_and_drop(rpc, table)
+    copy = copier(table)
+    assert copy.run_well("--verify", "full") == (
+        "4 rows read, 4 written, 0 rejected\n4 rows compared, 0 different\n"
+    )
+    assert values(copy) == left
+
+
+def test_rows_that_are_dropped_meanwhile_are_not_copied(rpc, server, make_table, copier):
+    table = make_table()
+    before = fill_before(rpc, table)
+    copy = copier(table)
+    with drop_meanwhile(rpc, table, server.host) as (copy.source, drop):
+        running = subprocess.Popen(
+            copy.command("--streams", 1, "--verify", "full"), cwd=copy.directory,
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        drop()
+        said, _ = running.communicate(timeout=PATIENCE_SECONDS)
+    count = len(before) + 1
+    assert (running.returncode, said) == (0,
+        f"{count} rows read, {count} written, 0 rejected\n{count} rows compared, 0 different\n"
+    )  # fmt: skip
+    assert values(copy) == {**dict.fromkeys(before, VALUE), b"z5": b"new"}
 
 
 def test_families_that_the_target_lacks(make_table, copier):

@@ -1,4 +1,4 @@
-"""`./dev crash`, a few cycles of each mode."""
+"""`./dev crash`: a few cycles of each mode, and fifty of each in `./dev test --long`."""
 
 import subprocess
 import sys
@@ -16,12 +16,22 @@ MODES = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
-def test_nothing_acknowledged_is_lost(tmp_path, mode):
-    options = ["--cycles", "6", "--seed", "1", "--directory", tmp_path / "crash", *mode]
+def run(directory, cycles, seed, mode):
+    options = ["--cycles", cycles, "--seed", seed, "--directory", directory, *mode]
     done = subprocess.run([*RUN, *map(str, options)], capture_output=True, text=True)
     print(done.stdout, done.stderr)
     assert done.returncode == 0, done.stderr
-    assert "6 cycles, " in done.stdout
+    assert f"{cycles} cycles, " in done.stdout
     assert " 0 lost" in done.stdout
     assert " 0 acknowledged" not in done.stdout
+
+
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+def test_nothing_acknowledged_is_lost(tmp_path, mode):
+    run(tmp_path / "crash", 6, 1, mode)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+def test_nothing_acknowledged_is_lost_by_many(tmp_path, mode):
+    run(tmp_path / "crash", 50, 2, mode)

@@ -12,6 +12,7 @@ import subprocess
 import pytest
 from harness.avro_files import BIGTABLE_ROW, read_rows, write_file
 from harness.counts import add, create_counts
+from harness.drops import VALUE, drop_meanwhile, fill_and_drop, fill_before
 from harness.killing import kill_some_times
 from harness.patience import PATIENCE_SECONDS
 from harness.proxy import HoldingProxy
@@ -641,6 +642,41 @@ def test_what_is_not_there(files, rpc, make_table, new_table_id):
     done = files.run("export", "parquet", "t", "out.parquet")
     assert done.returncode == 1 and "Parquet is not written" in done.stderr
     assert [path.name for path in files.directory.iterdir()] == ["in.csv"]
+
+
+# --- rows that are dropped ---
+
+
+def values_in(path):
+    """{key: value} of an export as JSON, of cells whose keys and short values are text."""
+    lines = map(json.loads, path.read_text().splitlines())
+    return {row["key"].encode(): row["cells"][0]["value"].encode() for row in lines}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_that_were_dropped_are_not_exported(files, rpc, make_table, new_table_id, kind):
+    table, again = make_table(), new_table_id()
+    left = fill_and_drop(rpc, table)
+    told = files.run_well("export", kind, id_of(table), "rows", "--verify", "full")
+    assert told.startswith("4 rows read, 4 written, 0 rejected\n")
+    files.run_well("import", kind, "rows", "--table", again, "--families", "f,g")
+    assert {key: cells[0][3] for key, cells in files.rows(again).items()} == left
+
+
+def test_rows_that_are_dropped_meanwhile_are_not_exported(files, rpc, make_table):
+    table = make_table()
+    before = fill_before(rpc, table)
+    words = ["export", "jsonl", id_of(table), "rows", "--streams", 1, "--verify", "full"]
+    with drop_meanwhile(rpc, table, files.host) as (files.host, drop):
+        running = subprocess.Popen(
+            files.command(*words), cwd=files.directory, stdout=subprocess.PIPE, text=True
+        )
+        drop()
+        said, _ = running.communicate(timeout=PATIENCE_SECONDS)
+    count = len(before) + 1
+    assert running.returncode == 0 and f"{count} rows compared, 0 different\n" in said
+    found = values_in(files.directory / "rows")
+    assert found == {**dict.fromkeys(before, VALUE), b"z5": b"new"}
 
 
 # --- who is killed goes on ---

@@ -11,7 +11,6 @@ from google.cloud.bigtable_v2 import types
 from grpc import StatusCode
 from harness.patience import PATIENCE_SECONDS
 from harness.rpc import fails_with, set_cell
-from harness.server import run_trestle
 
 NUMBERS = itertools.count(1)
 PROMISED = datetime.timedelta(minutes=15)
@@ -173,6 +172,4 @@ def test_a_kill_forgets_no_token(fresh_server, connect):
         assert sum_of(rpc, table) == 1
         assert [sum_of(rpc, table, b"%03d" % i) for i in range(200)] == [1] * 200
     server.stop()
-    checked = run_trestle("doctor", server.data)
-    assert checked.returncode == 0, checked.stderr
-    assert "201 idempotency tokens" in checked.stdout
+    server.check_data("201 idempotency tokens")

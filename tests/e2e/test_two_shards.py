@@ -50,7 +50,6 @@ SUITES = [
 # What says something else of a table of two shards, or of several tablets, and is right in it.
 OTHERWISE = [
     "e2e/conformance/test_c8_samples.py::test_c8_3_there_is_always_a_sample",
-    "e2e/test_idempotency.py::test_a_kill_forgets_no_token",  # asks the doctor
 ]
 
 
@@ -71,6 +70,7 @@ def run_suite(path, *options):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)  # with --long it has all that is long
 @pytest.mark.parametrize("path", SUITES)
 def test_suite(path):
     run_suite(path)

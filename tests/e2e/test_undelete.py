@@ -12,7 +12,6 @@ from google.protobuf import descriptor_pb2
 from grpc import StatusCode
 from harness.patience import PATIENCE_SECONDS
 from harness.rpc import fails_with, set_cell
-from harness.server import run_trestle
 
 BINDING = policy_pb2.Binding(role="roles/bigtable.reader", members=["user:a@example.com"])
 SCHEMA = descriptor_pb2.FileDescriptorSet(file=[{"name": "a.proto", "package": "a"}])
@@ -66,9 +65,7 @@ def test_a_deleted_table_comes_back_with_all_that_it_had(fresh_server, administe
     with fails_with(StatusCode.NOT_FOUND):
         rpc.read(table)
     server.kill()
-    doctor = run_trestle("doctor", server.data)
-    assert doctor.returncode == 0, doctor.stderr
-    assert f"{table} (deleted): 2 tablets, 3 rows" in doctor.stdout
+    server.check_data(f"{table} (deleted): 2 tablets, 3 rows")
     server.start()
     admin, rpc = administer(server.host), connect(server.host)
     operation = admin.tables.undelete_table(name=table)
@@ -80,7 +77,7 @@ def test_a_deleted_table_comes_back_with_all_that_it_had(fresh_server, administe
     write(rpc, table, [b"m"], token=b"0123456789")  # known: not written again
     assert rpc.read(table) == rows
     server.kill()
-    assert run_trestle("doctor", server.data).returncode == 0
+    server.check_data()
     server.start()
     admin, rpc = administer(server.host), connect(server.host)
     name = operation.operation.name

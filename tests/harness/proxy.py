@@ -86,14 +86,15 @@ class CountingProxy(FailingProxy):
         super().send_to_client(client, data)
 
 
-class HoldingProxy(FailingProxy):
-    """Forwards to `host`, but holds what the client sends once `is_time()`, until the release."""
+class HoldingProxy(CountingProxy):
+    """Forwards to `host`, but holds what the client sends once `is_time()`, until the release: the
+    server sends no more then than the windows have room for."""
 
     def __init__(self, host, is_time):
         self.is_time = is_time
         self.holds = threading.Event()
         self.is_released = threading.Event()
-        super().__init__(host, None)
+        super().__init__(host)
 
     def send_to_server(self, server, data):
         if not self.is_released.is_set() and self.is_time():

@@ -22,6 +22,7 @@ UNDAMAGED = (0, 3)
 EXTERNAL = os.environ.get("TRESTLE_E2E_HOST")  # test this instead of a server of ours
 # Stores that each server's tables lie in: a setting of `trestle serve`, which takes it from here.
 SHARDS = int(os.environ.get("TRESTLE_DEBUG_SHARDS", "1"))
+SHARDS_TYPED = f"TRESTLE_DEBUG_SHARDS={SHARDS} " if SHARDS > 1 else ""  # before a command
 ROOT = Path(__file__).resolve().parents[2]
 # What must never stand in a server's stderr: sanitizers' reports and our own failed checks.
 ALARMS = re.compile(
@@ -120,6 +121,15 @@ class Server:
 
     def check_log(self):
         assert not self.alarms(), self.alarms()
+
+    def check_data(self, words=""):
+        """While it is down: the doctor finds nothing damaged, and says the words. It looks at one
+        store: of several nothing is checked."""
+        if SHARDS > 1:
+            return
+        done = run_trestle("doctor", self.data)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert words in done.stdout
 
     def restart(self):
         self.stop()

@@ -28,7 +28,7 @@ import row  # noqa: E402
 from checker import Operation, check  # noqa: E402
 from client import FAMILIES, row_key, set_constant  # noqa: E402
 from harness.rpc import Rpc  # noqa: E402
-from harness.server import SHARDS, Server, run_trestle  # noqa: E402
+from harness.server import SHARDS, SHARDS_TYPED, Server, run_trestle  # noqa: E402
 
 # Rows spill, tables are flushed and tablets split and merge, all the time.
 SETTINGS = {
@@ -233,7 +233,7 @@ def arguments():
 
 
 def again(options):
-    return (
+    return SHARDS_TYPED + (
         f"tests/linear/run.py --clients {options.clients} --seconds {options.seconds} "
         f"--kills {options.kills} --rows {options.rows} --seed {options.seed}"
     )

@@ -359,8 +359,9 @@ static void test_rows_that_are_dropped_meanwhile_are_in_it(void **state)
     for (unsigned i = 0; i < ROWS; i++) {
         snprintf(key, sizeof key, "%04u", i);
         assert_ok(try_write(t->f, key, setting(t->f, FAMILY_F, "r", 1, value)));
-        if (i == 1)
-            assert_ok(keyspace_flush(t->f->table->spaces[0].keyspace));
+        if (i == 1) /* the first row becomes a whole value, which no reader folds */
+            assert_ok(
+                keyspace_compact(t->f->table->spaces[0].keyspace, bytes_of(""), bytes_of("")));
         assert_ok(try_write(t->f, key, setting(t->f, FAMILY_F, "q", 1, "f")));
     }
     assert_ok(table_drop_rows(t->f->table, bytes_of("000")));

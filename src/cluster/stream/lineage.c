@@ -67,6 +67,14 @@ status lineage_remember(struct lineage *lineage, const struct former_tablet_reco
     return status_ok();
 }
 
+bool lineage_is_empty(struct lineage *lineage)
+{
+    pthread_mutex_lock(&lineage->lock);
+    bool is_empty = lineage->first == NULL;
+    pthread_mutex_unlock(&lineage->lock);
+    return is_empty;
+}
+
 static void forget_id(struct lineage *lineage, uint64_t id)
 {
     pthread_mutex_lock(&lineage->lock);

@@ -29,6 +29,8 @@ void lineage_free(struct lineage *lineage);
 /* As the catalog has it; copied. */
 status lineage_remember(struct lineage *lineage, const struct former_tablet_record *record);
 
+bool lineage_is_empty(struct lineage *lineage);
+
 /* The tablets that go by the change, if the table has a stream: recorded in the batch, and
  * remembered already. What is not committed then is taken back. With the cluster's admin held. */
 status lineage_record(struct table *table, const struct catalog_change *change,

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "cluster/cluster.h"
+#include "cluster/stream/stream_upkeep.h"
 
 #include <errno.h>
 #include <sys/random.h>
@@ -30,6 +31,7 @@ status table_stream_change(struct cluster *cluster, int64_t retention_us,
         *stream = (struct table_stream){0};
         return status_ok();
     }
+    TRY(stream_logs_begin(cluster));
     int64_t now_us = cluster_version_us(cluster);
     if (stream->retention_us == 0)
         TRY(begin_life(now_us, stream));

@@ -8,7 +8,7 @@ struct cluster;
 
 /* `*stream` as it is to be once its retention is so long (0: there is none). A stream that is
  * switched on is a new one, which has nothing from before; one whose retention gets longer does not
- * get back what it had given up. */
+ * get back what it had given up. With the cluster's admin held. Blocks. */
 status table_stream_change(struct cluster *cluster, int64_t retention_us,
                            struct table_stream *stream);
 

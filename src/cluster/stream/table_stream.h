@@ -8,6 +8,8 @@
 #include "cluster/cluster.h"
 #include "stream/log.h"
 
+struct tablet;
+
 /* What a table's record says of its stream, at one instant. */
 struct stream_facts {
     int64_t retention_us; /* 0: there is no stream */
@@ -36,10 +38,14 @@ status table_stream_token_at(struct table *table, int64_t time_us, bytes start, 
 status table_stream_read(struct table *table, struct stream_token *token, size_t most_bytes,
                          status (*visit)(void *context, const struct stream_record *record,
                                          bool *enough),
-                         void *context, struct arena *arena, bool *is_at_end);
+                         void *context, bool *is_at_end);
 status table_stream_read_piece(struct table *table, uint32_t shard,
                                const struct stream_record *record, uint32_t piece,
                                struct buffer *out);
+
+/* Wakes whoever waits for changes in these tablets, which are no partitions any more, or whose
+ * stream has ended. */
+void table_stream_wake(struct tablet *const *tablets, size_t count);
 
 /* Waiting for more: stream_log_wait, with the tablet that has [start, end) now. False: the range is
  * no partition any more (or the stream is off), and there is nothing to wait for. A change of the

@@ -94,20 +94,28 @@ static inline void close_test_cluster(struct cluster_fixture *f)
     loop_destroy(f->loop); /* the commit thread may just be leaving loop_post_list */
 }
 
-/* `shards`: as in the options. */
-static inline struct cluster_fixture *cluster_fixture_create_in(const struct gc_rule *gc,
-                                                                unsigned shards)
+/* Neither open yet, nor with a table. */
+static inline struct cluster_fixture *cluster_fixture_create_at(const char *directory)
 {
     struct cluster_fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
-    snprintf(f->directory, sizeof f->directory, "/tmp/trestle-cluster-XXXXXX");
-    assert_non_null(mkdtemp(f->directory));
+    snprintf(f->directory, sizeof f->directory, "%s", directory);
     f->log = (struct log){.fd = STDERR_FILENO, .level = LOG_ERROR, .clock = clock_system()};
     f->arena = arena_create(SIZE_MAX / 2);
     assert_ok(pool_create(2, 64, "test", &f->pool));
     f->options = test_cluster_options(f->directory);
     f->options.log = &f->log;
     f->options.pool = f->pool;
+    return f;
+}
+
+/* `shards`: as in the options. */
+static inline struct cluster_fixture *cluster_fixture_create_in(const struct gc_rule *gc,
+                                                                unsigned shards)
+{
+    char directory[] = "/tmp/trestle-cluster-XXXXXX";
+    assert_non_null(mkdtemp(directory));
+    struct cluster_fixture *f = cluster_fixture_create_at(directory);
     f->options.shards = shards;
     open_test_cluster(f);
     f->table = create_test_table(f->cluster, gc);
@@ -335,15 +343,20 @@ static inline void merge_at(struct cluster_fixture *f, const char *key)
     tablet_release(right);
 }
 
-/* How much a test of random histories does: as its command line has it, in this order. */
+/* How much a test of random histories does. */
 struct test_run {
     unsigned rounds;  /* histories, or lives of a server */
     unsigned changes; /* of each, about */
     uint64_t seed;
 };
 
-static inline void take_test_run(struct test_run *run, int argc, char **argv)
+/* `*run` is a share of it, for every run of the tests. It becomes `full` with TRESTLE_LONG=all
+ * (./dev test --long), and what the command line says, in the order of the members. */
+static inline void take_test_run(struct test_run *run, struct test_run full, int argc, char **argv)
 {
+    const char *asked = getenv("TRESTLE_LONG");
+    if (asked != NULL && strcmp(asked, "all") == 0)
+        *run = full;
     if (argc > 1)
         run->rounds = (unsigned)strtoul(argv[1], NULL, 10);
     if (argc > 2)

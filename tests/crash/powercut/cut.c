@@ -21,6 +21,7 @@ struct event {
     uint64_t inode; /* of the file; for names, of the directory */
     uint64_t size;  /* of X: the inode of the directory that was removed */
     char *paths[3]; /* as in the journal */
+    bool is_undone;
 };
 
 /* The library is loaded once in a process, and nftw has no context. */
@@ -122,26 +123,53 @@ static void restore(const char *trash, const char *path)
     move(kept, path);
 }
 
-static void undo_name(const struct event *event)
+/* Puts the path into the directory's new name if it leads through the directory. */
+static void follow_rename(const struct event *rename, char path[PATH_MAX])
 {
-    cut.names_undone++;
+    char moved[PATH_MAX];
+    size_t size = strlen(rename->paths[0]);
+    if (strncmp(path, rename->paths[0], size) != 0 || path[size] != '/')
+        return;
+    if (snprintf(moved, sizeof moved, "%s%s", rename->paths[1], path + size) >= PATH_MAX)
+        die("powercut: %s is too long\n", path);
+    strcpy(path, moved);
+}
+
+/* What a path of the event is now: a directory above it may have been renamed since, and that may
+ * stay so. */
+static void present_path(size_t index, const char *path, char out[PATH_MAX])
+{
+    snprintf(out, PATH_MAX, "%s", path);
+    for (size_t i = index + 1; i < cut.count; i++)
+        if (cut.events[i].kind == 'R' && !cut.events[i].is_undone)
+            follow_rename(&cut.events[i], out);
+}
+
+static void undo_name(size_t index)
+{
+    struct event *event = &cut.events[index];
+    char path[PATH_MAX], to[PATH_MAX];
+    present_path(index, event->paths[0], path);
     switch (event->kind) {
     case 'N':
-        if (syscall(SYS_unlink, event->paths[0]) != 0)
-            syscall(SYS_rmdir, event->paths[0]);
+        if (syscall(SYS_unlink, path) != 0)
+            syscall(SYS_rmdir, path);
         break;
     case 'U':
-        restore(event->paths[1], event->paths[0]);
+        restore(event->paths[1], path);
         break;
     case 'X':
-        if (syscall(SYS_mkdir, event->paths[0], 0755) != 0)
-            die("powercut: %s cannot be made again: %s\n", event->paths[0], strerror(errno));
+        if (syscall(SYS_mkdir, path, 0755) != 0)
+            die("powercut: %s cannot be made again: %s\n", path, strerror(errno));
         break;
     case 'R':
-        move(event->paths[1], event->paths[0]);
-        restore(event->paths[2], event->paths[1]);
+        present_path(index, event->paths[1], to);
+        move(to, path);
+        restore(event->paths[2], to);
         break;
     }
+    event->is_undone = true;
+    cut.names_undone++;
 }
 
 /* File systems order names: if one survives, so do those before it. */
@@ -153,7 +181,7 @@ static void undo_names(void)
     size_t undo = cut.settings->mode == MODE_LOSE ? pending : random_up_to(pending);
     for (size_t i = cut.count; i > 0 && undo > 0; i--) {
         if (is_name_event(&cut.events[i - 1]) && !is_durable(i - 1)) {
-            undo_name(&cut.events[i - 1]);
+            undo_name(i - 1);
             undo--;
         }
     }

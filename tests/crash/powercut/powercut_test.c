@@ -331,6 +331,26 @@ static void what_a_directory_had_is_gone_with_it(void **state)
     assert_int_equal(size_of(f, "d/a"), 5);
 }
 
+/* Once, such a name could not be taken back: it was looked for where the directory had been. */
+static void names_in_a_directory_that_was_renamed_are_taken_back(void **state)
+{
+    struct fixture *f = *state;
+    CRASH(f, "lose", 1, "mkdir d", "append d/a 10", "append d/b 20", "append d/c 30", "sync d/a",
+          "sync d/b", "sync d/c", "sync d", "sync .");
+    CRASH(f, "lose", 1, "unlink d/a", "rename d/b d/x", "append d/new 5", "rename d e", "sync .",
+          "unlink e/c");
+    assert_int_equal(size_of(f, "d"), -1);
+    assert_int_equal(size_of(f, "e/a"), 10);
+    assert_int_equal(size_of(f, "e/b"), 20);
+    assert_int_equal(size_of(f, "e/c"), 30);
+    assert_int_equal(size_of(f, "e/x"), -1);
+    assert_int_equal(size_of(f, "e/new"), -1);
+    CRASH(f, "lose", 1, "unlink e/a", "rename e d", "unlink d/b"); /* that is taken back, too */
+    assert_int_equal(size_of(f, "d"), -1);
+    assert_int_equal(size_of(f, "e/a"), 10);
+    assert_int_equal(size_of(f, "e/b"), 20);
+}
+
 /* The making of a file is the first moment here, the next are before and after its sync. */
 static void the_process_dies_at_a_moment(void **state)
 {
@@ -379,6 +399,7 @@ int main(int count, char **arguments)
         TEST(the_wall_clock_moves),
         TEST(a_directory_that_was_removed_comes_back_with_its_files),
         TEST(what_a_directory_had_is_gone_with_it),
+        TEST(names_in_a_directory_that_was_renamed_are_taken_back),
         TEST(the_process_dies_at_a_moment),
         TEST(settings_are_checked),
     };
