@@ -4,6 +4,7 @@ was built by."""
 import contextlib
 import queue
 import random
+import signal
 import threading
 import time
 
@@ -15,7 +16,9 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc import StatusCode
 from harness.patience import PATIENCE_SECONDS
+from harness.rest import Rest, b64
 from harness.rpc import delete_row, fails_with, set_cell
+from harness.server import run_trestle
 
 DAY = 24 * 3600
 USER = types.ReadChangeStreamResponse.DataChange.Type.USER
@@ -757,3 +760,95 @@ def test_check_20_a_stream_that_is_switched_off_ends_its_readers(rpc, make_strea
         assert keys_of(reader.changes(1)) == [b"new"]
     update_stream(rpc, name, None)
     rpc.delete_table(name)
+
+
+# --- beside the streams ---
+
+
+def test_check_16_app_profiles_name_one_cluster(rpc, admin, new_instance):
+    instance = new_instance("ca", "cb")
+    name = rpc.create_table("t", ["f"], instance=instance, change_stream_config=stream_config())
+
+    def profile(profile_id, **fields):
+        request = {
+            "parent": instance, "app_profile_id": profile_id, "app_profile": fields,
+            "ignore_warnings": True,
+        }  # fmt: skip
+        admin.instances.create_app_profile(request)
+        return profile_id
+
+    routing = {"single_cluster_routing": {"cluster_id": "cb"}}
+    boost = profile("boost", **routing, data_boost_isolation_read_only={
+        "compute_billing_owner": "HOST_PAYS"
+    })  # fmt: skip
+    single = profile("single", **routing)
+    anywhere = profile("any", multi_cluster_routing_use_any={})
+    for refused_id in ("", "default", boost, anywhere):
+        refused(rpc, name, StatusCode.FAILED_PRECONDITION, app_profile_id=refused_id)
+        with fails_with(StatusCode.FAILED_PRECONDITION):
+            partitions_of(rpc, name, app_profile_id=refused_id)
+    assert partitions_of(rpc, name, app_profile_id=single) == [(b"", b"")]
+    with Reader(rpc, name, app_profile_id=single, start_time=timestamp(now_micros())) as reader:
+        put(rpc, name, b"k")
+        assert reader.changes(1)[0].cluster == "cb"
+    update_stream(rpc, name, None)
+
+
+@pytest.mark.parametrize("way", ["HTTP/1.1", "HTTP/2"])
+def test_by_rest(server, rpc, make_streamed, way):
+    name = make_streamed(splits=[b"m"])
+    rest = Rest(server.host, way)
+    path = f"/v2/{name}"
+    parts = rest.call("POST", f"{path}:generateInitialChangeStreamPartitions", {})
+    assert [part["partition"]["rowRange"] for part in parts] == [
+        {"startKeyClosed": "", "endKeyOpen": b64(b"m")},
+        {"startKeyClosed": b64(b"m"), "endKeyOpen": ""},
+    ]
+    start = timestamp(now_micros())
+    put(rpc, name, b"k", b"value")
+    request = {
+        **parts[0], "startTime": start.ToJsonString(),
+        "endTime": timestamp(now_micros() + 500_000).ToJsonString(),
+    }  # fmt: skip
+    change, close = rest.call("POST", f"{path}:readChangeStream", request)
+    assert change["dataChange"]["rowKey"] == b64(b"k")
+    (chunk,) = change["dataChange"]["chunks"]
+    assert chunk["mutation"]["setCell"]["value"] == b64(b"value")
+    assert close == {"closeStream": {"status": {}}}
+
+
+def test_a_reader_is_counted_and_listed_and_not_slow(fresh_server, connect):
+    server = fresh_server("--slow-request", "1s")
+    rpc = connect(server.host)
+    name = rpc.create_table("t", ["f"], change_stream_config=stream_config())
+    with Reader(rpc, name, start_time=timestamp(now_micros())) as reader:
+        put(rpc, name, b"k")
+        reader.changes(1)
+        reader.next_of(types.ReadChangeStreamResponse.Heartbeat)
+        reader.next_of(types.ReadChangeStreamResponse.Heartbeat)
+        assert server.metric("change_streams") == 1
+        assert server.metric("change_stream_records_total") == 1
+        assert server.metric("change_stream_bytes_total") > 0
+        listed = run_trestle("status", "--endpoint", server.host, "--running")
+        assert "ReadChangeStream" in listed.stdout
+        assert "wait_for_changes" in listed.stdout
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while server.metric("change_streams") > 0:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert server.metric("slow_requests_total") == 0
+
+
+def test_a_server_that_stops_ends_its_readers(fresh_server, connect):
+    server = fresh_server("--drain-timeout", "1d")
+    rpc = connect(server.host)
+    name = rpc.create_table("t", ["f"], change_stream_config=stream_config())
+    start, hour = timestamp(now_micros()), Duration(seconds=3600)
+    with Reader(rpc, name, start_time=start, heartbeat_duration=hour) as reader:
+        put(rpc, name, b"k")
+        reader.changes(1)
+        server.signal(signal.SIGTERM)
+        with fails_with(StatusCode.UNAVAILABLE):
+            reader.next()
+    rpc.close()
+    assert server.wait() == 0
