@@ -140,6 +140,10 @@ static void written(void *context, bool is_written)
 
 struct commit_observer stream_observer_of(struct stream_log *log)
 {
-    return (struct commit_observer){
-        .context = log, .begin = begin, .prepare = prepare, .cancel = cancel, .see = see, .written = written};
+    return (struct commit_observer){.context = log,
+                                    .begin = begin,
+                                    .prepare = prepare,
+                                    .cancel = cancel,
+                                    .see = see,
+                                    .written = written};
 }

@@ -83,10 +83,9 @@ struct reader {
 
 static void tell_mutation(struct buffer *out, const struct list_mutation *mutation)
 {
-    buffer_append_format(out, mutation->kind == LIST_DELETE_COLUMN ||
-                                      mutation->kind == LIST_DELETE_FAMILY
-                                  ? ":-"
-                                  : ":");
+    buffer_append_format(
+        out,
+        mutation->kind == LIST_DELETE_COLUMN || mutation->kind == LIST_DELETE_FAMILY ? ":-" : ":");
     buffer_append_bytes(out, mutation->family);
     if (mutation->kind == LIST_DELETE_FAMILY)
         return;
@@ -186,7 +185,9 @@ static void what_was_asked_for_is_told_in_its_order(void **state)
     struct cluster_fixture *f = *state;
     struct reader reader = reader_of(f, "", "");
     const struct list_mutation mutations[] = {
-        {.kind = LIST_SET, .family = bytes_of("f"), .qualifier = bytes_of("q"),
+        {.kind = LIST_SET,
+         .family = bytes_of("f"),
+         .qualifier = bytes_of("q"),
          .value = bytes_of("1")},
         {.kind = LIST_DELETE_FAMILY, .family = bytes_of("f")},
         {.kind = LIST_ADD_INT, .family = bytes_of("sum"), .qualifier = bytes_of("n"), .number = 7},
@@ -243,8 +244,8 @@ static void assert_partitions(struct cluster_fixture *f, const char *start, cons
                               bool is_one)
 {
     uint32_t shard;
-    assert_int_equal(
-        table_stream_is_partition(f->table, bytes_of(start), bytes_of(end), &shard), is_one);
+    assert_int_equal(table_stream_is_partition(f->table, bytes_of(start), bytes_of(end), &shard),
+                     is_one);
 }
 
 static struct reader part_of(const struct reader *whole, const char *start, const char *end)
@@ -477,12 +478,10 @@ static void follow_partitions(struct history *history)
         size_t pieces_count = 0;
         for (size_t j = 0; j < count; j++)
             if (meets(&before[j].token, start, end))
-                assert_ok(stream_token_cut(
-                    &before[j].token, later(before[j].token.start, start),
-                    earlier_end(end_of(&before[j].token), end), history->f->arena,
-                    &pieces[pieces_count++]));
-        assert_ok(
-            stream_token_join(pieces, pieces_count, start, end, history->f->arena, token));
+                assert_ok(stream_token_cut(&before[j].token, later(before[j].token.start, start),
+                                           earlier_end(end_of(&before[j].token), end),
+                                           history->f->arena, &pieces[pieces_count++]));
+        assert_ok(stream_token_join(pieces, pieces_count, start, end, history->f->arena, token));
     }
 }
 
