@@ -94,8 +94,6 @@ status stream_log_truncate(struct stream_log *log, struct commit_queue *commits,
 uint64_t stream_log_bytes(struct stream_log *log); /* about; a metric */
 /* The least sequence that the log has all records from; UINT64_MAX: it has no segment. */
 uint64_t stream_log_oldest(struct stream_log *log);
-/* Which keyspaces are segments. */
-bool stream_log_has_keyspace(struct stream_log *log, uint64_t id);
 
 /* A position before which all commits are of before `time_us`: where a reader of that time begins.
  * What it meets of before that time it passes over. The least is that before stream_log_oldest;

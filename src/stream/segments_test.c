@@ -52,7 +52,6 @@ static void without_a_segment_nothing_is_logged(void **state)
     assert_status(stream_log_find_time(f->log, 0, &found), STATUS_UNAVAILABLE);
     begin_segment(f);
     assert_true(stream_log_has_segment(f->log));
-    assert_true(stream_log_has_keyspace(f->log, FIRST_SEGMENT));
     assert_int_equal(keyspace_kind(store_keyspace_find(f->t->store, FIRST_SEGMENT)), KEYSPACE_LOG);
     write_row(f, "1:a");
     assert_rows(f, beginning_of(f), "1:a ");
@@ -110,7 +109,6 @@ static void a_beginning_that_fails_changes_nothing(void **state)
                   STATUS_RESOURCE_EXHAUSTED);
     fault_fs_heal(f->t->faults);
     assert_false(has_keyspace(f, 200));
-    assert_false(stream_log_has_keyspace(f->log, 200));
     f->refuses = 1;
     assert_status(stream_log_begin_segment(f->log, f->t->queue, 201, NULL),
                   STATUS_RESOURCE_EXHAUSTED);
@@ -121,7 +119,7 @@ static void a_beginning_that_fails_changes_nothing(void **state)
     write_row(f, "1:c");
     reopen(f);
     assert_rows(f, beginning_of(f), "1:a 1:b 1:c ");
-    assert_true(stream_log_has_keyspace(f->log, 202));
+    assert_true(has_keyspace(f, 202));
     store_batch_destroy(large);
     free(value);
 }
@@ -277,7 +275,9 @@ static void a_segment_stays_until_its_reader_has_left(void **state)
     uint64_t oldest = stream_log_oldest(f->log);
     assert_int_equal(pthread_create(&truncating, NULL, truncate_all, f), 0);
     while (stream_log_oldest(f->log) == oldest)
-        sched_yield(); /* from then on it waits for the reader */
+        sched_yield();           /* from then on it waits for the reader */
+    for (int i = 0; i < 50; i++) /* in which it would be gone, if it did not */
+        write_row(f, "1:d");
     assert_true(has_keyspace(f, FIRST_SEGMENT));
     assert_out_of_range(f, before_all);
     pthread_mutex_lock(&reader.lock);
@@ -286,7 +286,7 @@ static void a_segment_stays_until_its_reader_has_left(void **state)
     pthread_mutex_unlock(&reader.lock);
     pthread_join(reading, NULL);
     pthread_join(truncating, NULL);
-    assert_int_equal(reader.count, 3);
+    assert_true(reader.count >= 3);
     assert_false(has_keyspace(f, FIRST_SEGMENT));
 }
 
