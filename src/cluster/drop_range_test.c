@@ -265,20 +265,26 @@ static void assert_has_no_size(struct cluster_fixture *f)
     assert_int_equal(in_heat, 0);
 }
 
-static void what_is_dropped_has_no_size(void **state)
+/* Two hundred, of which each half has a prefix of its own. */
+static void write_sized_rows(struct cluster_fixture *f)
 {
     enum { ROWS = 200, VALUE = 4000 };
-    struct cluster_fixture *f = *state;
     char key[16], value[VALUE + 1];
     memset(value, 'v', VALUE);
     value[VALUE] = 0;
-    f->options.overflow_bytes = 1 << 20;
-    by_hand(f);
     for (unsigned i = 0; i < ROWS; i++) {
         snprintf(key, sizeof key, "%04u", i);
         set_cell(f, key, value);
     }
     assert_ok(keyspace_flush(space_of(f)->keyspace));
+}
+
+static void what_is_dropped_has_no_size(void **state)
+{
+    struct cluster_fixture *f = *state;
+    f->options.overflow_bytes = 1 << 20;
+    by_hand(f);
+    write_sized_rows(f);
     uint64_t before = live_table_size(f->table);
     assert_true(before > 0);
     assert_ok(table_drop_rows(f->table, bytes_of("01")));
@@ -290,6 +296,32 @@ static void what_is_dropped_has_no_size(void **state)
     assert_has_no_size(f);
     run_passes(f);
     assert_int_equal(drop_count(f), 0);
+}
+
+static void what_is_written_since_has_a_size(void **state)
+{
+    struct cluster_fixture *f = *state;
+    f->options.overflow_bytes = 1 << 20;
+    by_hand(f);
+    write_sized_rows(f);
+    uint64_t before = live_table_size(f->table);
+    assert_ok(table_drop_rows(f->table, bytes_of("")));
+    write_sized_rows(f);
+    assert_true(live_table_size(f->table) > before / 2);
+}
+
+/* The drop stays for a while after its rows have gone: it takes nothing from others then. */
+static void space_that_has_come_back_is_not_left_out_once_more(void **state)
+{
+    struct cluster_fixture *f = *state;
+    f->options.overflow_bytes = 1 << 20;
+    by_hand(f);
+    write_sized_rows(f);
+    assert_ok(table_drop_rows(f->table, bytes_of("01")));
+    uint64_t half = live_table_size(f->table);
+    assert_ok(keyspace_compact(space_of(f)->keyspace, bytes_of(""), bytes_of("")));
+    assert_int_equal(drop_count(f), 1);
+    assert_in_range(live_table_size(f->table), half / 2, 2 * half);
 }
 
 /* Each of the calls but the last few finds room; these wait for a pass. */
@@ -600,6 +632,9 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_deleted_table_keeps_what_was_dropped, setup, teardown),
         cmocka_unit_test_setup_teardown(a_schema_that_changes_knows_the_drops, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_dropped_has_no_size, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_written_since_has_a_size, setup, teardown),
+        cmocka_unit_test_setup_teardown(space_that_has_come_back_is_not_left_out_once_more, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(the_oldest_goes_before_there_are_too_many, setup, teardown),
         cmocka_unit_test_setup_teardown(an_update_is_decided_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_pass_waits_for_who_holds_the_drops, setup, teardown),
