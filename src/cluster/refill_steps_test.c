@@ -530,6 +530,98 @@ static void test_what_had_been_dropped_does_not_come_back(void **state)
     end_story(&story);
 }
 
+/* Before the drop: a large cell that nothing replaces, or a small one. */
+static void write_what_goes(struct story *story)
+{
+    char key[8], value[LARGE + 1];
+    for (unsigned i = 0; i < ROWS; i++) {
+        key_of(key, i);
+        large_value(value, i);
+        if (i % 2 == 0)
+            assert_ok(try_write(&story->f, key, setting(&story->f, FAMILY_F, "a", 1, value)));
+        else
+            set_cell(&story->f, key, "gone");
+    }
+    assert_ok(keyspace_flush(story->f.table->tablets[0]->keyspace));
+}
+
+/* Behind the drop: every second row. */
+static void write_large(struct story *story, unsigned first)
+{
+    char key[8], value[LARGE + 1];
+    for (unsigned i = first; i < ROWS; i += 2) {
+        key_of(key, i);
+        large_value(value, i + ROWS);
+        set_cell(&story->f, key, "replaced");
+        set_cell(&story->f, key, value);
+    }
+    assert_ok(keyspace_flush(story->f.table->tablets[0]->keyspace));
+}
+
+/* The copy has the large cells of the one half of the rows, and the drop. */
+static void fill_dropped_cells(struct story *story)
+{
+    struct cluster_fixture *f = &story->f;
+    struct checkpoint_facts facts;
+    char path[512];
+    open_test_cluster(f);
+    f->table = create_test_table(f->cluster, NULL);
+    write_what_goes(story);
+    assert_ok(table_drop_rows(f->table, bytes_of("k")));
+    write_large(story, 0);
+    assert_ok(cluster_checkpoint(f->cluster, story->then, &facts));
+    story->source.newest_us = version_time_us(facts.sequence);
+    write_large(story, 1);
+    maintenance_run_once(f->cluster->maintenance);
+    assert_int_equal(row_drops_count(f->table->spaces[0].drops), 0);
+    end_life(f);
+    off_t size = find_table_file(f->directory, path);
+    flip_at(path, size * 3 / 4);
+}
+
+static void assert_refilled_cells(struct story *story, const bool *was_closed)
+{
+    for (unsigned i = 0; i < ROWS; i++) {
+        char key[8], value[LARGE + 1], right[LARGE + 16] = "";
+        struct buffer text = {0};
+        key_of(key, i);
+        large_value(value, i + ROWS);
+        if (i % 2 == 0 || !was_closed[i])
+            snprintf(right, sizeof right, "%s=%s", key, value);
+        assert_true(read_one(&story->f, key, &text));
+        assert_string_equal((const char *)text.data, right);
+        buffer_free(&text);
+    }
+}
+
+static void test_nor_do_large_cells_that_had_been(void **state)
+{
+    struct story story;
+    unsigned closed[2] = {0};
+    (void)state;
+    make_story(&story, true);
+    story.f.options.maintenance_by_hand = true;
+    fill_dropped_cells(&story);
+    open_source(&story);
+    read_drops(&story);
+    begin_life(&story.f);
+    find_hit(&story.f, &story.hit);
+    for (unsigned i = 0; i < ROWS; i++) {
+        char key[8];
+        struct buffer text = {0};
+        key_of(key, i);
+        story.is_closed[i] = !read_one(&story.f, key, &text);
+        closed[i % 2] += story.is_closed[i];
+        buffer_free(&text);
+    }
+    assert_true(closed[0] > 0 && closed[1] > 0);
+    assert_ok(repair(&story));
+    assert_refilled_cells(&story, story.is_closed);
+    end_life(&story.f);
+    row_drops_destroy(story.source.drops);
+    end_story(&story);
+}
+
 /* --- what is hit otherwise --- */
 
 static void test_rows_of_the_source_are_counted(void **state)
@@ -588,6 +680,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_had_been_dropped_does_not_come_back),
+        cmocka_unit_test(test_nor_do_large_cells_that_had_been),
         cmocka_unit_test(test_rows_of_the_source_are_counted),
         cmocka_unit_test(test_another_table_is_refused),
         cmocka_unit_test(test_large_cells_come_back),
