@@ -425,6 +425,26 @@ static void a_pass_waits_for_who_holds_the_drops(void **state)
     assert_false(has_anything_left(f));
 }
 
+/* Who begins to hold them when the pass has looked, and has yet to forget. */
+static void a_drop_that_is_held_meanwhile_is_not_forgotten(void **state)
+{
+    struct cluster_fixture *f = *state;
+    by_hand(f);
+    set_cell(f, "a", "1");
+    assert_ok(table_drop_rows(f->table, bytes_of("a")));
+    pthread_mutex_lock(&f->cluster->admin);
+    maintenance_submit(f->cluster->maintenance, f->table, &f->table->drop_pass.job);
+    while (has_anything_left(f))
+        sched_yield();
+    row_drops_hold(space_of(f)->drops);
+    pthread_mutex_unlock(&f->cluster->admin);
+    maintenance_run_once(f->cluster->maintenance);
+    assert_int_equal(drop_count(f), 1);
+    row_drops_let_go(space_of(f)->drops);
+    run_passes(f);
+    assert_int_equal(drop_count(f), 0);
+}
+
 /* In a table, beneath what was written after. */
 static void a_view_that_keeps_rows_keeps_the_drop(void **state)
 {
@@ -638,6 +658,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(the_oldest_goes_before_there_are_too_many, setup, teardown),
         cmocka_unit_test_setup_teardown(an_update_is_decided_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_pass_waits_for_who_holds_the_drops, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_drop_that_is_held_meanwhile_is_not_forgotten, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_view_that_keeps_rows_keeps_the_drop, setup, teardown),
         cmocka_unit_test(rows_are_what_was_written_since_they_were_dropped),
     };

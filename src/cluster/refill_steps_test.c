@@ -622,6 +622,40 @@ static void test_nor_do_large_cells_that_had_been(void **state)
     end_story(&story);
 }
 
+static bool is_noted(struct story *story, const char *from, const char *to)
+{
+    struct shard *home = story->f.cluster->home;
+    const struct damage_record record = {
+        .keyspace_id = story->keyspace_id, .from = bytes_of("Rk0100"), .to = bytes_of("Rk0200")};
+    row_locks_acquire_all(home->locks);
+    home->refilling.record = &record;
+    home->refilling.is_dropped = false;
+    refill_note_drop(home, story->f.table->spaces[0].keyspace, bytes_of(from), bytes_of(to));
+    bool is_so = home->refilling.is_dropped;
+    home->refilling.record = NULL;
+    home->refilling.is_dropped = false;
+    row_locks_release_all(home->locks, 0);
+    return is_so;
+}
+
+/* Rows that are deleted while they are filled again: what is filled in goes by these. */
+static void test_drops_meanwhile_are_noted(void **state)
+{
+    struct story story;
+    (void)state;
+    begin_story(&story, false);
+    begin_life(&story.f);
+    assert_true(is_noted(&story, "Rk0150", "Rk0151"));
+    assert_true(is_noted(&story, "R", "Rk0101"));
+    assert_true(is_noted(&story, "Rk0199", "S"));
+    assert_false(is_noted(&story, "Rk0000", "Rk0100"));
+    assert_false(is_noted(&story, "Rk0200", "S"));
+    story.keyspace_id++;
+    assert_false(is_noted(&story, "R", "S"));
+    end_life(&story.f);
+    end_story(&story);
+}
+
 /* --- what is hit otherwise --- */
 
 static void test_rows_of_the_source_are_counted(void **state)
@@ -681,6 +715,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_had_been_dropped_does_not_come_back),
         cmocka_unit_test(test_nor_do_large_cells_that_had_been),
+        cmocka_unit_test(test_drops_meanwhile_are_noted),
         cmocka_unit_test(test_rows_of_the_source_are_counted),
         cmocka_unit_test(test_another_table_is_refused),
         cmocka_unit_test(test_large_cells_come_back),
