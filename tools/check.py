@@ -22,7 +22,7 @@ TESTDATA = Path("tools/testdata")
 
 # A folder of src/ includes itself and those before it. This is the architecture.
 LAYERS = (
-    "base os wire advisor store place row tablet archive heat cluster access faults control "
+    "base os wire advisor store place row tablet stream archive heat cluster access faults control "
     "sql bigtable datastore introspect formats aws backup client transfer design console server cmd"
 ).split()
 # Rooms of a folder, in the same sense; "a+b" are side by side. What lies in the folder itself is
@@ -30,7 +30,7 @@ LAYERS = (
 ROOMS = {
     "sql": "syntax time functions plan analyze run".split(),
     "datastore": "model gql index+commit query admin".split(),
-    "cluster": ["heat+backup"],
+    "cluster": ["heat+backup+stream"],
     "cmd": ["advise+backup+bench+repair+sql+status+support+transfer"],
 }
 TESTING = "testing"  # a folder's room of fixtures and doubles, which only tests see

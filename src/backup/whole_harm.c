@@ -151,7 +151,8 @@ static const char *owner_of_file(struct store *store, const struct owners *owner
         struct search search = {.file = file};
         status_ignore(keyspace_list_files(keyspace, compare_name, &search));
         if (search.is_found)
-            return name_of(owners, keyspace_id(keyspace));
+            return keyspace_kind(keyspace) == KEYSPACE_LOG ? "the log of change streams"
+                                                           : name_of(owners, keyspace_id(keyspace));
     }
     return NULL;
 }

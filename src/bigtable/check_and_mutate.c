@@ -69,6 +69,7 @@ static status decide(struct row_update *update, const struct cell_list *cells,
         .table_name = table_name(self->data.table),
         .now_us = cluster_version_us(self->data.bigtable->cluster),
         .big_value = rows_big_value(self->data.table),
+        .wants_list = table_has_stream(self->data.table),
         .arena = self->data.arena,
     };
     return mutations_pack(&context, update->row_key,

@@ -4,18 +4,11 @@
 #include "bigtable/names.h"
 #include "bigtable/row_key_schema.h"
 #include "bigtable/schema_message.h"
+#include "bigtable/stream_config.h"
 #include "bigtable/table_extra.h"
 #include "bigtable/table_methods.h"
 
 #include <stdlib.h>
-
-/* Refuses fields of the table's description that nothing here would honour. */
-static status refuse_unbuilt(const BtAdmin__Table *table)
-{
-    if (table->change_stream_config == NULL)
-        return status_ok();
-    return status_make(STATUS_UNIMPLEMENTED, "change_stream_config is not implemented");
-}
 
 static int compare_names(const void *a, const void *b)
 {
@@ -135,7 +128,6 @@ status create_table(const struct admin_request *request, const ProtobufCMessage 
     const BtAdmin__Table *table = message->table == NULL ? &empty_table : message->table;
     TRY(name_check_instance(message->parent));
     TRY(name_check_table_id(message->table_id));
-    TRY(refuse_unbuilt(table));
     struct creation creation = {.request = request,
                                 .instance = message->parent,
                                 .spec.deletion_protection = table->deletion_protection};
@@ -143,6 +135,7 @@ status create_table(const struct admin_request *request, const ProtobufCMessage 
     if (creation.spec.name == NULL)
         return status_out_of_memory();
     TRY(extra_from_table(table, request->arena, &creation.spec.extra));
+    TRY(stream_config_read(table, &creation.spec.stream_retention_us));
     TRY(sorted_splits(message, request->arena, &creation.spec));
     struct schema *schema;
     TRY(schema_from_table(table, request->arena, &schema));

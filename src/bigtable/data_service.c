@@ -16,6 +16,9 @@ struct grpc_service bigtable_data_service(struct bigtable *bigtable)
         {"PrepareQuery", GRPC_UNARY, prepare_query},
         {"ExecuteQuery", GRPC_SERVER_STREAMING, execute_query},
         {"GetClientConfiguration", GRPC_UNARY, get_client_configuration},
+        {"GenerateInitialChangeStreamPartitions", GRPC_SERVER_STREAMING,
+         generate_initial_change_stream_partitions},
+        {"ReadChangeStream", GRPC_SERVER_STREAMING, read_change_stream},
     };
     return (struct grpc_service){.name = "google.bigtable.v2.Bigtable",
                                  .methods = methods,

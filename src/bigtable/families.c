@@ -133,7 +133,8 @@ static status modify(void *context, const struct table_info *now, struct arena *
     *next = (struct table_change){.families = draft.families,
                                   .family_count = draft.count,
                                   .deletion_protection = now->deletion_protection,
-                                  .extra = now->extra};
+                                  .extra = now->extra,
+                                  .stream_retention_us = now->stream_retention_us};
     return status_ok();
 }
 

@@ -59,6 +59,7 @@ static status start(struct mutate_row *self, bytes wire)
         .table_name = table_name(data->table),
         .now_us = cluster_version_us(data->bigtable->cluster),
         .big_value = rows_big_value(data->table),
+        .wants_list = table_has_stream(data->table),
         .arena = data->arena,
     };
     TRY(view_check_mutations(data->view, context.schema, row_key, request->mutations,

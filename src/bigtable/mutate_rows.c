@@ -176,12 +176,12 @@ static status pack_entry(struct mutate_rows *self, size_t index, struct packed_c
     TRY(idempotency_check_age(entry->idempotency, cluster_clock(self->data.bigtable->cluster)));
     arena_reset(self->scratch);
     TRY(mutations_pack(&self->context, row_key, entry->mutations, entry->n_mutations, change));
-    *size = packed_change_size(change);
+    *size = packed_change_size(change) + change_list_size(&change->list);
     if (change->big_count == 0)
         return status_ok();
     status s = keep_big_cells(self, change);
     if (!status_is_ok(s))
-        buffer_free(&change->fragment);
+        packed_change_free(change);
     return s;
 }
 
@@ -346,6 +346,7 @@ static status start(struct mutate_rows *self, bytes wire)
         .table_name = table_name(data->table),
         .now_us = cluster_version_us(data->bigtable->cluster),
         .big_value = rows_big_value(data->table),
+        .wants_list = table_has_stream(data->table),
         .arena = self->scratch,
     };
     TRY(find_outside(self));

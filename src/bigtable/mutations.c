@@ -112,7 +112,26 @@ struct packing {
     const struct mutation_context *context;
     bytes row_key;
     struct row_change *change;
+    struct change_list list; /* if the context wants one */
 };
+
+static void list_mutation(struct packing *packing, const struct list_mutation *mutation)
+{
+    if (packing->context->wants_list)
+        change_list_add(&packing->list, mutation);
+}
+
+static void list_cell(struct packing *packing, enum list_kind kind, const struct family *family,
+                      bytes qualifier, int64_t timestamp_us, bytes value)
+{
+    if (!packing->context->wants_list)
+        return;
+    list_mutation(packing, &(struct list_mutation){.kind = kind,
+                                                   .family = family->name,
+                                                   .qualifier = qualifier,
+                                                   .timestamp_us = timestamp_us,
+                                                   .value = value});
+}
 
 static status refuse(const struct packing *packing, enum status_code code, const char *why)
 {
@@ -175,7 +194,7 @@ static status cell_time(const struct packing *packing, const Bt__Mutation *mutat
     return check_timestamp(schema, *timestamp_us);
 }
 
-static status pack_set(const struct packing *packing, const Bt__Mutation *mutation)
+static status pack_set(struct packing *packing, const Bt__Mutation *mutation)
 {
     const Bt__Mutation__SetCell *set = mutation->set_cell;
     const struct mutation_context *context = packing->context;
@@ -195,10 +214,11 @@ static status pack_set(const struct packing *packing, const Bt__Mutation *mutati
         timestamp_us = truncate_timestamp(context->schema, context->now_us);
     TRY(cell_time(packing, mutation, timestamp_us, &timestamp_us));
     row_change_set(packing->change, family->id, qualifier, timestamp_us, value);
+    list_cell(packing, LIST_SET, family, qualifier, timestamp_us, value);
     return status_ok();
 }
 
-static status pack_delete_column(const struct packing *packing, const Bt__Mutation *mutation)
+static status pack_delete_column(struct packing *packing, const Bt__Mutation *mutation)
 {
     const Bt__Mutation__DeleteFromColumn *delete = mutation->delete_from_column;
     const struct schema *schema = packing->context->schema;
@@ -220,14 +240,21 @@ static status pack_delete_column(const struct packing *packing, const Bt__Mutati
                            start_us, end_us);
     row_change_delete_column(packing->change, family->id, qualifier, start_us,
                              end_us == 0 ? INT64_MAX : end_us);
+    list_mutation(packing, &(struct list_mutation){.kind = LIST_DELETE_COLUMN,
+                                                   .family = family->name,
+                                                   .qualifier = qualifier,
+                                                   .timestamp_us = start_us,
+                                                   .end_us = end_us});
     return status_ok();
 }
 
-static status pack_delete_family(const struct packing *packing, const Bt__Mutation *mutation)
+static status pack_delete_family(struct packing *packing, const Bt__Mutation *mutation)
 {
     const struct family *family;
     TRY(find_family(packing, mutation->delete_from_family->family_name, &family));
     row_change_delete_family(packing->change, family->id);
+    list_mutation(packing,
+                  &(struct list_mutation){.kind = LIST_DELETE_FAMILY, .family = family->name});
     return status_ok();
 }
 
@@ -242,7 +269,29 @@ static status find_aggregate(const struct packing *packing, const char *name,
     return family->aggregate == AGGREGATE_NONE ? refuse_type(packing) : status_ok();
 }
 
-static status pack_add(const struct packing *packing, const Bt__Mutation *mutation)
+/* What is added, not what it comes to; a missing number is 0. */
+static void list_add(struct packing *packing, const struct family *family,
+                     const Bt__Mutation__AddToCell *add, bytes qualifier, int64_t timestamp_us)
+{
+    const Bt__Value *input = add->input;
+    struct list_mutation mutation = {.kind = LIST_ADD_BYTES,
+                                     .family = family->name,
+                                     .qualifier = qualifier,
+                                     .timestamp_us = timestamp_us};
+    if (family->input == INPUT_INT64)
+        mutation.kind = LIST_ADD_INT;
+    if (is_kind(input, BT__VALUE__KIND_INT_VALUE))
+        mutation.number = input->int_value;
+    else if (is_kind(input, BT__VALUE__KIND_BYTES_VALUE))
+        mutation.value = proto_bytes(input->bytes_value);
+    else if (is_kind(input, BT__VALUE__KIND_STRING_VALUE))
+        mutation.value = bytes_of(input->string_value);
+    else if (is_kind(input, BT__VALUE__KIND_RAW_VALUE))
+        mutation.value = proto_bytes(input->raw_value);
+    list_mutation(packing, &mutation);
+}
+
+static status pack_add(struct packing *packing, const Bt__Mutation *mutation)
 {
     const Bt__Mutation__AddToCell *add = mutation->add_to_cell;
     const struct family *family;
@@ -255,6 +304,7 @@ static status pack_add(const struct packing *packing, const Bt__Mutation *mutati
     TRY(cell_time(packing, mutation, add->timestamp->raw_timestamp_micros, &timestamp_us));
     TRY(aggregate_add(family, add->input, packing->context->arena, &kind, &state));
     row_change_add(packing->change, kind, family->id, qualifier, timestamp_us, state);
+    list_add(packing, family, add, qualifier, timestamp_us);
     return status_ok();
 }
 
@@ -277,7 +327,7 @@ static status refuse_state(const struct packing *packing, status why)
 }
 
 /* An empty input changes nothing. */
-static status pack_merge(const struct packing *packing, const Bt__Mutation *mutation)
+static status pack_merge(struct packing *packing, const Bt__Mutation *mutation)
 {
     const Bt__Mutation__MergeToCell *merge = mutation->merge_to_cell;
     const struct family *family;
@@ -291,8 +341,10 @@ static status pack_merge(const struct packing *packing, const Bt__Mutation *muta
         return refuse_state(packing, s);
     TRY(check_qualifier(qualifier));
     TRY(cell_time(packing, mutation, merge->timestamp->raw_timestamp_micros, &timestamp_us));
-    if (state.size > 0)
-        row_change_add(packing->change, kind, family->id, qualifier, timestamp_us, state);
+    if (state.size == 0)
+        return status_ok();
+    row_change_add(packing->change, kind, family->id, qualifier, timestamp_us, state);
+    list_cell(packing, LIST_MERGE, family, qualifier, timestamp_us, merge_input(merge));
     return status_ok();
 }
 
@@ -328,7 +380,7 @@ bool mutations_fit(const struct schema *schema, Bt__Mutation *const *mutations, 
     return true;
 }
 
-static status pack_one(const struct packing *packing, const Bt__Mutation *mutation)
+static status pack_one(struct packing *packing, const Bt__Mutation *mutation)
 {
     switch (mutation->mutation_case) {
     case BT__MUTATION__MUTATION_SET_CELL:
@@ -343,8 +395,23 @@ static status pack_one(const struct packing *packing, const Bt__Mutation *mutati
         return pack_merge(packing, mutation);
     default: /* mutations_check has passed no other */
         row_change_delete_row(packing->change);
+        list_mutation(packing, &(struct list_mutation){.kind = LIST_DELETE_ROW});
         return status_ok();
     }
+}
+
+static status pack_all(struct packing *packing, Bt__Mutation *const *mutations, size_t count,
+                       struct packed_change *out)
+{
+    row_change_reserve(packing->change, count);
+    for (size_t i = 0; i < count; i++)
+        TRY(pack_one(packing, mutations[i]));
+    if (packing->list.failed)
+        return status_out_of_memory();
+    TRY(row_change_pack(packing->change, packing->context->big_value, out));
+    out->list = packing->list;
+    out->is_listed = packing->context->wants_list;
+    return status_ok();
 }
 
 status mutations_pack(const struct mutation_context *context, bytes row_key,
@@ -354,8 +421,8 @@ status mutations_pack(const struct mutation_context *context, bytes row_key,
         .context = context, .row_key = row_key, .change = row_change_create(context->arena)};
     if (packing.change == NULL)
         return status_out_of_memory();
-    row_change_reserve(packing.change, count);
-    for (size_t i = 0; i < count; i++)
-        TRY(pack_one(&packing, mutations[i]));
-    return row_change_pack(packing.change, context->big_value, out);
+    status s = pack_all(&packing, mutations, count, out);
+    if (!status_is_ok(s))
+        change_list_free(&packing.list);
+    return s;
 }

@@ -28,6 +28,7 @@ struct mutation_context {
     int64_t now_us;         /* for cells that want the server's time: one for the whole request */
     size_t big_value;       /* see row_change_pack */
     struct arena *arena;
+    bool wants_list; /* a change stream tells what is asked for: see row/change_list.h */
 };
 
 /* Whether all mutations that are for a known family are of its type: for mutations that
@@ -35,7 +36,8 @@ struct mutation_context {
 bool mutations_fit(const struct schema *schema, Bt__Mutation *const *mutations, size_t count);
 
 /* For mutations that both checks have passed. NOT_FOUND for an unknown family, INVALID_ARGUMENT
- * for sizes, timestamps and types. Big cells are listed in the arena and point into the message. */
+ * for sizes, timestamps and types. Big cells are listed in the arena and point into the message, as
+ * do large values of the list. */
 status mutations_pack(const struct mutation_context *context, bytes row_key,
                       Bt__Mutation *const *mutations, size_t count, struct packed_change *out);
 

@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "bigtable/names.h"
+#include "bigtable/stream_config.h"
 #include "bigtable/table_extra.h"
 #include "bigtable/value_type.h"
 #include "wire/proto.h"
@@ -268,6 +269,7 @@ status table_to_message(const struct table_info *info, const struct table_place 
         table->deletion_protection = info->deletion_protection;
         TRY(add_families(info->schema, arena, table));
         TRY(add_kept(info, arena, table));
+        TRY(stream_config_show(info->stream_retention_us, arena, table));
     }
     bool with_encryption = is_full || view == BT_ADMIN__TABLE__VIEW__ENCRYPTION_VIEW;
     if (with_encryption || view == BT_ADMIN__TABLE__VIEW__REPLICATION_VIEW)

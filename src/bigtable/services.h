@@ -27,6 +27,7 @@ struct bigtable {
     struct control *control;           /* lent */
     struct pool *queries;              /* threads that SQL runs on */
     uint64_t query_memory;             /* bytes that one query may keep */
+    _Atomic unsigned change_streams;   /* that are being read */
     _Atomic size_t paused_query_bytes; /* of queries that wait for their turn */
     struct request_room *values;       /* that ReadRows gets one by one; NULL: no bound */
     size_t largest_cell;               /* bytes, that there is memory for; with `values` */

@@ -5,6 +5,8 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "cluster/index.h"
+#include "cluster/stream/settings.h"
+#include "cluster/stream/table_stream.h"
 
 #include <stdlib.h>
 
@@ -192,6 +194,7 @@ static status create_in(struct cluster *cluster, const struct table_spec *spec,
                                   .deletion_protection = spec->deletion_protection,
                                   .extra = spec->extra,
                                   .records_deletions = spec->records_deletions};
+    TRY(table_stream_change(cluster, spec->stream_retention_us, &record.stream));
     TRY(table_create(cluster, &record, out));
     TRY(fill_new_table(cluster, spec, spaces, files, *out));
     index_add(cluster, *out);
@@ -378,6 +381,7 @@ static void publish(const struct catalog_change *change)
     DCHECK(change->table_count == 1);
     const struct revision *revision = (const struct revision *)(const void *)change;
     table_publish(change->tables[0], revision->description);
+    table_stream_wake(change->tables[0]->tablets, change->tables[0]->tablet_count);
 }
 
 static status commit_change(struct table *table, struct description *description,
@@ -417,9 +421,10 @@ static status apply_change(struct table *table, const struct table_info *now,
                                   .schema = schema,
                                   .deletion_protection = change->deletion_protection,
                                   .extra = change->extra,
-                                  .records_deletions =
-                                      table_description(table)->without_rules != NULL};
+                                  .records_deletions = table_description(table)->records_deletions,
+                                  .stream = table_description(table)->stream};
     struct description *description;
+    TRY(table_stream_change(cluster, change->stream_retention_us, &record.stream));
     TRY(description_create(cluster, &record, table, &description));
     status s = record_change(table, &record, description, change->txn);
     if (!status_is_ok(s))

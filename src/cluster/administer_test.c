@@ -3,6 +3,7 @@
 #include "cluster/cluster_private.h"
 #include "cluster/index.h"
 #include "cluster/reshape.h"
+#include "stream/segment_records.h"
 
 #include "base/testing/testing.h"
 
@@ -277,6 +278,26 @@ static void test_what_a_crash_leaves_of_a_creation_is_dropped_at_start(void **st
     assert_true(fixture->cluster->next_id >= id + 2); /* ids are not given twice */
 }
 
+/* Segments of the log of change streams, whether a stream is on or not. */
+static void test_a_log_that_a_record_names_stays(void **state)
+{
+    struct fixture *fixture = *state;
+    struct shard *home = fixture->cluster->home;
+    uint64_t id = fixture->cluster->next_id;
+    struct stream_segment_record record = {.number = 3, .keyspace = id, .from = 17};
+    struct store_batch *batch = store_batch_create();
+    assert_ok(store_log_keyspace_create(home->store, id));
+    assert_ok(store_log_keyspace_create(home->store, id + 1));
+    stream_segment_put(batch, home->system, &record);
+    assert_ok(store_write(home->store, batch, STORE_SYNCED));
+    store_batch_destroy(batch);
+    reopen(fixture);
+    home = fixture->cluster->home;
+    assert_non_null(store_keyspace_find(home->store, id));
+    assert_int_equal(keyspace_kind(store_keyspace_find(home->store, id)), KEYSPACE_LOG);
+    assert_null(store_keyspace_find(home->store, id + 1));
+}
+
 static void test_preallocated_keyspaces_are_used_after_a_restart(void **state)
 {
     struct fixture *fixture = *state;
@@ -471,6 +492,7 @@ int main(void)
         TEST(test_a_deleted_table_is_gone_and_its_keyspace_too),
         TEST(test_what_a_crash_leaves_of_a_deletion_is_dropped_at_start),
         TEST(test_what_a_crash_leaves_of_a_creation_is_dropped_at_start),
+        TEST(test_a_log_that_a_record_names_stays),
         TEST(test_preallocated_keyspaces_are_used_after_a_restart),
         TEST(test_protection_from_deletion),
         TEST(test_a_family_made_again_gets_a_new_id),

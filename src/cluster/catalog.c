@@ -16,6 +16,7 @@ enum record_type {
     RECORD_TABLET = 't',
     RECORD_UNCLAIMED = 'U',
     RECORD_KEPT = 'r',
+    RECORD_FORMER = 'f',
 };
 
 enum {
@@ -74,6 +75,20 @@ static struct damage_key make_damage_key(const struct damage_record *record)
         struct id_key part = make_id_key(RECORD_DAMAGE, ids[i]);
         memcpy(key.data + 1 + i * ID_SIZE, part.data + 1, ID_SIZE);
     }
+    return key;
+}
+
+struct former_key {
+    uint8_t data[1 + 2 * ID_SIZE];
+};
+
+static struct former_key make_former_key(uint64_t table_id, uint64_t tablet_id)
+{
+    const struct id_key table = make_id_key(RECORD_FORMER, table_id);
+    const struct id_key tablet = make_id_key(RECORD_FORMER, tablet_id);
+    struct former_key key;
+    memcpy(key.data, table.data, sizeof table.data);
+    memcpy(key.data + sizeof table.data, tablet.data + 1, ID_SIZE);
     return key;
 }
 
@@ -205,6 +220,12 @@ static status encode_table(const struct table_record *record, struct arena *aren
     message.extra = proto_data(record->extra);
     message.deleted_us = record->deleted_us;
     message.records_deletions = record->records_deletions;
+    Catalog__ChangeStream stream = CATALOG__CHANGE_STREAM__INIT;
+    stream.retention_us = record->stream.retention_us;
+    stream.life = record->stream.life;
+    stream.from_us = record->stream.from_us;
+    if (stream.retention_us != 0)
+        message.change_stream = &stream;
     TRY(families_to_messages(record->schema, arena, &message));
     proto_encode(&message.base, out);
     return out->failed ? status_out_of_memory() : status_ok();
@@ -290,6 +311,30 @@ static void delete_all_of(struct store_batch *batch, struct keyspace *catalog,
 void catalog_delete_tablets(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id)
 {
     delete_all_of(batch, catalog, RECORD_TABLET, table_id);
+    delete_all_of(batch, catalog, RECORD_FORMER, table_id);
+}
+
+status catalog_put_former(struct store_batch *batch, struct keyspace *catalog,
+                          const struct former_tablet_record *record)
+{
+    Catalog__FormerTablet message = CATALOG__FORMER_TABLET__INIT;
+    message.start = proto_data(record->start);
+    message.end = proto_data(record->end);
+    message.shard = record->shard;
+    message.gone_us = record->gone_us;
+    struct former_key key = make_former_key(record->table_id, record->id);
+    struct buffer value = {0};
+    put_message(batch, catalog, bytes_make(key.data, sizeof key.data), &message.base, &value);
+    bool failed = value.failed;
+    buffer_free(&value);
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+void catalog_delete_former(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id,
+                           uint64_t tablet_id)
+{
+    struct former_key key = make_former_key(table_id, tablet_id);
+    store_batch_delete(batch, catalog, bytes_make(key.data, sizeof key.data));
 }
 
 void catalog_append_kept_key(struct buffer *key, uint64_t table_id)
@@ -414,8 +459,11 @@ static bool schema_is_sound(const struct schema *schema)
 /* A fault in a table's record, in words; NULL if all is sound. */
 static const char *table_fault(const Catalog__Table *message, const struct schema *schema)
 {
+    const Catalog__ChangeStream *stream = message->change_stream;
     if (message->deleted_us < 0)
         return "it was deleted before 1970";
+    if (stream != NULL && (stream->retention_us <= 0 || stream->life == 0 || stream->from_us < 0))
+        return "its change stream cannot be";
     return schema_is_sound(schema) ? NULL : "its families cannot be";
 }
 
@@ -444,6 +492,10 @@ status catalog_decode_table(bytes value, struct arena *arena, struct table_recor
                                  .extra = proto_bytes(message->extra),
                                  .deleted_us = message->deleted_us,
                                  .records_deletions = message->records_deletions};
+    if (message->change_stream != NULL)
+        out->stream = (struct table_stream){.retention_us = message->change_stream->retention_us,
+                                            .life = message->change_stream->life,
+                                            .from_us = message->change_stream->from_us};
     const char *fault = table_fault(message, *schema);
     if (fault == NULL)
         return status_ok();
@@ -482,6 +534,21 @@ static status visit_tablet(const struct catalog_visitor *visitor, bytes key, byt
     return visitor->tablet(visitor->context, &record);
 }
 
+static status visit_former(const struct catalog_visitor *visitor, bytes key, bytes value,
+                           struct arena *arena)
+{
+    ProtobufCMessage *base;
+    TRY(proto_decode(&catalog__former_tablet__descriptor, value, arena, &base));
+    const Catalog__FormerTablet *message = (const Catalog__FormerTablet *)(void *)base;
+    const struct former_tablet_record record = {.table_id = id_of_key(key),
+                                                .id = id_at(key, 1 + ID_SIZE),
+                                                .shard = message->shard,
+                                                .start = proto_bytes(message->start),
+                                                .end = proto_bytes(message->end),
+                                                .gone_us = message->gone_us};
+    return visitor->former(visitor->context, &record);
+}
+
 static status visit_damage(const struct catalog_visitor *visitor, bytes key, bytes value,
                            struct arena *arena)
 {
@@ -513,6 +580,8 @@ static bool key_is_whole(bytes key)
     switch (key.data[0]) {
     case RECORD_DAMAGE:
         return key.size == sizeof(struct damage_key);
+    case RECORD_FORMER:
+        return key.size == sizeof(struct former_key);
     case RECORD_KEPT:
     case RECORD_TABLET:
         return key.size >= 1 + ID_SIZE;
@@ -538,6 +607,8 @@ static status visit_record(const struct catalog_visitor *visitor, bytes key, byt
         return visit_table(visitor, key, value, arena);
     if (type == RECORD_TABLET && visitor->tablet != NULL)
         return visit_tablet(visitor, key, value, arena);
+    if (type == RECORD_FORMER && visitor->former != NULL)
+        return visit_former(visitor, key, value, arena);
     if (type == RECORD_PREALLOCATED && visitor->preallocated != NULL)
         return visitor->preallocated(visitor->context, id_of_key(key));
     if (type == RECORD_DAMAGE && visitor->damage != NULL)

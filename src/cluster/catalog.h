@@ -8,12 +8,14 @@
  *     'M' <table id>                        Mutes: see mutes.c
  *     'T' <table id>                        Table
  *     't' <table id> <start key>            Tablet
+ *     'f' <table id> <tablet id>            FormerTablet: see cluster/stream/lineage.h
  *     'D' <keyspace id> <file> <block>      Damage: keys out of service, see cluster/damage.h
  *     'd' <keyspace id> <sequence>          not ours: rows that were dropped, see
  *                                           tablet/drop_records.h
  *     'r' <table id> ...                    not ours: what a deleted table had, see control/kept.h;
  *                                           but they go when the table comes back or goes for good
  *     'I' <commit sequence>                 not ours: see tablet/tokens.h
+ *     'L' <number>                          not ours: see stream/segment_records.h
  *     'R' <kind> <name>, 'V'                not ours: see control/
  *     'abandoned-operations'                not ours: see control/operations.c
  *     'lost-records'                        what was lost here: see cluster/lost_records.h
@@ -34,6 +36,13 @@
 
 enum { CATALOG_KEYSPACE_ID = 1 };
 
+/* A table's change stream; all zeroes: it has none. */
+struct table_stream {
+    int64_t retention_us;
+    uint64_t life;   /* names what was recorded since it was switched on; not 0 */
+    int64_t from_us; /* nothing from before can be read: since 1970, by the versions' clock */
+};
+
 struct table_record {
     uint64_t id;
     const char *name;
@@ -41,8 +50,9 @@ struct table_record {
     const struct schema *schema;
     bool deletion_protection;
     bytes extra;
-    int64_t deleted_us; /* since 1970; 0: it stands */
-    bool records_deletions;
+    int64_t deleted_us;     /* since 1970; 0: it stands */
+    bool records_deletions; /* also without a stream */
+    struct table_stream stream;
 };
 
 struct tablet_record {
@@ -52,6 +62,16 @@ struct tablet_record {
     uint64_t keyspace_id;
     bytes start;
     bytes end; /* empty: no bound */
+};
+
+/* A tablet that was split or merged while its table had a change stream. */
+struct former_tablet_record {
+    uint64_t table_id;
+    uint64_t id;
+    unsigned shard;
+    bytes start;
+    bytes end;       /* empty: no bound */
+    int64_t gone_us; /* since 1970, by the versions' clock */
 };
 
 /* A bit in the number of a table file that another store had: marks what a table out of a backup
@@ -85,6 +105,11 @@ status catalog_delete_tablet(struct store_batch *batch, struct keyspace *catalog
                              bytes start);
 /* Deletes all tablet records of a table. */
 void catalog_delete_tablets(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id);
+
+status catalog_put_former(struct store_batch *batch, struct keyspace *catalog,
+                          const struct former_tablet_record *record);
+void catalog_delete_former(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id,
+                           uint64_t tablet_id);
 
 /* Records of what a deleted table had: the key up to the table's id, and the end of all of them. */
 void catalog_append_kept_key(struct buffer *key, uint64_t table_id);
@@ -124,10 +149,12 @@ uint64_t catalog_id_of_key(bytes key);
 
 struct catalog_visitor {
     void *context;
-    /* Tables come before all tablets, tablets by table id and start. What is handed over is valid
-     * during the call only. Any may be NULL. A failure ends the reading and is returned. */
+    /* Tables come before all tablets, present and former, which come by table id. What is handed
+     * over is valid during the call only. Any may be NULL. A failure ends the reading and is
+     * returned. */
     status (*table)(void *context, const struct table_record *record);
     status (*tablet)(void *context, const struct tablet_record *record);
+    status (*former)(void *context, const struct former_tablet_record *record);
     status (*preallocated)(void *context, uint64_t keyspace_id);
     status (*next_id)(void *context, uint64_t next_id);
     status (*damage)(void *context, const struct damage_record *record);

@@ -12,6 +12,8 @@
 #include "cluster/row_jobs.h"
 #include "cluster/salvage.h"
 #include "cluster/shard_directories.h"
+#include "cluster/stream/stream_upkeep.h"
+#include "stream/segment_records.h"
 #include "tablet/drop_records.h"
 
 #include <stdlib.h>
@@ -23,6 +25,7 @@ struct loading {
     struct cluster *cluster;
     struct shard *shard; /* whose keyspace is being read */
     size_t at;           /* the table whose tablets are being read */
+    size_t former_at;    /* the same of former ones */
 };
 
 static status load_table(void *context, const struct table_record *record)
@@ -35,13 +38,13 @@ static status load_table(void *context, const struct table_record *record)
     return status_ok();
 }
 
-static struct table *table_being_loaded(struct loading *loading, uint64_t id)
+/* Moves `*at`, which rises with the ids that are asked for. NULL: there is none. */
+static struct table *table_being_loaded(const struct cluster *cluster, size_t *at, uint64_t id)
 {
-    struct cluster *cluster = loading->cluster;
-    while (loading->at < cluster->table_count && cluster->tables[loading->at]->id < id)
-        loading->at++;
-    bool is_there = loading->at < cluster->table_count && cluster->tables[loading->at]->id == id;
-    return is_there ? cluster->tables[loading->at] : NULL;
+    while (*at < cluster->table_count && cluster->tables[*at]->id < id)
+        ++*at;
+    bool is_there = *at < cluster->table_count && cluster->tables[*at]->id == id;
+    return is_there ? cluster->tables[*at] : NULL;
 }
 
 /* Whether the tablet begins where the table's last one ended. */
@@ -63,7 +66,7 @@ static struct shard *shard_numbered(const struct cluster *cluster, unsigned numb
 static status load_tablet(void *context, const struct tablet_record *record)
 {
     struct loading *loading = context;
-    struct table *table = table_being_loaded(loading, record->table_id);
+    struct table *table = table_being_loaded(loading->cluster, &loading->at, record->table_id);
     if (table == NULL)
         return status_make(STATUS_DATA_LOSS, "tablet %llu has no table",
                            (unsigned long long)record->id);
@@ -83,6 +86,15 @@ static status load_tablet(void *context, const struct tablet_record *record)
     if (!status_is_ok(s))
         tablet_release(tablet);
     return s;
+}
+
+static status load_former(void *context, const struct former_tablet_record *record)
+{
+    struct loading *loading = context;
+    struct table *table =
+        table_being_loaded(loading->cluster, &loading->former_at, record->table_id);
+    /* A table that was given up has left these. */
+    return table == NULL ? status_ok() : lineage_remember(&table->lineage, record);
 }
 
 static status load_preallocated(void *context, uint64_t id)
@@ -149,6 +161,7 @@ static status load_catalog(struct cluster *cluster)
     struct catalog_visitor visitor = {.context = &loading,
                                       .table = load_table,
                                       .tablet = load_tablet,
+                                      .former = load_former,
                                       .preallocated = load_preallocated,
                                       .unclaimed = load_unclaimed,
                                       .next_id = load_next_id,
@@ -249,8 +262,25 @@ static uint64_t *ids_in_use(const struct shard *shard, size_t *count)
     return ids;
 }
 
+static status note_segment(void *context, const struct stream_segment_record *record)
+{
+    struct buffer *segments = context;
+    buffer_append(segments, &record->keyspace, sizeof record->keyspace);
+    return segments->failed ? status_out_of_memory() : status_ok();
+}
+
+static bool is_among(const struct buffer *ids, uint64_t id)
+{
+    const uint64_t *all = (const void *)ids->data;
+    for (size_t i = 0; i < ids->size / sizeof id; i++)
+        if (all[i] == id)
+            return true;
+    return false;
+}
+
 /* The index moves on only past keyspaces that stay. */
-static status drop_unnamed(struct shard *shard, const uint64_t *ids, size_t count)
+static status drop_unnamed(struct shard *shard, const uint64_t *ids, size_t count,
+                           const struct buffer *segments)
 {
     DCHECK(count > 0);
     struct cluster *cluster = shard->cluster;
@@ -259,7 +289,7 @@ static status drop_unnamed(struct shard *shard, const uint64_t *ids, size_t coun
         uint64_t id = keyspace_id(keyspace);
         if (cluster->next_id <= id)
             cluster->next_id = id + 1;
-        if (bsearch(&id, ids, count, sizeof(*ids), compare_ids) != NULL) {
+        if (bsearch(&id, ids, count, sizeof(*ids), compare_ids) != NULL || is_among(segments, id)) {
             i++;
             continue;
         }
@@ -273,10 +303,14 @@ static status drop_unnamed(struct shard *shard, const uint64_t *ids, size_t coun
 static status drop_orphans(struct shard *shard)
 {
     size_t count;
+    struct buffer segments = {0};
     uint64_t *ids = ids_in_use(shard, &count);
     if (ids == NULL)
         return status_out_of_memory();
-    status s = drop_unnamed(shard, ids, count);
+    status s = stream_segments_visit(shard->system, note_segment, &segments);
+    if (status_is_ok(s))
+        s = drop_unnamed(shard, ids, count, &segments);
+    buffer_free(&segments);
     free(ids);
     return s;
 }
@@ -367,6 +401,7 @@ static status open_catalog(struct cluster *cluster)
     TRY(let_compact(cluster));
     salvage_tell(cluster);
     TRY(event_log_look(cluster->home));
+    TRY(stream_logs_open(cluster));
     TRY(drop_all_orphans(cluster));
     TRY(event_log_open(cluster->home));
     TRY(sort_tables(cluster));

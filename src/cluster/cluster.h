@@ -148,9 +148,11 @@ struct table_info {
     const struct schema *schema;
     bool deletion_protection;
     /* Serialised google.bigtable.admin.v2.Table with the fields that the cluster itself does not
-     * use (row_key_schema, change_stream_config, …), as the services last stored them. */
+     * use (row_key_schema, …), as the services last stored them. */
     bytes extra;
     uint64_t generation; /* rises with each change: an etag */
+    /* How long its change stream keeps what happened, microseconds; 0: it has none. */
+    int64_t stream_retention_us;
 };
 
 /* The table by its name, with a reference that keeps it usable, also if it is deleted meanwhile.
@@ -165,6 +167,9 @@ uint64_t table_id(const struct table *table);
 /* The newest schema; stays valid as long as the table is held. */
 const struct schema *table_schema(const struct table *table);
 struct cluster *table_cluster(const struct table *table);
+/* Whether it has a change stream now: what is asked for is to be listed then (row/change_list.h).
+ * Cheap, any thread. */
+bool table_has_stream(const struct table *table);
 /* Whether all of its rows may change together: row_group.h. */
 bool table_is_in_one_shard(const struct table *table);
 /* Copies into the arena, at one instant. */
@@ -175,8 +180,11 @@ struct table_spec {
     const struct schema *schema; /* copied */
     bool deletion_protection;
     /* Cells that the rules condemn are deleted by commits, which observers see, and by nothing else
-     * (docs/internals/deletions.md). It stays so; no service asks for it yet. */
+     * (docs/internals/deletions.md). It stays so; a table with a change stream has it in any case.
+     */
     bool records_deletions;
+    /* How long its change stream keeps what happened, microseconds; 0: it has none. */
+    int64_t stream_retention_us;
     bytes extra;
     const bytes *split_keys; /* rising, none empty */
     size_t split_count;
@@ -223,6 +231,8 @@ struct table_change {
     size_t family_count;
     bool deletion_protection;
     bytes extra;
+    /* How long its change stream keeps what happened, microseconds; 0: it has none. */
+    int64_t stream_retention_us;
     struct catalog_txn *txn; /* see above */
 };
 status table_change_schema(struct table *table, struct arena *arena,

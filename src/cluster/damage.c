@@ -82,12 +82,19 @@ static bool is_unclaimed(const struct shard *shard, uint64_t keyspace)
     return false;
 }
 
+static bool is_of_streams(const struct shard *shard, uint64_t id)
+{
+    const struct keyspace *keyspace = store_keyspace_find(shard->store, id);
+    return keyspace != NULL && keyspace_kind(keyspace) == KEYSPACE_LOG;
+}
+
 void damage_append_table(const struct shard *shard, uint64_t keyspace, struct buffer *out)
 {
     struct cluster *cluster = shard->cluster;
     char unclaimed[LOST_KEYSPACE_NAME_SIZE];
     const char *name = keyspace == CATALOG_KEYSPACE_ID   ? "the catalog"
                        : keyspace == shard->log_keyspace ? "the change log"
+                       : is_of_streams(shard, keyspace)  ? "the log of change streams"
                        : is_unclaimed(shard, keyspace)   ? lost_keyspace_name(keyspace, unclaimed)
                                                          : "a deleted table";
     pthread_rwlock_rdlock(&cluster->index_lock);

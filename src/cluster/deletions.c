@@ -100,6 +100,18 @@ static status check_protection(const struct table *table)
     return status_ok();
 }
 
+/* Nobody loses by a deletion what a stream's readers have not seen yet; so a table that is brought
+ * back has no stream. */
+static status check_stream(const struct table *table)
+{
+    if (table_description(table)->stream.retention_us > 0)
+        return status_make(STATUS_FAILED_PRECONDITION,
+                           "table \"%s\" has a change stream: clear its change_stream_config "
+                           "before it is deleted",
+                           table->name);
+    return status_ok();
+}
+
 /* The index's reference goes to the caller. */
 static void leave_index(struct cluster *cluster, struct table *table)
 {
@@ -291,6 +303,7 @@ static status keep(struct cluster *cluster, struct table *table, struct catalog_
 static status delete_table(struct cluster *cluster, struct table *table, struct catalog_txn *txn)
 {
     TRY(check_protection(table));
+    TRY(check_stream(table));
     if (cluster->options.undelete_window_us > 0)
         return keep(cluster, table, txn);
     return drop_all(cluster, &table, 1, txn);

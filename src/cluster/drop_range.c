@@ -13,6 +13,7 @@
 #include "cluster/cluster_private.h"
 #include "cluster/gc_pass.h"
 #include "cluster/live_size.h"
+#include "cluster/stream/drop_streamed.h"
 #include "row/row_key.h"
 #include "tablet/drop_records.h"
 #include "tablet/key_bounds.h"
@@ -354,17 +355,33 @@ static status drop_range(struct table *table, bytes from, bytes to, bool *delete
     return s;
 }
 
-status table_drop_rows(struct table *table, bytes prefix)
+static status drop_at_once(struct table *table, bytes from, bytes to)
 {
-    struct buffer end = {0};
     bool deletes = false;
-    key_after_prefix(&end, prefix); /* stays empty, no bound, if there is no key after */
-    status s = end.failed ? status_out_of_memory()
-                          : drop_range(table, prefix, buffer_bytes(&end), &deletes);
-    buffer_free(&end);
-    TRY(s);
+    TRY(drop_range(table, from, to, &deletes));
     if (deletes)
         gc_pass_hurry(table);
     drop_pass_ask(table);
     return status_ok();
+}
+
+/* Rows that cannot be read are not told to readers of a stream: they go with the others at once. */
+static status drop_rows(struct table *table, bytes from, bytes to)
+{
+    if (!table_has_stream(table))
+        return drop_at_once(table, from, to);
+    status s = stream_drop_rows(table, from, to);
+    if (s.code != STATUS_DATA_LOSS)
+        return s;
+    status_free(s);
+    return drop_at_once(table, from, to);
+}
+
+status table_drop_rows(struct table *table, bytes prefix)
+{
+    struct buffer end = {0};
+    key_after_prefix(&end, prefix); /* stays empty, no bound, if there is no key after */
+    status s = end.failed ? status_out_of_memory() : drop_rows(table, prefix, buffer_bytes(&end));
+    buffer_free(&end);
+    return s;
 }

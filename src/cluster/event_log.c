@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "cluster/cluster_private.h"
 #include "store/files.h"
+#include "stream/log.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -68,7 +69,9 @@ static status open_log(struct shard *shard, const struct change_log_state *state
     const struct change_log_options options = {.store = shard->store,
                                                .catalog = shard->system,
                                                .limit_bytes =
-                                                   shard->cluster->options.archive.buffer_bytes};
+                                                   shard->cluster->options.archive.buffer_bytes,
+                                               .visit_beside = stream_log_visit_prepared,
+                                               .beside_context = shard->streams};
     return change_log_open(&options, state, &shard->log);
 }
 

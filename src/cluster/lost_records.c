@@ -21,6 +21,7 @@ static const struct kind kinds[] = {
     {"D", "rows that are out of service"},
     {"I", "idempotency tokens"},
     {"K", "keyspaces in reserve"},
+    {"L", "where the log of change streams lies"},
     {"M", "findings that are muted"},
     {"Ra", "authorized views"},
     {"Rc", "clusters"},
@@ -240,7 +241,7 @@ static void name_keyspaces(const struct giving_up *up)
     int64_t now_us = clock_wall_us(cluster->options.clock);
     struct keyspace *keyspace;
     for (size_t i = 0; (keyspace = store_keyspace_at(cluster->home->store, i)) != NULL; i++)
-        if (keyspace != cluster->catalog)
+        if (keyspace != cluster->catalog && keyspace_kind(keyspace) == KEYSPACE_ROWS)
             catalog_put_unclaimed(up->batch, cluster->catalog, keyspace_id(keyspace), now_us);
 }
 

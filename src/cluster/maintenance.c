@@ -9,6 +9,7 @@
 #include "cluster/deletions.h"
 #include "cluster/drop_pass.h"
 #include "cluster/gc_pass.h"
+#include "cluster/stream/stream_upkeep.h"
 #include "os/thread.h"
 
 #include <stdlib.h>
@@ -141,6 +142,7 @@ static void run_round(struct maintenance *maintenance)
     traffic_run(maintenance->cluster);
     gc_pass_run(maintenance->cluster);
     drop_pass_run(maintenance->cluster);
+    stream_upkeep_run(maintenance->cluster);
     delete_token_records(maintenance->cluster);
     end_round(maintenance);
 }

@@ -32,7 +32,7 @@ struct made {
 static void describe_made(const struct catalog_change *change, struct event_writer *writer)
 {
     const struct made *made = (const struct made *)(const void *)change;
-    event_keyspaces_made(writer, made->first_id, made->count);
+    event_keyspaces_made(writer, KEYSPACE_ROWS, made->first_id, made->count);
 }
 
 /* A start begins above the ids of all keyspaces of all shards, so the catalog need not have heard

@@ -4,6 +4,7 @@
 #include "advisor/personal.h"
 #include "base/check.h"
 #include "cluster/cluster_private.h"
+#include "cluster/stream/table_stream.h"
 
 /* Whether the tablets are still in the map: only a holder of admin takes them out. */
 static status check_stands(struct table *table, struct tablet *const *tablets, size_t count)
@@ -29,6 +30,7 @@ static status record_swap(const struct table *table, const struct catalog_change
         struct tablet_record record = tablet_record_of(table, change->fresh[i]);
         TRY(catalog_put_tablet(batch, cluster->catalog, &record));
     }
+    TRY(lineage_record(change->tables[0], change, batch));
     return catalog_put_next_id(batch, cluster->catalog, cluster->next_id);
 }
 
@@ -37,6 +39,7 @@ static void swap(const struct catalog_change *change)
     DCHECK(change->table_count == 1 && check_is_locked(&change->tables[0]->cluster->admin));
     table_swap_tablets(change->tables[0], change->former, change->former_count, change->fresh,
                        change->fresh_count);
+    table_stream_wake(change->former, change->former_count);
 }
 
 /* The map changes on the shard's commit thread. */
@@ -65,6 +68,8 @@ static status commit_swap(struct table *table, enum commit_kind kind,
     if (status_is_ok(s))
         s = commit_in_shard(table->cluster, kind, batch, change);
     store_batch_destroy(batch);
+    if (!status_is_ok(s))
+        lineage_take_back(table, change);
     TRY(s);
     metrics_add(table->cluster->options.metrics, METRIC_tablets,
                 (int64_t)change->fresh_count - (int64_t)change->former_count);

@@ -9,7 +9,7 @@
 static void free_changes(struct row_group *group)
 {
     for (size_t i = 0; i < group->count; i++)
-        buffer_free(&group->rows[i].change.fragment);
+        packed_change_free(&group->rows[i].change);
 }
 
 static struct commit *commit_of(struct row_group *group, size_t row)
@@ -99,10 +99,13 @@ static status submit(struct row_group *group)
     first->other_count = group->count - 1;
     first->least_us = group->at_us;
     first->is_repair = group->is_repair;
+    first->frees_space = group->frees_space;
     first->done.run = committed;
     atomic_init(&group->holders, 2);
     row_locks_acquire_many(shard->locks, group->hashes, &held);
     DCHECK(held > 0);
+    if (group->locked != NULL)
+        group->locked(group);
     status s = commit_submit(shard->commits, first);
     row_locks_release_many(shard->locks, group->hashes, held,
                            status_is_ok(s) ? first->sequence : 0);

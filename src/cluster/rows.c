@@ -37,6 +37,7 @@
 #include "base/limits.h"
 #include "cluster/cluster_private.h"
 #include "cluster/row_jobs.h"
+#include "cluster/stream/row_families.h"
 
 size_t rows_big_value(const struct table *table)
 {
@@ -86,7 +87,7 @@ static void write_done(struct task *task)
     if (write->heat.weight > 0)
         heat_end_write(write->table, write->heat, write->row_key,
                        packed_change_size(&write->change));
-    buffer_free(&write->change.fragment);
+    packed_change_free(&write->change);
     tablet_release(write->commit.tablet);
     write->done(write, result);
 }
@@ -120,12 +121,10 @@ static status claim_and_submit(struct row_write *write)
 }
 
 /* With the lock held. What was not taken into the queue ends the same way, a turn later. */
-static void submit_write(struct row_write *write)
+static void submit_locked(struct row_write *write)
 {
     struct row_locks *locks = shard_of(&write->commit)->locks;
     DCHECK(row_lock_is_held(locks, write->commit.row_hash));
-    if (write->locked != NULL)
-        write->locked(write);
     write->commit.done.run = write_done;
     status s = claim_and_submit(write);
     if (status_is_ok(s)) { /* the result is the commit thread's from here on */
@@ -136,6 +135,16 @@ static void submit_write(struct row_write *write)
         loop_post(write->loop, &write->commit.done);
     }
     row_lock_release(locks, write->commit.row_hash);
+}
+
+/* With the lock held. What a deletion of the row deletes is found before, if a stream is to tell.
+ */
+static void submit_write(struct row_write *write)
+{
+    if (write->locked != NULL)
+        write->locked(write);
+    if (!write->change.list.deletes_row || !row_families_find(write, submit_locked))
+        submit_locked(write);
 }
 
 static void submit_granted_write(struct task *task)
@@ -188,7 +197,7 @@ static void end_update(struct row_update *update, status result)
     row_lock_release(shard_of(&update->commit)->locks, update->commit.row_hash);
     count_heat(update);
     store_value_release(&update->record);
-    buffer_free(&update->change.fragment);
+    packed_change_free(&update->change);
     tablet_release(update->commit.tablet);
     update->done(update, result);
 }
@@ -210,8 +219,7 @@ static void decide_again(struct row_update *update)
     struct commit *commit = &update->commit;
     status_free(commit->result);
     store_value_release(&update->record);
-    buffer_free(&update->change.fragment);
-    update->change = (struct packed_change){0};
+    packed_change_free(&update->change);
     commit->result = status_ok();
     commit->kind = COMMIT_BARRIER;
     commit->change = NULL;
@@ -253,11 +261,35 @@ static void keep_record(struct row_update *update, struct row *row)
     update->commit.record = update->record.bytes;
 }
 
+static void read_on_pool(struct row_update *update);
+
+static void decide_on_pool(struct task *task)
+{
+    read_on_pool(LIST_ENTRY(&task->link, struct row_update, task.link));
+}
+
+/* What a deletion of the row deletes, if a stream is to tell. False: that is not in memory, and all
+ * is decided again where it may be read. */
+static bool find_families(struct row_update *update, enum store_read_tier read_tier)
+{
+    if (!update->change.list.deletes_row ||
+        row_families_expand(update->table, update->commit.tablet, update->row_key, read_tier,
+                            &update->change.list))
+        return true;
+    packed_change_free(&update->change);
+    update->task.run = decide_on_pool;
+    loop_post(update->loop, &update->task);
+    return false;
+}
+
 /* The row is in hand: what is to be written? Loop or pool thread. */
-static void decide_and_submit(struct row_update *update, struct row *row)
+static void decide_and_submit(struct row_update *update, struct row *row,
+                              enum store_read_tier read_tier)
 {
     bool writes = false;
     status s = update->decide(update, &row->cells, &update->change, &writes);
+    if (status_is_ok(s) && writes && !find_families(update, read_tier))
+        return;
     update->commit.done.run = end_committed_update;
     if (status_is_ok(s) && writes) {
         keep_record(update, row);
@@ -350,7 +382,7 @@ static bool read_and_decide(struct row_update *update, enum store_read_tier read
     } else if (row.left != NULL) {
         post_ask(update, &row);
     } else if (was_read) {
-        decide_and_submit(update, &row);
+        decide_and_submit(update, &row, read_tier);
     }
     row_clear(&row);
     return was_read;

@@ -7,6 +7,7 @@
 #include "cluster/heat/heat_keyspace.h"
 #include "cluster/lost_records.h"
 #include "row/row_key.h"
+#include "stream/segment_records.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -192,6 +193,12 @@ static status find_damage(void *context, const struct damage_record *record)
     return status_ok();
 }
 
+static status find_segment(void *context, const struct stream_segment_record *record)
+{
+    note_id(context, record->keyspace);
+    return name_keyspace(context, record->keyspace);
+}
+
 static status read_catalog(struct salvage *salvage)
 {
     const struct catalog_visitor visitor = {.context = salvage,
@@ -203,6 +210,7 @@ static status read_catalog(struct salvage *salvage)
                                             .unclaimed = find_unclaimed,
                                             .kept = find_kept};
     TRY(name_keyspace(salvage, CATALOG_KEYSPACE_ID));
+    TRY(stream_segments_visit(salvage->cluster->catalog, find_segment, salvage));
     return catalog_read(salvage->cluster->catalog, &visitor);
 }
 
@@ -286,7 +294,7 @@ static bool is_heat(struct keyspace *keyspace)
 }
 
 /* What is not empty, or cannot be read. If the record of the change log is among those that are
- * lost, its keyspace is one without rows. */
+ * lost, its keyspace is one without rows; what is a log never has any. */
 static bool is_worth_keeping(const struct salvage *salvage, struct keyspace *keyspace)
 {
     static const uint8_t first = ROW_SPACE, end = OVERFLOW_SPACE + 1;
@@ -295,8 +303,9 @@ static bool is_worth_keeping(const struct salvage *salvage, struct keyspace *key
         options.lower = bytes_make(&first, 1);
         options.upper = bytes_make(&end, 1);
     }
-    bool is_empty = false;
-    status_ignore(look_for_any(keyspace, &options, &is_empty));
+    bool is_empty = keyspace_kind(keyspace) == KEYSPACE_LOG;
+    if (!is_empty)
+        status_ignore(look_for_any(keyspace, &options, &is_empty));
     return !is_empty && !is_heat(keyspace);
 }
 

@@ -4,6 +4,7 @@
 #include "cluster/heat/heat_store.h"
 #include "cluster/salvage.h"
 #include "cluster/testing/testing.h"
+#include "stream/segment_records.h"
 
 #include <glob.h>
 
@@ -126,6 +127,39 @@ static void a_keyspace_whose_table_was_lost_is_kept(void **state)
     create(f, TABLE_U); /* no table gets its keyspace or its number */
     assert_int_not_equal(keyspace_id(keyspace_of(f->table)), id);
     assert_true(f->table->id > id);
+}
+
+static void make_segment(struct cluster_fixture *f, uint64_t number, uint64_t id)
+{
+    struct shard *home = f->cluster->home;
+    const struct stream_segment_record record = {.number = number, .keyspace = id, .from = 7};
+    struct store_batch *batch = store_batch_create();
+    assert_ok(store_log_keyspace_create(home->store, id));
+    store_batch_put(batch, store_keyspace_find(home->store, id), bytes_of("R"), bytes_of("x"));
+    stream_segment_put(batch, home->system, &record);
+    assert_ok(store_write(home->store, batch, STORE_SYNCED));
+    store_batch_destroy(batch);
+    assert_ok(keyspace_flush(store_keyspace_find(home->store, id)));
+}
+
+/* Without its record a part of the log of change streams is of no use, and has no rows. */
+static void the_log_of_change_streams_is_no_lost_table(void **state)
+{
+    struct cluster_fixture *f = *state;
+    uint64_t id = f->cluster->next_id;
+    make_segment(f, 1, id);
+    assert_ok(keyspace_flush(f->cluster->home->system));
+    make_segment(f, 2, id + 1);
+    stop(f);
+    take_away(f, "*.log");
+    salvage(f);
+    assert_non_null(store_keyspace_find(f->cluster->home->store, id));
+    assert_int_equal(f->cluster->home->unclaimed_count, 0);
+    restart(f);
+    assert_non_null(store_keyspace_find(f->cluster->home->store, id));
+    assert_null(store_keyspace_find(f->cluster->home->store, id + 1));
+    assert_true(f->cluster->next_id > id + 1);
+    assert_true(find_table(f, TEST_TABLE));
 }
 
 /* A row of each kind; some of what is large overflows. */
@@ -391,6 +425,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_keyspace_whose_table_was_lost_is_kept),
+        TEST(the_log_of_change_streams_is_no_lost_table),
         TEST(the_keyspace_of_heat_is_dropped),
         TEST(a_keyspace_that_only_looks_like_heat_is_kept),
         TEST(a_preallocated_keyspace_with_rows_is_never_used),

@@ -7,6 +7,8 @@
 #include "cluster/row_jobs.h"
 #include "cluster/row_rewrite.h"
 #include "cluster/shard_directories.h"
+#include "cluster/stream/stream_observer.h"
+#include "stream/log.h"
 
 #include <stdlib.h>
 
@@ -185,17 +187,19 @@ static status admit_writes(void *context)
     return disk_reserve_admit(&shard->reserve);
 }
 
-/* The log first: it is asked for memory before others count on the commit. */
+/* The logs first: they are asked for memory before others count on the commit; and that of change
+ * streams before the one that is archived, which has what the other one puts. */
 static status gather_observers(struct shard *shard)
 {
     DCHECK(shard->observers == NULL);
     const struct cluster_options *options = &shard->cluster->options;
-    enum { OUR_OWN = 2 };
+    enum { OUR_OWN = 3 };
     struct commit_observer *observers = shard->observers =
         calloc(OUR_OWN + options->observer_count, sizeof *observers);
     if (observers == NULL)
         return status_out_of_memory();
     size_t count = 0;
+    observers[count++] = stream_observer_of(shard->streams);
     if (shard->log != NULL)
         observers[count++] = change_log_observer(shard->log);
     observers[count++] = row_jobs_observer(shard->row_jobs);
@@ -293,6 +297,8 @@ void shard_stop(struct shard *shard)
     shard->commits = NULL;
     free(shard->observers);
     change_log_close(shard->log);
+    stream_log_close(shard->streams);
+    shard->streams = NULL;
     buffer_free(&shard->archive_path);
     row_jobs_destroy(shard->row_jobs);
     row_rewriter_destroy(shard->row_rewriter);

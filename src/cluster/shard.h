@@ -73,6 +73,7 @@ struct shard {
     struct scrub *scrub;
     struct shard_idleness idleness; /* maintenance's */
 
+    struct stream_log *streams; /* what change streams tell of its rows */
     struct change_log *log;     /* NULL: none is kept */
     uint64_t log_keyspace;      /* its id; 0: none */
     struct archiver *archiver;  /* NULL without a log */

@@ -20,10 +20,16 @@ static status copy_schema(const struct schema *schema, struct schema **out)
                          schema->next_family_id, out);
 }
 
+/* What a rule deletes is in the stream, too. */
+static bool record_has_recorded_deletions(const struct table_record *record)
+{
+    return record->records_deletions || record->stream.retention_us > 0;
+}
+
 static status copy_schemas(const struct table_record *record, struct description *description)
 {
     TRY(copy_schema(record->schema, &description->schema));
-    return record->records_deletions
+    return record_has_recorded_deletions(record)
                ? schema_without_rules(record->schema, &description->without_rules)
                : status_ok();
 }
@@ -55,10 +61,11 @@ static status add_all_rules(struct description *description, const struct table 
 static void set_rules(struct cluster *cluster, const struct table_record *record,
                       struct description *description)
 {
-    description->rules = (struct row_rules){
-        .schema = record->records_deletions ? description->without_rules : description->schema,
-        .clock = cluster->options.clock,
-        .tombstones_from = cluster->options.tombstones_from};
+    description->rules = (struct row_rules){.schema = record_has_recorded_deletions(record)
+                                                          ? description->without_rules
+                                                          : description->schema,
+                                            .clock = cluster->options.clock,
+                                            .tombstones_from = cluster->options.tombstones_from};
 }
 
 status description_create(struct cluster *cluster, const struct table_record *record,
@@ -79,6 +86,8 @@ status description_create(struct cluster *cluster, const struct table_record *re
     }
     description->generation = record->generation;
     description->deletion_protection = record->deletion_protection;
+    description->records_deletions = record->records_deletions;
+    description->stream = record->stream;
     description->extra = bytes_make(description + 1, record->extra.size);
     if (record->extra.size > 0)
         memcpy(description + 1, record->extra.data, record->extra.size);
@@ -182,7 +191,8 @@ struct table_record table_record_of(const struct table *table)
                                  .deletion_protection = description->deletion_protection,
                                  .extra = description->extra,
                                  .deleted_us = table->deleted_us,
-                                 .records_deletions = description->without_rules != NULL};
+                                 .records_deletions = description->records_deletions,
+                                 .stream = description->stream};
 }
 
 struct tablet_record tablet_record_of(const struct table *table, const struct tablet *tablet)
@@ -221,6 +231,7 @@ status table_create(struct cluster *cluster, const struct table_record *record, 
     drop_pass_init(table);
     heat_table_init(&table->heat);
     usage_store_init(&table->usage);
+    lineage_init(&table->lineage);
     table->heat.is_counted = heat_counts_table(cluster, name);
     pthread_mutex_init(&table->map_lock, NULL);
     atomic_init(&table->references, 1);
@@ -250,6 +261,7 @@ void table_destroy(struct table *table)
     pthread_mutex_destroy(&table->map_lock);
     heat_table_free(&table->heat);
     usage_store_free(&table->usage);
+    lineage_free(&table->lineage);
     drop_pass_free(table);
     buffer_free(&table->gc.next);
     free(table->tablets);
@@ -290,6 +302,11 @@ const struct schema *table_schema(const struct table *table)
     return newest(table)->schema;
 }
 
+bool table_has_stream(const struct table *table)
+{
+    return newest(table)->stream.retention_us > 0;
+}
+
 struct cluster *table_cluster(const struct table *table)
 {
     return table->cluster;
@@ -314,7 +331,8 @@ status table_describe(struct table *table, struct arena *arena, struct table_inf
                                .schema = description->schema,
                                .deletion_protection = description->deletion_protection,
                                .extra = description->extra,
-                               .generation = description->generation};
+                               .generation = description->generation,
+                               .stream_retention_us = description->stream.retention_us};
     return status_ok();
 }
 

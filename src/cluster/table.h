@@ -29,6 +29,7 @@
 #include "cluster/drop_pass.h"
 #include "cluster/heat/heat_table.h"
 #include "cluster/idle_compaction.h"
+#include "cluster/stream/lineage.h"
 #include "cluster/traffic.h"
 #include "cluster/usage_store.h"
 #include "row/fold.h"
@@ -46,6 +47,8 @@ struct description {
     size_t space_count;
     uint64_t generation;
     bool deletion_protection;
+    bool records_deletions; /* whether it has a stream or not */
+    struct table_stream stream;
     bytes extra; /* behind the structure */
 };
 
@@ -98,11 +101,13 @@ struct table {
     struct table_heat heat;
     struct table_usage usage;
     struct table_traffic traffic;
+    struct lineage lineage; /* of its tablets, for its change stream */
     atomic_bool is_being_repaired;
-    bool is_deleted;        /* it is not in the index; with admin held, as the next */
-    int64_t deleted_us;     /* when, if it is kept; 0: it is not */
-    atomic_bool is_dropped; /* its records are gone; set before its last reference goes */
-    struct link dropped;    /* on the cluster's list, once nobody holds it */
+    atomic_bool is_dropping; /* rows, one by one: drop_streamed.h */
+    bool is_deleted;         /* it is not in the index; with admin held, as the next */
+    int64_t deleted_us;      /* when, if it is kept; 0: it is not */
+    atomic_bool is_dropped;  /* its records are gone; set before its last reference goes */
+    struct link dropped;     /* on the cluster's list, once nobody holds it */
 };
 
 /* A table without tablets, one reference. */

@@ -203,6 +203,13 @@ status row_change_pack(struct row_change *change, size_t big_value, struct packe
     return status_out_of_memory();
 }
 
+void packed_change_free(struct packed_change *change)
+{
+    buffer_free(&change->fragment);
+    change_list_free(&change->list);
+    *change = (struct packed_change){0};
+}
+
 size_t packed_change_size(const struct packed_change *change)
 {
     size_t size = change->fragment.size;

@@ -29,6 +29,7 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/status.h"
+#include "row/change_list.h"
 
 /* Numbers as stored. */
 enum entry_kind {
@@ -178,10 +179,15 @@ struct big_cell {
  * cells of at least `big_value` bytes are left out of it and listed in `big`; then the fragment
  * carries an overflow mark that moves nothing. */
 struct packed_change {
-    struct buffer fragment; /* the caller frees it */
-    struct big_cell *big;   /* in the arena */
+    struct buffer fragment;
+    struct big_cell *big; /* in the arena */
     size_t big_count;
+    struct change_list list; /* what was asked for, if a change stream is to tell it; else empty */
+    bool is_listed;          /* it is: also if that came to nothing */
 };
+
+/* Frees what is not in the arena, and empties it. */
+void packed_change_free(struct packed_change *change);
 
 /* Bytes of the fragment and of the values of big cells: what the change writes, about. */
 size_t packed_change_size(const struct packed_change *change);

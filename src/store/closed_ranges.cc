@@ -210,8 +210,8 @@ status let_compact(keyspace *keyspace, bool is_let)
 {
     const store *store = keyspace->store;
     std::lock_guard<std::mutex> lock(keyspace->compacting);
-    if (store->read_only || store->no_compactions || store->trouble.is_fenced() ||
-        keyspace->is_left != is_let)
+    if (store->read_only || store->no_compactions || keyspace->kind == KEYSPACE_LOG ||
+        store->trouble.is_fenced() || keyspace->is_left != is_let)
         return status_ok();
     keyspace->is_left = !is_let;
     interrupt_compactions(keyspace);

@@ -26,6 +26,7 @@
  *     then a start helps, and now and then they are tried again.
  *  4. A compaction that met damage harms nothing: RocksDB throws away what it wrote. So it is no
  *     reason to fence (listener.cc); a flush that fails is. */
+#include "store/keyspaces.h"
 #include "store/open_tables.h"
 
 #include <algorithm>
@@ -452,7 +453,7 @@ status store_scrub(store *store, const struct store_turn *turn, const store_pace
 void damage_watch::see_at_open(const std::vector<rocksdb::LiveFileMetaData> &tables)
 {
     for (const rocksdb::LiveFileMetaData &table : tables) {
-        uint64_t id = strtoull(table.column_family_name.c_str(), nullptr, 10);
+        uint64_t id = id_in_name(table.column_family_name);
         for (const auto &file : files_of(id))
             if (file.file_number == table.file_number)
                 look_at(id, file, nullptr, CACHED);

@@ -20,7 +20,7 @@ static Options table_options(store *store)
 {
     rocksdb::DBOptions db_options;
     db_options.env = store->env.get();
-    return Options(db_options, make_keyspace_options(store, nullptr));
+    return Options(db_options, make_keyspace_options(store, KEYSPACE_ROWS, nullptr));
 }
 
 /* --- writing --- */

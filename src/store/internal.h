@@ -594,16 +594,16 @@ std::shared_ptr<rocksdb::MemTableRepFactory> make_memtable_factory();
 /* --- options.cc --- */
 
 rocksdb::DBOptions make_db_options(const store_options *options, store *store);
-/* `is_fine`: with small blocks. */
+enum table_form { TABLE_OF_ROWS, TABLE_OF_FEW, TABLE_OF_LOG };
 std::shared_ptr<rocksdb::TableFactory> make_table_factory(std::shared_ptr<rocksdb::Cache> cache,
-                                                          bool is_fine);
-rocksdb::ColumnFamilyOptions make_keyspace_options(const store *store,
+                                                          enum table_form form);
+rocksdb::ColumnFamilyOptions make_keyspace_options(const store *store, enum keyspace_kind kind,
                                                    std::shared_ptr<folder> folder);
 
 /* --- directory.cc: the FORMAT file --- */
 
 enum : unsigned long {
-    FORMAT_VERSION = 4,     /* the present one */
+    FORMAT_VERSION = 5,     /* the present one */
     FORMAT_WITH_SYNCED = 2, /* the first that has the file SYNCED */
 };
 
@@ -628,8 +628,6 @@ status remove_flat_directory(rocksdb::FileSystem *files, const std::string &path
 rocksdb::IOStatus copy_first_bytes(rocksdb::FileSystem *files, const std::string &from,
                                    const std::string &to, uint64_t size, bool syncs);
 
-/* Reads the id out of the name of a column family. store.cc. */
-bool parse_keyspace_id(const std::string &name, uint64_t *id);
 bool directory_is_locked(rocksdb::FileSystem *files, const std::string &directory);
 
 /* --- the objects --- */
@@ -637,6 +635,7 @@ bool directory_is_locked(rocksdb::FileSystem *files, const std::string &director
 struct keyspace {
     uint32_t magic = KEYSPACE_MAGIC;
     uint64_t id;
+    enum keyspace_kind kind;
     struct store *store;
     rocksdb::DB *db;
     rocksdb::ColumnFamilyHandle *handle;
@@ -687,6 +686,7 @@ struct store {
     const uint64_t longest_sleep_us;                 /* of RocksDB's threads */
     std::unique_ptr<environment> env;
     std::shared_ptr<rocksdb::TableFactory> tables;
+    std::shared_ptr<rocksdb::TableFactory> log_tables;
     std::shared_ptr<rocksdb::TableFactory> fine_tables; /* of that keyspace: */
     const uint64_t fine_keyspace;
     std::shared_ptr<rocksdb::MemTableRepFactory> memtables;

@@ -20,7 +20,7 @@
  *
  * Which jobs are large is known of keyspaces that large values were written to since the start, and
  * of compactions by what their tables say of themselves. */
-#include "store/internal.h"
+#include "store/keyspaces.h"
 
 #include "rocksdb/table_properties.h"
 
@@ -71,10 +71,9 @@ void large_work::expect(const std::string &keyspace)
 /* Whether a compaction of what is at level 0 is still to come, which would have one table more. */
 bool large_work::is_crowded(const std::string &name)
 {
-    uint64_t id;
     std::string count;
     std::shared_lock<std::shared_mutex> lock(store->mutex);
-    auto found = parse_keyspace_id(name, &id) ? store->by_id.find(id) : store->by_id.end();
+    auto found = store->by_id.find(id_in_name(name));
     if (found == store->by_id.end() || found->second->is_left || store->no_compactions)
         return false;
     return store->db->GetProperty(found->second->handle,

@@ -1,5 +1,5 @@
 /* What RocksDB tells us: background errors, bytes written, tables that come, and its own log. */
-#include "store/internal.h"
+#include "store/keyspaces.h"
 
 #include "rocksdb/listener.h"
 
@@ -100,8 +100,7 @@ class listener final : public rocksdb::EventListener {
         if (is_lack_of_memory(info.status))
             counters->hungry++;
         else if (is_damage(info.status))
-            damage->note_failed_compaction(strtoull(info.cf_name.c_str(), nullptr, 10),
-                                           info.status.ToString());
+            damage->note_failed_compaction(id_in_name(info.cf_name), info.status.ToString());
         counters->bytes_written += info.stats.total_output_bytes;
         counters->compaction_written_bytes += info.stats.total_output_bytes;
         counters->compaction_read_bytes += info.stats.total_input_bytes;

@@ -116,10 +116,15 @@ struct logged_table {
     std::string name;
 };
 
+struct keyspace_identity {
+    uint64_t id;
+    enum keyspace_kind kind;
+};
+
 /* Which keyspace RocksDB means by the number that it has in the logs. */
 struct logged_family {
     uint32_t family;
-    uint64_t keyspace_id;
+    keyspace_identity keyspace;
 };
 
 struct synced_record {
@@ -247,9 +252,9 @@ struct tracked_log {
 
 /* A keyspace, for the record's sake. */
 struct write_mark {
-    explicit write_mark(uint64_t id) : keyspace_id(id) {}
+    explicit write_mark(const keyspace_identity &identity) : keyspace(identity) {}
 
-    const uint64_t keyspace_id;
+    const keyspace_identity keyspace;
     std::atomic<bool> is_set{false}; /* it was written to */
     uint64_t last_log = 0;           /* under the tracker's mutex, as are the next */
     std::string name;
@@ -304,7 +309,7 @@ class log_tracker {
     std::recursive_mutex naming;
     void manifest_grew() { progressed(); }
 
-    std::shared_ptr<write_mark> add_mark(uint64_t keyspace_id);
+    std::shared_ptr<write_mark> add_mark(const keyspace_identity &keyspace);
     void name_mark(write_mark *mark, const char *name);
     void number_mark(write_mark *mark, uint32_t family);
     /* Keyspaces were made, and have numbers: recorded on return, before they can be written to.

@@ -248,7 +248,7 @@ void log_tracker::gather_tables(synced_record *record)
         if (mark->is_set.exchange(false, std::memory_order_relaxed))
             mark->last_log = newest;
         if (mark->last_log > 0)
-            add_table(record, {mark->keyspace_id, mark->last_log, mark->name});
+            add_table(record, {mark->keyspace.id, mark->last_log, mark->name});
         std::swap(marks[kept++], marks[i]);
     }
     marks.resize(kept);
@@ -263,13 +263,13 @@ void log_tracker::gather_families(synced_record *record, bool written)
         std::shared_ptr<write_mark> mark = each.lock();
         if (mark != nullptr && mark->family != 0 && (mark->last_log > 0) == written &&
             record->families.size() < MOST_FAMILIES)
-            record->families.push_back({mark->family, mark->keyspace_id});
+            record->families.push_back({mark->family, mark->keyspace});
     }
 }
 
-std::shared_ptr<write_mark> log_tracker::add_mark(uint64_t keyspace_id)
+std::shared_ptr<write_mark> log_tracker::add_mark(const keyspace_identity &keyspace)
 {
-    auto mark = std::make_shared<write_mark>(keyspace_id);
+    auto mark = std::make_shared<write_mark>(keyspace);
     std::lock_guard<std::mutex> lock(mutex);
     marks.push_back(mark);
     return mark;

@@ -1,5 +1,6 @@
 /* What a directory without a manifest has, and a store made of it: see old_data.h. */
 #include "store/old_data.h"
+#include "store/keyspaces.h"
 
 #include "rocksdb/write_batch.h"
 
@@ -38,7 +39,7 @@ class family_list {
   public:
     explicit family_list(old_data *found_) : found(found_) {}
 
-    found_family *add(uint32_t number, uint64_t keyspace_id)
+    found_family *add(uint32_t number, const keyspace_identity &keyspace)
     {
         auto at = std::lower_bound(
             found->families.begin(), found->families.end(), number,
@@ -47,8 +48,8 @@ class family_list {
             return &*at;
         found_family made;
         made.number = number;
-        made.keyspace_id = keyspace_id;
-        next_nameless = std::max(next_nameless, keyspace_id + 1);
+        made.keyspace = keyspace;
+        next_nameless = std::max(next_nameless, keyspace.id + 1);
         return &*found->families.insert(at, made);
     }
 
@@ -61,11 +62,14 @@ class family_list {
     bool has_keyspace(uint64_t id) const
     {
         return std::any_of(found->families.begin(), found->families.end(),
-                           [&](const found_family &each) { return each.keyspace_id == id; });
+                           [&](const found_family &each) { return each.keyspace.id == id; });
     }
 
     /* Adds a family of a keyspace of unknown number: a new one. */
-    found_family *add_nameless(uint32_t number) { return add(number, next_nameless); }
+    found_family *add_nameless(uint32_t number)
+    {
+        return add(number, {next_nameless, KEYSPACE_ROWS});
+    }
     uint32_t next_number() const
     {
         return found->families.empty() ? 1 : found->families.back().number + 1;
@@ -182,14 +186,14 @@ static status read_tables(rocksdb::FileSystem *files, const std::string &directo
     for (uint64_t number : numbers) {
         found_table table;
         bool is_usable = false;
-        uint64_t id = 0;
+        keyspace_identity keyspace = {};
         table.number = number;
         TRY(read_table(files, directory, &table, found, &is_usable));
         if (!is_usable)
             continue;
-        if (table.summary.has_family && parse_keyspace_id(table.summary.family_name, &id) &&
-            id != 0)
-            families->add(table.summary.family, id)->tables.push_back(std::move(table));
+        if (table.summary.has_family && parse_keyspace_name(table.summary.family_name, &keyspace) &&
+            keyspace.id != 0)
+            families->add(table.summary.family, keyspace)->tables.push_back(std::move(table));
         else
             strangers->push_back(std::move(table));
     }
@@ -252,13 +256,13 @@ static status add_logged(rocksdb::FileSystem *files, const std::string &director
     for (const logged_family &each : recorded.families) {
         found->last_family = std::max(found->last_family, each.family);
         if (numbers.count(each.family) > 0)
-            families->add(each.family, each.keyspace_id);
+            families->add(each.family, each.keyspace);
     }
     for (uint32_t number : numbers) {
         if (number == 0 || families->knows(number))
             continue;
         bool is_first = number == 1 && !families->has_keyspace(1);
-        is_first ? families->add(1, 1) : families->add_nameless(number);
+        is_first ? families->add(1, {1, KEYSPACE_ROWS}) : families->add_nameless(number);
         nameless += is_first ? 0 : 1;
     }
     skip_covered(begins, found);

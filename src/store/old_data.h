@@ -54,7 +54,7 @@ struct found_table {
 
 struct found_family {
     uint32_t number = 0;
-    uint64_t keyspace_id = 0;
+    keyspace_identity keyspace = {};
     uint64_t log_number = 0; /* the first log that has what no table of the family has */
     std::vector<found_table> tables;
     /* The order of tables does not say which entry is the newest: only a merge by their sequence

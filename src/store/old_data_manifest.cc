@@ -3,6 +3,7 @@
  * It has the form of a log (log_scan.cc), a record for each edit, and an edit is numbers and texts
  * with tags before them. What stands here is what RocksDB has written since its first releases and
  * goes on reading; it writes a manifest of its own as soon as it has opened this one. */
+#include "store/keyspaces.h"
 #include "store/log_pieces.h"
 #include "store/old_data.h"
 
@@ -66,7 +67,7 @@ std::string family_edit(const found_family &family)
     e.number(COMPARATOR).slice(rocksdb::BytewiseComparator()->Name());
     e.number(LOG_NUMBER).number(family.log_number);
     e.number(FAMILY).number(family.number);
-    e.number(FAMILY_ADD).slice(std::to_string(family.keyspace_id));
+    e.number(FAMILY_ADD).slice(keyspace_name(family.keyspace));
     return e.text;
 }
 

@@ -27,7 +27,7 @@ static status accept_damaged(store *store, keyspace *keyspace, bool is_accepted,
 static status restore_order(store *store, const old_data &found, bool is_accepted)
 {
     for (const found_family &family : found.families) {
-        keyspace *keyspace = store_keyspace_find(store, family.keyspace_id);
+        keyspace *keyspace = store_keyspace_find(store, family.keyspace.id);
         if (!family.wants_compaction || keyspace == nullptr)
             continue;
         status s = compact_all(keyspace);

@@ -112,6 +112,28 @@ static void fill(struct fixture *f)
     stop(f);
 }
 
+/* In tables, whose properties have its name, and in the log, where a number stands. */
+static void the_kind_of_a_keyspace_is_known(void **state)
+{
+    struct fixture *f = *state;
+    assert_ok(store_log_keyspace_create(f->store, 9));
+    assert_ok(store_log_keyspace_create(f->store, 10));
+    put(f->store, store_keyspace_find(f->store, 9), "in a table", "1");
+    assert_ok(keyspace_flush(store_keyspace_find(f->store, 9)));
+    put(f->store, store_keyspace_find(f->store, 10), "in the log", "1");
+    put(f->store, f->keyspace, "a", "1");
+    stop(f);
+    lose_list(f);
+    accept(f);
+    for (uint64_t id = 9; id <= 10; id++) {
+        assert_non_null(store_keyspace_find(f->other, id));
+        assert_int_equal(keyspace_kind(store_keyspace_find(f->other, id)), KEYSPACE_LOG);
+    }
+    assert_int_equal(keyspace_kind(of_copy(f)), KEYSPACE_ROWS);
+    assert_value(store_keyspace_find(f->other, 9), "in a table", "1");
+    assert_value(store_keyspace_find(f->other, 10), "in the log", "1");
+}
+
 static void expect_all(struct fixture *f)
 {
     struct keyspace *other = store_keyspace_find(f->other, 9);
@@ -821,6 +843,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_tables_and_logs_have_is_served),
+        TEST(the_kind_of_a_keyspace_is_known),
         TEST(old_data_can_be_sealed),
         TEST(accepted_old_data_is_a_store_again),
         TEST(the_state_of_old_data_is_told),

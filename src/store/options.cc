@@ -106,15 +106,17 @@ rocksdb::DBOptions make_db_options(const store_options *options, store *store)
 }
 
 std::shared_ptr<rocksdb::TableFactory> make_table_factory(std::shared_ptr<rocksdb::Cache> cache,
-                                                          bool is_fine)
+                                                          enum table_form form)
 {
     rocksdb::BlockBasedTableOptions o;
     o.block_cache = std::move(cache);
-    o.block_size = is_fine ? FINE_BLOCK_SIZE : BLOCK_SIZE;
+    o.block_size = form == TABLE_OF_FEW ? FINE_BLOCK_SIZE : BLOCK_SIZE;
     o.format_version = 5;
     o.checksum = rocksdb::ChecksumType::kXXH3;
-    o.flush_block_policy_factory = make_section_blocks();
-    o.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+    if (form != TABLE_OF_LOG) { /* which is read in order, and its keys have no sections */
+        o.flush_block_policy_factory = make_section_blocks();
+        o.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+    }
 
     /* Indexes and filters are charged to the cache, or memory would grow with the data. Those of
      * level 0, which every read passes, stay. */
@@ -124,19 +126,46 @@ std::shared_ptr<rocksdb::TableFactory> make_table_factory(std::shared_ptr<rocksd
     return std::shared_ptr<rocksdb::TableFactory>(rocksdb::NewBlockBasedTableFactory(o));
 }
 
-rocksdb::ColumnFamilyOptions make_keyspace_options(const store *store,
+/* What tells a keyspace of rows from others. */
+static void set_for_rows(rocksdb::ColumnFamilyOptions *o, const store *store,
+                         const std::shared_ptr<folder> &folder)
+{
+    o->table_factory = store->tables;
+    if (store->fold != nullptr && store->fold->owner != nullptr)
+        o->table_properties_collector_factories.push_back(
+            make_weight_collector(store->fold->owner));
+    if (folder != nullptr) {
+        o->merge_operator = make_merge_operator(folder);
+        o->compaction_filter_factory = make_compaction_filter(folder);
+    }
+    o->disable_auto_compactions = store->no_compactions;
+}
+
+/* What is written stays as it is until the keyspace goes. Its tables all stay at level 0, as many
+ * as come: without compactions RocksDB holds no writes back for their number, nor for what would
+ * have to be compacted, which is set here all the same. */
+static void set_for_log(rocksdb::ColumnFamilyOptions *o, const store *store)
+{
+    enum { NEVER = 1 << 30 };
+    o->table_factory = store->log_tables;
+    o->disable_auto_compactions = true;
+    o->level0_file_num_compaction_trigger = NEVER;
+    o->level0_slowdown_writes_trigger = NEVER;
+    o->level0_stop_writes_trigger = NEVER;
+    o->soft_pending_compaction_bytes_limit = 0; /* none */
+    o->hard_pending_compaction_bytes_limit = 0;
+}
+
+rocksdb::ColumnFamilyOptions make_keyspace_options(const store *store, enum keyspace_kind kind,
                                                    std::shared_ptr<folder> folder)
 {
     rocksdb::ColumnFamilyOptions o;
-    o.table_factory = store->tables;
+    if (kind == KEYSPACE_LOG)
+        set_for_log(&o, store);
+    else
+        set_for_rows(&o, store, folder);
     o.memtable_factory = store->memtables;
     o.table_properties_collector_factories.push_back(make_section_collector());
-    if (store->fold != nullptr && store->fold->owner != nullptr)
-        o.table_properties_collector_factories.push_back(make_weight_collector(store->fold->owner));
-    if (folder != nullptr) {
-        o.merge_operator = make_merge_operator(folder);
-        o.compaction_filter_factory = make_compaction_filter(folder);
-    }
 
     /* A write buffer takes memory in blocks of this size: the default, an eighth of the buffer,
      * would be 1 MiB for each keyspace that was touched. */
@@ -153,6 +182,5 @@ rocksdb::ColumnFamilyOptions make_keyspace_options(const store *store,
     o.level_compaction_dynamic_level_bytes = true;
     o.target_file_size_base = TABLE_SIZE;
     o.max_bytes_for_level_base = LEVEL_BASE;
-    o.disable_auto_compactions = store->no_compactions;
     return o;
 }

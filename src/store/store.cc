@@ -1,14 +1,13 @@
-/* Opening and closing the store; its keyspaces. */
+/* Opening and closing the store. */
 #include "store/check.h"
 #include "store/identity.h"
+#include "store/keyspaces.h"
 #include "store/old_data.h"
 #include "store/open_tables.h"
 
 #include "rocksdb/convenience.h"
 #include "rocksdb/write_buffer_manager.h"
 
-#include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <set>
 
@@ -31,51 +30,10 @@ store::store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> 
 {
     cache = make_block_cache(options->cache_bytes);
     write_buffers = std::make_shared<rocksdb::WriteBufferManager>(options->write_buffer_bytes);
-    tables = make_table_factory(cache, false);
-    fine_tables = make_table_factory(cache, true);
+    tables = make_table_factory(cache, TABLE_OF_ROWS);
+    log_tables = make_table_factory(cache, TABLE_OF_LOG);
+    fine_tables = make_table_factory(cache, TABLE_OF_FEW);
     memtables = make_memtable_factory();
-}
-
-/* --- keyspaces: a column family named by the keyspace's id in decimal --- */
-
-static std::unique_ptr<keyspace> new_keyspace(store *store, uint64_t id)
-{
-    auto k = std::make_unique<keyspace>();
-    std::promise<void> gone;
-    k->id = id;
-    k->store = store;
-    k->folder_gone = gone.get_future();
-    k->folder = std::make_shared<folder>(store->fold, store->fold_before, std::move(gone));
-    k->mark = store->logs->add_mark(id);
-    return k;
-}
-
-bool parse_keyspace_id(const std::string &name, uint64_t *id)
-{
-    char *end = nullptr;
-    errno = 0;
-    *id = strtoull(name.c_str(), &end, 10);
-    return errno == 0 && std::to_string(*id) == name;
-}
-
-static ColumnFamilyDescriptor describe(const keyspace &k)
-{
-    rocksdb::ColumnFamilyOptions options = make_keyspace_options(k.store, k.folder);
-    if (k.id == k.store->fine_keyspace)
-        options.table_factory = k.store->fine_tables;
-    return ColumnFamilyDescriptor(std::to_string(k.id), options);
-}
-
-/* Under the mutex, which keeps readers of the index away. */
-static void add_keyspace(store *store, std::unique_ptr<keyspace> k, ColumnFamilyHandle *handle)
-{
-    k->handle = handle;
-    store->logs->number_mark(k->mark.get(), handle->GetID());
-    k->db = store->db;
-    k->level0 = std::make_shared<level0>(store->db, handle);
-    store->levels0.add(handle->GetName(), k->level0);
-    store->by_id[k->id] = k.get();
-    store->keyspaces.push_back(std::move(k));
 }
 
 /* --- open --- */
@@ -89,13 +47,13 @@ static status list_keyspaces(store *store, const rocksdb::DBOptions &options,
     if (!s.ok())
         return status_from(s);
     for (const std::string &name : names) {
-        uint64_t id;
+        keyspace_identity identity;
         if (name == rocksdb::kDefaultColumnFamilyName)
             continue;
-        if (!parse_keyspace_id(name, &id))
+        if (!parse_keyspace_name(name, &identity))
             return status_make(STATUS_DATA_LOSS, "data directory %s has an unknown keyspace \"%s\"",
                                store->directory.c_str(), name.c_str());
-        keyspaces->push_back(new_keyspace(store, id));
+        keyspaces->push_back(new_keyspace(store, identity));
     }
     return status_ok();
 }
@@ -219,9 +177,10 @@ static status open_database(store *store, const rocksdb::DBOptions &options,
                             std::vector<std::unique_ptr<keyspace>> keyspaces)
 {
     std::vector<ColumnFamilyDescriptor> families;
-    families.emplace_back(rocksdb::kDefaultColumnFamilyName, make_keyspace_options(store, nullptr));
+    families.emplace_back(rocksdb::kDefaultColumnFamilyName,
+                          make_keyspace_options(store, KEYSPACE_ROWS, nullptr));
     for (const auto &k : keyspaces)
-        families.push_back(describe(*k));
+        families.push_back(describe_keyspace(*k));
 
     std::vector<ColumnFamilyHandle *> handles;
     std::vector<rocksdb::LiveFileMetaData> damaged;
@@ -600,129 +559,4 @@ bool store_lacks_memory(const store *store)
     CHECK_MAGIC(store, STORE_MAGIC);
     return store->trouble.does_lack_memory() && !store->trouble.is_log_full() &&
            !store->trouble.is_background_full();
-}
-
-/* --- keyspaces --- */
-
-keyspace *store_keyspace_at(store *store, size_t index)
-{
-    std::shared_lock<std::shared_mutex> lock(store->mutex);
-    return index < store->keyspaces.size() ? store->keyspaces[index].get() : nullptr;
-}
-
-keyspace *store_keyspace_find(store *store, uint64_t id)
-{
-    std::shared_lock<std::shared_mutex> lock(store->mutex);
-    auto found = store->by_id.find(id);
-    return found == store->by_id.end() ? nullptr : found->second;
-}
-
-uint64_t keyspace_id(const keyspace *keyspace)
-{
-    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
-    return keyspace->id;
-}
-
-void keyspace_set_name(keyspace *keyspace, const char *name)
-{
-    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
-    try {
-        keyspace->store->logs->name_mark(keyspace->mark.get(), name);
-    } catch (const std::bad_alloc &) {
-        return;
-    }
-}
-
-void keyspace_set_rules(keyspace *keyspace, const void *rules)
-{
-    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
-    keyspace->folder->rules.store(rules, std::memory_order_release);
-}
-
-/* Takes back what failed creations have made. What cannot be taken back now, on a full disk, is
- * tried again before the next creation; after a crash it is a keyspace that no table knows. */
-static rocksdb::Status drop_leftovers(store *store)
-{
-    while (!store->leftovers.empty()) {
-        ColumnFamilyHandle *handle = store->leftovers.back();
-        rocksdb::Status s = store->db->DropColumnFamily(handle);
-        if (!s.ok())
-            return s;
-        store->db->DestroyColumnFamilyHandle(handle);
-        store->leftovers.pop_back();
-    }
-    return rocksdb::Status::OK();
-}
-
-static status create_keyspaces(store *store, uint64_t first_id, size_t count)
-{
-    std::vector<std::unique_ptr<keyspace>> made;
-    std::vector<ColumnFamilyDescriptor> families;
-    for (size_t i = 0; i < count; i++) {
-        made.push_back(new_keyspace(store, first_id + i));
-        families.push_back(describe(*made.back()));
-    }
-
-    std::lock_guard<std::mutex> making(store->making);
-    rocksdb::Status s = drop_leftovers(store);
-    std::vector<ColumnFamilyHandle *> handles;
-    if (s.ok())
-        s = store->db->CreateColumnFamilies(families, &handles);
-    if (!s.ok()) {
-        store->leftovers.insert(store->leftovers.end(), handles.begin(), handles.end());
-        drop_leftovers(store).PermitUncheckedError();
-        return status_from(s);
-    }
-    {
-        std::unique_lock<std::shared_mutex> lock(store->mutex);
-        for (size_t i = 0; i < count; i++)
-            add_keyspace(store, std::move(made[i]), handles[i]);
-    }
-    store->logs->keyspaces_made();
-    return status_ok();
-}
-
-status store_keyspaces_create(store *store, uint64_t first_id, size_t count)
-{
-    CHECK_MAGIC(store, STORE_MAGIC);
-    TRY(check_writable(store));
-    return guarded([&] { return create_keyspaces(store, first_id, count); });
-}
-
-static std::unique_ptr<keyspace> remove_keyspace(store *store, keyspace *keyspace)
-{
-    std::unique_lock<std::shared_mutex> lock(store->mutex);
-    store->by_id.erase(keyspace->id);
-    for (auto &k : store->keyspaces) {
-        if (k.get() == keyspace) {
-            std::unique_ptr<struct keyspace> removed = std::move(k);
-            k = std::move(store->keyspaces.back());
-            store->keyspaces.pop_back();
-            return removed;
-        }
-    }
-    CHECK(!"a keyspace of this store");
-}
-
-status store_keyspace_drop(store *store, keyspace *keyspace)
-{
-    CHECK_MAGIC(store, STORE_MAGIC);
-    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
-    TRY(check_writable(store));
-    return guarded([&] {
-        std::lock_guard<std::mutex> looking(store->damage.looking);
-        rocksdb::Status s = store->db->DropColumnFamily(keyspace->handle);
-        if (!s.ok())
-            return status_from(s);
-        std::unique_ptr<struct keyspace> removed = remove_keyspace(store, keyspace);
-        store->levels0.remove(removed->handle->GetName());
-        removed->level0->let_go();
-        store->db->DestroyColumnFamilyHandle(removed->handle);
-        /* Compactions see the drop at their next key; a flush that runs goes to its end. Only then
-         * may the owner free the rules. */
-        removed->folder.reset();
-        removed->folder_gone.wait();
-        removed->magic = 0;
-        return status_ok();
-    });
 }

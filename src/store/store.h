@@ -286,9 +286,22 @@ struct keyspace *store_keyspace_at(struct store *store, size_t index);
 struct keyspace *store_keyspace_find(struct store *store, uint64_t id); /* NULL if none */
 uint64_t keyspace_id(const struct keyspace *keyspace);
 
+/* For good, from when it was made. */
+enum keyspace_kind {
+    KEYSPACE_ROWS,
+    /* A log: nothing is merged, nothing collected, and it is never compacted (keyspace_compact does
+     * nothing), so that writes never wait for its compactions; it goes as a whole. A damaged table
+     * of it stays, and what it has cannot be read. For keys of which each is put once, and which
+     * are read in order. */
+    KEYSPACE_LOG,
+};
+enum keyspace_kind keyspace_kind(const struct keyspace *keyspace);
+
 /* Makes `count` keyspaces with the ids first_id, first_id + 1, …, a fraction of a millisecond each.
  * Durable on return; all or none, but a crash in between may leave some. */
 status store_keyspaces_create(struct store *store, uint64_t first_id, size_t count);
+/* The same of one of kind KEYSPACE_LOG; the others are of rows. */
+status store_log_keyspace_create(struct store *store, uint64_t id);
 
 /* Removes keyspace and contents, durably. No cursor, value or batch may use it any more; the
  * pointer is dead afterwards. Waits for folds that run, so its rules may be freed on return.

@@ -34,6 +34,19 @@ static void append_sum(std::string *slot, size_t from)
     append_number(slot, crc32c_of(bytes_make(slot->data() + from, slot->size() - from)), SUM);
 }
 
+/* The kind is the upper bit of the number. */
+constexpr uint64_t OF_KIND_LOG = uint64_t(1) << 63;
+
+static uint64_t encode_keyspace(const keyspace_identity &keyspace)
+{
+    return keyspace.id | (keyspace.kind == KEYSPACE_LOG ? OF_KIND_LOG : 0);
+}
+
+static keyspace_identity decode_keyspace(uint64_t number)
+{
+    return {number & ~OF_KIND_LOG, number & OF_KIND_LOG ? KEYSPACE_LOG : KEYSPACE_ROWS};
+}
+
 static void append_families(std::string *slot, const synced_record &record)
 {
     size_t from = slot->size();
@@ -41,7 +54,7 @@ static void append_families(std::string *slot, const synced_record &record)
     append_number(slot, record.families.size(), 4);
     for (const logged_family &each : record.families) {
         append_number(slot, each.family, 4);
-        append_number(slot, each.keyspace_id, 8);
+        append_number(slot, encode_keyspace(each.keyspace), 8);
     }
     append_sum(slot, from);
 }
@@ -147,7 +160,7 @@ static void decode_families(const Slice &slot, slot_reader *reader, synced_recor
     uint64_t count = reader->number(4);
     for (uint64_t i = 0; i < count && !reader->is_short; i++) {
         uint64_t family = reader->number(4);
-        found.push_back({static_cast<uint32_t>(family), reader->number(8)});
+        found.push_back({static_cast<uint32_t>(family), decode_keyspace(reader->number(8))});
     }
     if (is_summed(slot, from, reader))
         out->families = std::move(found);

@@ -121,7 +121,7 @@ status keyspace_compact(keyspace *keyspace, bytes from, bytes to)
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
     TRY(check_unfenced(keyspace->store));
     TRY(interruption(keyspace));
-    if (keyspace->is_left || !keyspace->store->old_data.empty())
+    if (keyspace->is_left || keyspace->kind == KEYSPACE_LOG || !keyspace->store->old_data.empty())
         return status_ok();
     return guarded([&] {
         rocksdb::CompactRangeOptions options;

@@ -66,6 +66,13 @@ struct change_log_options {
     struct store *store;
     struct keyspace *catalog;
     uint64_t limit_bytes;
+    /* Calls `visit` with the puts that observers which are asked before the log have prepared
+     * beside the rows of a commit, for its event to have them, too. On the commit thread, while the
+     * commit is prepared. NULL: there are none. */
+    status (*visit_beside)(void *context,
+                           status (*visit)(void *visit_context, const struct store_change *change),
+                           void *visit_context);
+    void *beside_context;
 };
 
 /* With the state that the store has, whose keyspace there is. */

@@ -81,13 +81,6 @@ static void add_row(struct event_writer *writer, const struct commit *commit)
               commit->tokens != NULL ? &commit->token : NULL);
 }
 
-static void add_rows(struct event_writer *writer, const struct commit *commit)
-{
-    add_row(writer, commit);
-    for (size_t i = 0; i < commit->other_count; i++)
-        add_row(writer, &commit->others[i]);
-}
-
 static status add_record(void *context, const struct store_change *change)
 {
     DCHECK(change->kind <= STORE_DELETE_RANGE);
@@ -101,6 +94,18 @@ static status add_record(void *context, const struct store_change *change)
     return writer->out->failed ? status_out_of_memory() : status_ok();
 }
 
+static status add_rows(struct change_log *log, const struct commit *commit)
+{
+    struct event_writer *writer = &log->pending.writer;
+    const struct change_log_options *options = &log->options;
+    add_row(writer, commit);
+    for (size_t i = 0; i < commit->other_count; i++)
+        add_row(writer, &commit->others[i]);
+    return options->visit_beside == NULL
+               ? status_ok()
+               : options->visit_beside(options->beside_context, add_record, writer);
+}
+
 /* --- the observer --- */
 
 static bool prepare(void *context, const struct commit *commit, const struct store_batch *records)
@@ -112,7 +117,7 @@ static bool prepare(void *context, const struct commit *commit, const struct sto
     begin_event(pending, commit);
     status s = status_ok();
     if (commit_changes_rows(commit->kind))
-        add_rows(&pending->writer, commit);
+        s = add_rows(log, commit);
     else
         s = store_batch_visit(log->options.store, records, add_record, &pending->writer);
     event_end(&pending->writer);

@@ -146,7 +146,7 @@ static void put_two(struct commit *commit, struct store_batch *batch)
 static void describe_made(const struct catalog_change *change, struct event_writer *writer)
 {
     (void)change;
-    event_keyspaces_made(writer, 20, 2);
+    event_keyspaces_made(writer, KEYSPACE_ROWS, 20, 2);
 }
 
 static status write_catalog(struct fixture *t, const char *key)

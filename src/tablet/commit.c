@@ -130,6 +130,14 @@ uint64_t commit_applied(const struct commit_queue *queue)
     return atomic_load_explicit(&queue->applied, memory_order_acquire);
 }
 
+uint64_t commit_submitted(struct commit_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    uint64_t newest = queue->newest_sequence;
+    pthread_mutex_unlock(&queue->lock);
+    return newest;
+}
+
 /* --- what it keeps of itself: commit_records.c --- */
 
 static uint64_t greater(uint64_t a, uint64_t b)

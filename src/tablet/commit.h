@@ -300,5 +300,8 @@ status commit_read_clusters_from(struct keyspace *catalog, uint64_t *out);
 /* Commits up to this sequence have been applied to the store, or have failed: a read that begins
  * now sees them. */
 uint64_t commit_applied(const struct commit_queue *queue);
+/* The sequence that was given last: when all up to it has been applied, whatever comes later has a
+ * later time than commit_version_us showed before this was asked. Any thread. */
+uint64_t commit_submitted(struct commit_queue *queue);
 
 #endif

@@ -20,7 +20,9 @@ enum {
 static size_t row_size(const struct commit *commit)
 {
     size_t size = COMMIT_OVERHEAD + commit->row_key.size + commit->record.size;
-    return commit->change == NULL ? size : size + packed_change_size(commit->change);
+    if (commit->change == NULL)
+        return size;
+    return size + packed_change_size(commit->change) + change_list_size(&commit->change->list);
 }
 
 size_t commit_size(const struct commit *commit)

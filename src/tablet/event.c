@@ -14,6 +14,7 @@ enum {
     KIND_MASK = 0x0f,
     FLAG_TOKEN = 0x10,
     FLAG_BIG = 0x20,
+    FLAG_LOG = 0x10, /* of keyspaces that were made */
     END_OF_EVENT = 0,
     LEAST_BIG_CELL = 4, /* bytes of one in an entry */
     LEAST_FILE = 1 + CRC_BYTES,
@@ -103,10 +104,12 @@ void event_record(struct event_writer *writer, enum event_change_kind kind, uint
         append_slice(writer->out, value);
 }
 
-void event_keyspaces_made(struct event_writer *writer, uint64_t first, uint64_t count)
+void event_keyspaces_made(struct event_writer *writer, enum keyspace_kind kind, uint64_t first,
+                          uint64_t count)
 {
     DCHECK(writer->is_within && first != 0 && count > 0);
-    buffer_append_byte(writer->out, CHANGE_KEYSPACES_MADE);
+    uint8_t flag = kind == KEYSPACE_LOG ? FLAG_LOG : 0;
+    buffer_append_byte(writer->out, CHANGE_KEYSPACES_MADE | flag);
     buffer_append_varint(writer->out, first);
     buffer_append_varint(writer->out, count);
 }
@@ -304,13 +307,21 @@ static void take_range(struct event_reader *reader, struct event_change *change)
         reader->is_bad = true;
 }
 
-static void take_made(struct event_reader *reader, struct event_change *change)
+static void take_made(struct event_reader *reader, struct event_change *change, uint8_t flags)
 {
     enum { MOST_AT_ONCE = 1 << 20 };
+    change->made = flags & FLAG_LOG ? KEYSPACE_LOG : KEYSPACE_ROWS;
     change->count = take_number(reader);
     if (change->count == 0 || change->count > MOST_AT_ONCE ||
         change->keyspace > UINT64_MAX - change->count)
         reader->is_bad = true;
+}
+
+static uint8_t flags_of(enum event_change_kind kind)
+{
+    if (kind == CHANGE_ROW)
+        return FLAG_TOKEN | FLAG_BIG;
+    return kind == CHANGE_KEYSPACES_MADE ? FLAG_LOG : 0;
 }
 
 static void take_body(struct event_reader *reader, struct event_change *change, uint8_t flags)
@@ -333,7 +344,7 @@ static void take_body(struct event_reader *reader, struct event_change *change, 
         take_range(reader, change);
         return;
     case CHANGE_KEYSPACES_MADE:
-        take_made(reader, change);
+        take_made(reader, change, flags);
         return;
     case CHANGE_KEYSPACE_DROPPED:
         return;
@@ -355,7 +366,7 @@ bool event_next_change(struct event_reader *reader, struct event_change *change)
     }
     *change = (struct event_change){.kind = (enum event_change_kind)(head & KIND_MASK)};
     uint8_t flags = head & (uint8_t)~KIND_MASK;
-    if (flags & ~(change->kind == CHANGE_ROW ? FLAG_TOKEN | FLAG_BIG : 0))
+    if (flags & ~flags_of(change->kind))
         reader->is_bad = true;
     change->keyspace = take_number(reader);
     if (change->keyspace == 0)

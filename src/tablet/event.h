@@ -18,10 +18,12 @@
 
 #include "base/siphash.h"
 #include "row/fragment.h"
+#include "store/store.h"
 
 /* Numbers as stored. */
 enum event_kind {
-    EVENT_ROWS = 1,    /* changes of rows, as a client asked for them */
+    EVENT_ROWS = 1,    /* changes of rows, as a client asked for them; and, as CHANGE_PUT, what
+                          logs of change streams tell of them */
     EVENT_UPKEEP = 2,  /* how a row is kept: cells overflowed, collected, put together */
     EVENT_DROP = 3,    /* a range of rows is gone */
     EVENT_CATALOG = 4, /* tables, tablets, resources, keyspaces */
@@ -52,7 +54,8 @@ struct event_change {
     bytes key;         /* ROW: the row key; DELETE_RANGE: where it begins */
     bytes value;       /* ROW: the fragment; PUT, MERGE; DELETE_RANGE: where it ends, exclusive */
     uint64_t count;    /* KEYSPACES_MADE; FILES_TAKEN_IN: files; ROW: big cells */
-    bool has_token;    /* ROW */
+    enum keyspace_kind made; /* KEYSPACES_MADE: of which kind */
+    bool has_token;          /* ROW */
     struct fingerprint token;
     bytes list; /* ROW: its big cells, FILES_TAKEN_IN: its files; for the functions below */
 };
@@ -81,7 +84,8 @@ void event_row(struct event_writer *writer, uint64_t keyspace, bytes row_key,
 /* PUT, MERGE, DELETE or DELETE_RANGE. */
 void event_record(struct event_writer *writer, enum event_change_kind kind, uint64_t keyspace,
                   bytes key, bytes value);
-void event_keyspaces_made(struct event_writer *writer, uint64_t first, uint64_t count);
+void event_keyspaces_made(struct event_writer *writer, enum keyspace_kind kind, uint64_t first,
+                          uint64_t count);
 void event_keyspace_dropped(struct event_writer *writer, uint64_t keyspace);
 void event_files_taken_in(struct event_writer *writer, uint64_t keyspace,
                           const struct event_file *files, size_t count);

@@ -53,7 +53,7 @@ static void write_change(struct event_writer *writer, const struct event_change 
         write_row(writer, change);
         return;
     case CHANGE_KEYSPACES_MADE:
-        event_keyspaces_made(writer, change->keyspace, change->count);
+        event_keyspaces_made(writer, change->made, change->keyspace, change->count);
         return;
     case CHANGE_KEYSPACE_DROPPED:
         event_keyspace_dropped(writer, change->keyspace);

@@ -36,7 +36,8 @@ static void write_all_kinds(struct buffer *out)
     event_record(&writer, CHANGE_DELETE_RANGE, 5, bytes_of("a"), bytes_of("b"));
     event_end(&writer);
     event_begin(&writer, EVENT_CATALOG, 0x010203040506080a, 0x010203040506080a);
-    event_keyspaces_made(&writer, 7, 4);
+    event_keyspaces_made(&writer, KEYSPACE_ROWS, 7, 4);
+    event_keyspaces_made(&writer, KEYSPACE_LOG, 300, 1);
     event_keyspace_dropped(&writer, 200);
     event_files_taken_in(&writer, 8, files, 2);
     event_end(&writer);
@@ -67,6 +68,7 @@ static void bytes_are_as_documented(void **state)
         5,    5,    1,  'a',  1,   'b', 0,           /* range */
         4,    1,    0,                               /* catalog */
         6,    7,    4,                               /* keyspaces 7 to 10 */
+        0x16, 0xac, 2,  1,                           /* keyspace 300, a log */
         7,    0xc8, 1,                               /* keyspace 200 dropped */
         8,    8,    2,  0xac, 2,   1,   2,   3,   4, /* two files: 300 bytes, … */
         1,    0,    0,  0,    0,                     /* one byte */
@@ -114,6 +116,11 @@ static void assert_catalog(struct event_reader *reader)
     assert_int_equal(change.kind, CHANGE_KEYSPACES_MADE);
     assert_int_equal(change.keyspace, 7);
     assert_int_equal(change.count, 4);
+    assert_int_equal(change.made, KEYSPACE_ROWS);
+    assert_true(event_next_change(reader, &change));
+    assert_int_equal(change.kind, CHANGE_KEYSPACES_MADE);
+    assert_int_equal(change.keyspace, 300);
+    assert_int_equal(change.made, KEYSPACE_LOG);
     assert_true(event_next_change(reader, &change));
     assert_int_equal(change.kind, CHANGE_KEYSPACE_DROPPED);
     assert_int_equal(change.keyspace, 200);

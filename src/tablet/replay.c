@@ -66,7 +66,7 @@ static void enter_keyspace(struct replayer *replayer, uint64_t id)
 {
     replayer->last = store_keyspace_find(replayer->options.store, id);
     if (replayer->last != NULL && replayer->last != replayer->options.catalog &&
-        !has_drops(replayer, id))
+        keyspace_kind(replayer->last) == KEYSPACE_ROWS && !has_drops(replayer, id))
         keyspace_set_rules(replayer->last, &plain_rules);
 }
 
@@ -86,7 +86,9 @@ static status make_keyspaces(struct replayer *replayer, const struct event_chang
     struct store *store = replayer->options.store;
     for (uint64_t i = 0; i < change->count; i++)
         if (store_keyspace_find(store, change->keyspace + i) == NULL)
-            TRY(store_keyspaces_create(store, change->keyspace + i, 1));
+            TRY(change->made == KEYSPACE_LOG
+                    ? store_log_keyspace_create(store, change->keyspace + i)
+                    : store_keyspaces_create(store, change->keyspace + i, 1));
     return status_ok();
 }
 
@@ -123,14 +125,37 @@ static status change_keyspaces(struct replayer *replayer, const struct event_cha
 
 /* --- changes of rows --- */
 
-/* How many of the event's changes are wanted. The reader is a copy. */
+/* How many of the event's rows are wanted. The reader is a copy. */
 static size_t count_rows(const struct replayer *replayer, struct event_reader reader)
 {
     struct event_change change;
     size_t count = 0;
     while (event_next_change(&reader, &change))
-        count += is_wanted(replayer, change.keyspace);
+        count += change.kind != CHANGE_PUT && is_wanted(replayer, change.keyspace);
     return count;
+}
+
+/* What the log of a change stream tells of the event's rows. Each key is put once, so that its
+ * order among them is of no matter. */
+static status put_logged(struct replayer *replayer, const struct event_change *change)
+{
+    struct keyspace *keyspace;
+    TRY(find_keyspace(replayer, change->keyspace, &keyspace));
+    if (keyspace_kind(keyspace) != KEYSPACE_LOG)
+        return status_make(STATUS_DATA_LOSS, "the archive has a record among rows");
+    store_batch_put(replayer->batch.store_batch, keyspace, change->key, change->value);
+    replayer->bytes += change->key.size + change->value.size;
+    replayer->batch.has_content = true;
+    return status_ok();
+}
+
+static status put_all_logged(struct replayer *replayer, struct event_reader reader)
+{
+    struct event_change change;
+    while (event_next_change(&reader, &change))
+        if (change.kind == CHANGE_PUT && is_wanted(replayer, change.keyspace))
+            TRY(put_logged(replayer, &change));
+    return status_ok();
 }
 
 /* The queue writes the version into the fragment, so it gets a copy. */
@@ -181,13 +206,14 @@ static status apply_rows(struct replayer *replayer, const struct log_event *even
     DCHECK(event->sequence > replayer->counts.newest);
     size_t count = count_rows(replayer, *reader), at = 0;
     struct event_change change;
+    TRY(put_all_logged(replayer, *reader));
     if (count == 0)
         return status_ok();
     struct commit *commits = arena_zalloc(replayer->arena, count * sizeof *commits);
     if (commits == NULL)
         return status_out_of_memory();
     while (event_next_change(reader, &change))
-        if (is_wanted(replayer, change.keyspace))
+        if (change.kind != CHANGE_PUT && is_wanted(replayer, change.keyspace))
             TRY(make_commit(replayer, event, &change, &commits[at++]));
     commits[0].others = commits + 1;
     commits[0].other_count = at - 1;
@@ -352,8 +378,9 @@ static status apply_late_rows(struct replayer *replayer, const struct log_event 
                               struct event_reader *reader)
 {
     struct event_change change;
+    TRY(put_all_logged(replayer, *reader));
     while (event_next_change(reader, &change))
-        if (is_wanted(replayer, change.keyspace))
+        if (change.kind != CHANGE_PUT && is_wanted(replayer, change.keyspace))
             TRY(apply_late_row(replayer, event, &change));
     return status_ok();
 }

@@ -274,6 +274,7 @@ static status commit_cuts(const struct row_maintenance *maintenance, struct buff
         tablet_retain(maintenance->tablet);
     status s = commit_and_wait(maintenance->commits, &commit);
     tablet_release(commit.tablet); /* where the row was by then */
+    change_list_free(&change.list);
     row_lock_note_sequence(maintenance->locks, maintenance->row_hash, commit.sequence);
     return s;
 }

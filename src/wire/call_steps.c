@@ -14,6 +14,7 @@ const char *call_step_name(enum call_step step)
         [CALL_AWAITS_COMMIT] = "wait_for_commit",
         [CALL_COMMITS] = "commit",
         [CALL_AWAITS_CLIENT] = "wait_for_client",
+        [CALL_AWAITS_CHANGES] = "wait_for_changes",
         [CALL_AWAITS_ROOM] = "wait_for_room",
     };
     return names[step];

@@ -21,7 +21,8 @@ enum call_step {
     CALL_AWAITS_COMMIT, /* those before it in the queue */
     CALL_COMMITS,
     CALL_AWAITS_CLIENT,
-    CALL_AWAITS_ROOM, /* in memory, for values that it is to send or look at */
+    CALL_AWAITS_CHANGES, /* that it is to tell of */
+    CALL_AWAITS_ROOM,    /* in memory, for values that it is to send or look at */
     CALL_STEPS,
 };
 

@@ -97,6 +97,10 @@ void grpc_call_count(struct grpc_call *call, int64_t items, int64_t seen);
  * will want to know why. */
 bool grpc_call_is_slow(const struct grpc_call *call);
 
+/* The call has had nothing to do for so long, as one that waits for something to tell of: it was
+ * not slow for that. Loop thread only. */
+void grpc_call_rested(struct grpc_call *call, int64_t us);
+
 /* Says what the call did, in words, where the request does not. They live as long as the call. */
 void grpc_call_explain(struct grpc_call *call, bytes words);
 
@@ -181,5 +185,10 @@ bool grpc_call_is_congested(struct grpc_call *call);
  * thread only. */
 void grpc_call_set_callbacks(struct grpc_call *call, void *context,
                              void (*on_writable)(void *context), void (*on_cancel)(void *context));
+
+/* `on_drain` is called once, with the context of the callbacks, when the client is asked to leave,
+ * as at the server's end, or now if it has been: a call that would last for as long as its client
+ * wants is to end then. Loop thread only. */
+void grpc_call_set_on_drain(struct grpc_call *call, void (*on_drain)(void *context));
 
 #endif

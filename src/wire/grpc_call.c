@@ -449,6 +449,11 @@ bool grpc_call_is_slow(const struct grpc_call *call)
     return slow_us != INT64_MAX && age_us(call) - client_us(call) >= slow_us;
 }
 
+void grpc_call_rested(struct grpc_call *call, int64_t us)
+{
+    atomic_fetch_add_explicit(&call->congested_us, us, memory_order_relaxed);
+}
+
 void grpc_call_explain(struct grpc_call *call, bytes words)
 {
     call->explanation = words;
@@ -667,6 +672,21 @@ void grpc_call_count_sent(struct grpc_call *call, size_t size)
     call->is_to_be_told = true;
     grpc_call_pin(call); /* until the connection has told it */
     list_append(&call->connection->writable, &call->writable_link);
+}
+
+void grpc_call_set_on_drain(struct grpc_call *call, void (*on_drain)(void *context))
+{
+    call->on_drain = on_drain;
+    if (call->connection != NULL && call->connection->is_draining)
+        grpc_call_drain(call);
+}
+
+void grpc_call_drain(struct grpc_call *call)
+{
+    void (*on_drain)(void *context) = call->on_drain;
+    call->on_drain = NULL;
+    if (call->held && on_drain != NULL)
+        on_drain(call->context);
 }
 
 void grpc_call_set_callbacks(struct grpc_call *call, void *context,

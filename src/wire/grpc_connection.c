@@ -424,6 +424,10 @@ void grpc_connection_drain(struct grpc_connection *connection)
     if (nghttp2_submit_shutdown_notice(connection->session) != 0 ||
         nghttp2_submit_ping(connection->session, NGHTTP2_FLAG_NONE, drain_ping) != 0)
         connection->is_broken = true;
+    for (struct grpc_call *call = connection->calls, *next; call != NULL; call = next) {
+        next = call->next;
+        grpc_call_drain(call);
+    }
     grpc_connection_signal(connection);
 }
 

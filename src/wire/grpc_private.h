@@ -161,6 +161,7 @@ struct grpc_call {
     void *context;
     void (*on_writable)(void *context);
     void (*on_cancel)(void *context);
+    void (*on_drain)(void *context); /* NULL: nobody wants to know, or it has been told */
     struct link writable_link;
 
     /* Any thread. */
@@ -243,6 +244,7 @@ void grpc_call_unpin(struct grpc_call *call);
 
 /* The client waits for the answer no more: tells the handler. */
 void grpc_call_cancel(struct grpc_call *call);
+void grpc_call_drain(struct grpc_call *call); /* the client is asked to leave */
 
 /* The stream has been closed, or the whole connection. Either may free the call. */
 void grpc_call_close(struct grpc_call *call);

@@ -37,6 +37,7 @@ status loop_timer_set(struct loop *loop, struct timer *timer, int64_t due_us)
     assert_true(fake.timer == NULL && due_us > fake.now_us);
     if (fake.timers_fail)
         return status_out_of_memory();
+    timer->due_us = due_us;
     fake.timer = timer;
     return status_ok();
 }
@@ -95,7 +96,19 @@ const struct schema *table_schema(const struct table *table)
     return fake.schema;
 }
 
+bool table_has_stream(const struct table *table)
+{
+    (void)table;
+    return false;
+}
+
 int64_t cluster_version_us(struct cluster *cluster)
+{
+    (void)cluster;
+    return fake.now_us;
+}
+
+int64_t cluster_wall_us(struct cluster *cluster)
 {
     (void)cluster;
     return fake.now_us;
@@ -198,6 +211,12 @@ void grpc_call_count(struct grpc_call *call, int64_t items, int64_t seen)
 {
     assert_false(call->is_finished);
     assert_true(items >= 0 && seen >= 0);
+}
+
+void grpc_call_rested(struct grpc_call *call, int64_t us)
+{
+    assert_false(call->is_finished);
+    assert_true(us >= 0);
 }
 
 void grpc_call_is_at(struct grpc_call *call, enum call_step step)
@@ -306,6 +325,11 @@ void grpc_call_set_callbacks(struct grpc_call *call, void *context,
     call->context = context;
     call->on_writable = on_writable;
     call->on_cancel = on_cancel;
+}
+
+void grpc_call_set_on_drain(struct grpc_call *call, void (*on_drain)(void *context))
+{
+    call->on_drain = on_drain;
 }
 
 void grpc_message_start(struct buffer *message)

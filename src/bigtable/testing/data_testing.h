@@ -23,6 +23,7 @@ struct grpc_call {
     void *context;
     void (*on_writable)(void *context);
     void (*on_cancel)(void *context);
+    void (*on_drain)(void *context);
     /* Called with each message. */
     void (*receive)(struct grpc_call *call, bytes message);
     size_t messages;

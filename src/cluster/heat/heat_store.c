@@ -252,7 +252,7 @@ status heat_batch_put_usage(struct heat_batch *batch, uint64_t table_id, uint8_t
 void heat_batch_drop(struct heat_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++)
-        buffer_free(&batch->rows[i].change.fragment);
+        packed_change_free(&batch->rows[i].change);
     batch->count = 0;
 }
 

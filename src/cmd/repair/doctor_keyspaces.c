@@ -4,6 +4,7 @@
 #include "cluster/catalog.h"
 #include "cluster/heat/heat_keyspace.h"
 #include "row/row_key.h"
+#include "stream/record.h"
 #include "tablet/change_log.h"
 
 #include <inttypes.h>
@@ -124,6 +125,41 @@ static void check(struct keyspace *keyspace, enum purpose purpose, uint64_t *dam
     status_free(s);
 }
 
+/* Nobody has looked at what a mark or a piece of a large value says. */
+static bool is_sound_record(bytes key, bytes value)
+{
+    struct stream_record record;
+    uint32_t piece;
+    if (!stream_record_key_read(key, &record.tablet, &record.position, &piece) || piece > 0)
+        return true;
+    status s = stream_record_read(key, value, &record);
+    bool is_sound = status_is_ok(s);
+    status_free(s);
+    return is_sound;
+}
+
+/* A part of the log of change streams. What cannot be read of it is told as what is out of service.
+ */
+static status check_segment(struct keyspace *keyspace, uint64_t *damages)
+{
+    const struct store_cursor_options options = {.read_tier = STORE_READ_ANY,
+                                                 .bypasses_cache = true};
+    struct store_cursor *cursor;
+    uint64_t bad = 0;
+    TRY(store_cursor_create(keyspace, &options, &cursor));
+    for (store_cursor_first(cursor); store_cursor_valid(cursor); store_cursor_next(cursor))
+        bad += !is_sound_record(store_cursor_key(cursor), store_cursor_value(cursor));
+    status_ignore(store_cursor_status(cursor));
+    store_cursor_destroy(cursor);
+    if (bad > 0)
+        fprintf(stderr,
+                "damage: the log of change streams has %" PRIu64 " records in keyspace %" PRIu64
+                " that do not parse\n",
+                bad, keyspace_id(keyspace));
+    *damages += bad;
+    return status_ok();
+}
+
 /* Whether it is the keyspace of heat, which a salvage leaves to the next start, that drops it. */
 static bool is_heat(struct keyspace *keyspace)
 {
@@ -141,7 +177,9 @@ status doctor_check_keyspaces(struct store *store, struct keyspace *catalog, uin
     for (size_t i = 0; status_is_ok(s) && (keyspace = store_keyspace_at(store, i)) != NULL; i++) {
         enum purpose purpose = purpose_of(&naming, keyspace_id(keyspace));
         bool is_to_be_kept = purpose != OF_NOBODY || (is_lost && !is_heat(keyspace));
-        if (purpose != OF_A_TABLE && is_to_be_kept)
+        if (keyspace_kind(keyspace) == KEYSPACE_LOG)
+            s = check_segment(keyspace, damages);
+        else if (purpose != OF_A_TABLE && is_to_be_kept)
             check(keyspace, purpose, damages);
     }
     free(naming.named);

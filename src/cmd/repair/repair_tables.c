@@ -213,6 +213,12 @@ static bool is_of_log(const struct look *look, const struct damage_record *recor
     return look->log_keyspace != 0 && record->keyspace_id == look->log_keyspace;
 }
 
+static bool is_of_streams(const struct look *look, const struct damage_record *record)
+{
+    const struct keyspace *keyspace = store_keyspace_find(look->store, record->keyspace_id);
+    return keyspace != NULL && keyspace_kind(keyspace) == KEYSPACE_LOG;
+}
+
 struct counted_telling {
     status (*tell)(void *context, const struct lost_rows *lost);
     void *context;
@@ -254,6 +260,9 @@ static status tell_damage(const struct look *look, const struct damage_record *r
     const char *owner = table_of(look, record);
     if (is_of_log(look, record))
         return tell_keys(record, "the change log", "changes that wait for the archive", &telling);
+    if (is_of_streams(look, record))
+        return tell_keys(record, "the log of change streams", "changes that readers may want",
+                         &telling);
     if (owner == NULL)
         owner = lost_keyspace_name(record->keyspace_id, text);
     TRY(damage_tell(record, owner, tell_and_count, &telling));

@@ -34,6 +34,7 @@ const STATES = {
   wait_for_thread: "waits for a thread",
   wait_for_loop: "waits for its loop",
   wait_for_client: "waits for its client",
+  wait_for_changes: "waits for changes",
   wait_for_room: "waits for room in memory",
 };
 

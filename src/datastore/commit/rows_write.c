@@ -42,7 +42,7 @@ static status pack_all(struct table *table, const struct ds_row_write *rows, siz
         if (status_is_ok(s))
             continue;
         while (i-- > 0)
-            buffer_free(&(*out)[i].change.fragment);
+            packed_change_free(&(*out)[i].change);
         return s;
     }
     return status_ok();

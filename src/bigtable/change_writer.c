@@ -1,0 +1,157 @@
+/* See change_writer.h. */
+#include "bigtable/change_writer.h"
+
+#include "base/check.h"
+
+/* --- messages --- */
+
+struct buffer *change_writer_open(struct change_writer *writer)
+{
+    DCHECK(writer->wire.size == 0);
+    grpc_message_start(&writer->wire);
+    return &writer->wire;
+}
+
+void change_writer_send(struct change_writer *writer)
+{
+    writer->sent += writer->wire.size;
+    grpc_call_send(writer->call, &writer->wire);
+}
+
+void change_writer_rest(struct change_writer *writer)
+{
+    buffer_free(&writer->wire);
+    buffer_free(&writer->piece);
+}
+
+/* --- a change --- */
+
+static status damaged(void)
+{
+    return status_make(STATUS_DATA_LOSS, "A record of the change stream is damaged");
+}
+
+static bool is_first(const struct change_place *place)
+{
+    return place->mutation == 0 && place->offset == 0;
+}
+
+static void begin_message(struct change_writer *writer, const struct stream_record *record,
+                          const struct list_mutation *mutation)
+{
+    const struct change_head head = {.record = record, .cluster_id = writer->cluster_id};
+    bool is_large = record->list.size > WRITER_MESSAGE_BYTES || mutation->is_apart;
+    size_t about = is_large ? WRITER_MESSAGE_BYTES : record->list.size;
+    writer->message = change_message_begin(change_writer_open(writer),
+                                           is_first(&writer->place) ? &head : NULL, about);
+}
+
+static void end_message(struct change_writer *writer, const struct change_end *end)
+{
+    change_message_end(&writer->message, end);
+    change_writer_send(writer);
+}
+
+/* Whether the mutation, or its next piece, has to begin another message: one has one piece at most.
+ */
+static bool is_message_over(const struct change_writer *writer,
+                            const struct list_mutation *mutation)
+{
+    bool has_piece = writer->piece.size > 0;
+    return (has_piece && mutation->is_apart) || writer->wire.size >= WRITER_MESSAGE_BYTES;
+}
+
+/* Makes sure that there is a message with room. False: no more is to be sent now. */
+static bool make_room(struct change_writer *writer, const struct stream_record *record,
+                      const struct list_mutation *mutation)
+{
+    if (writer->wire.size > 0 && is_message_over(writer, mutation))
+        end_message(writer, NULL);
+    if (writer->wire.size == 0 && !is_first(&writer->place) && change_writer_is_full(writer))
+        return false;
+    if (writer->wire.size == 0) {
+        buffer_clear(&writer->piece);
+        begin_message(writer, record, mutation);
+    }
+    return true;
+}
+
+static status add_piece(struct change_writer *writer, const struct stream_record *record,
+                        const struct list_mutation *mutation)
+{
+    struct change_place *place = &writer->place;
+    buffer_clear(&writer->piece);
+    TRY(table_stream_read_piece(writer->table, writer->shard, record, place->pieces + 1,
+                                &writer->piece));
+    bytes piece = buffer_bytes(&writer->piece);
+    if (writer->piece.failed)
+        return status_out_of_memory();
+    if (piece.size == 0 || piece.size > mutation->size - place->offset)
+        return damaged();
+    change_message_add_piece(&writer->message, mutation, place->offset, piece);
+    place->pieces++;
+    place->offset += piece.size;
+    return status_ok();
+}
+
+/* False: no more is to be sent now. */
+static status write_mutation(struct change_writer *writer, const struct stream_record *record,
+                             const struct list_mutation *mutation, bool *goes_on)
+{
+    struct change_place *place = &writer->place;
+    if (mutation->kind == LIST_DELETE_ROW)
+        return damaged(); /* which families that are is found out before it is stored */
+    do {
+        *goes_on = make_room(writer, record, mutation);
+        if (!*goes_on)
+            return status_ok();
+        if (mutation->is_apart)
+            TRY(add_piece(writer, record, mutation));
+        else
+            change_message_add(&writer->message, mutation);
+        if (writer->wire.failed)
+            return status_out_of_memory();
+    } while (mutation->is_apart && place->offset < mutation->size);
+    place->mutation++;
+    place->offset = 0;
+    return status_ok();
+}
+
+static void skip_written(struct list_reader *reader, size_t count)
+{
+    struct list_mutation mutation;
+    while (count > 0 && list_reader_next(reader, &mutation))
+        count--;
+}
+
+static status write_mutations(struct change_writer *writer, const struct stream_record *record,
+                              bool *goes_on)
+{
+    struct list_reader reader;
+    struct list_mutation mutation;
+    *goes_on = true;
+    list_reader_start(&reader, record->list);
+    skip_written(&reader, writer->place.mutation);
+    while (*goes_on && list_reader_next(&reader, &mutation))
+        TRY(write_mutation(writer, record, &mutation, goes_on));
+    return reader.is_bad ? damaged() : status_ok();
+}
+
+status change_writer_write(struct change_writer *writer, const struct stream_record *record,
+                           const struct change_end *end)
+{
+    bool goes_on;
+    if (!writer->place.is_inside)
+        writer->place = (struct change_place){.is_inside = true, .position = record->position};
+    status s = write_mutations(writer, record, &goes_on);
+    if (!status_is_ok(s)) {
+        change_writer_rest(writer);
+        return s;
+    }
+    if (!goes_on)
+        return status_ok();
+    writer->place = (struct change_place){.is_inside = false};
+    if (writer->wire.size > 0)
+        end_message(writer, end);
+    return status_ok();
+}

@@ -1,0 +1,60 @@
+/* Cuts changes into messages of ReadChangeStream, and sends them.
+ *
+ * Invariants
+ *  1. A message ends between two mutations, or with a piece of a value that lies apart; the next
+ *     piece is then the first of its message. Each message has at least one of either, the last one
+ *     too.
+ *  2. No more is sent at a time than WRITER_MOST_BYTES, and what makes that full: the writer then
+ *     stops, within the change if need be, and what has been sent of it is `place`. So that a
+ * client that does not read makes us hold no more than that.
+ *
+ * One thread at a time. */
+#ifndef TRESTLE_BIGTABLE_CHANGE_WRITER_H
+#define TRESTLE_BIGTABLE_CHANGE_WRITER_H
+
+#include "bigtable/stream_answer.h"
+#include "cluster/stream/table_stream.h"
+#include "wire/grpc.h"
+
+enum { WRITER_MESSAGE_BYTES = 64 << 10, WRITER_MOST_BYTES = 64 << 10 };
+
+/* Within a change. */
+struct change_place {
+    bool is_inside;
+    struct stream_position position; /* the change's */
+    size_t mutation;                 /* the next one to send, or to go on with, */
+    size_t offset;                   /* from here on of its value */
+    uint32_t pieces;                 /* of all values of the change that have been sent */
+};
+
+struct change_writer {
+    struct grpc_call *call;
+    struct table *table;
+    uint32_t shard;
+    bytes cluster_id;
+    struct change_place place;
+    size_t sent; /* bytes, since it was set to 0 */
+    struct change_message message;
+    struct buffer wire;  /* a message that has not been sent; empty: none has been begun */
+    struct buffer piece; /* that is in it; empty: none is */
+};
+
+/* Sends the change, or goes on with it where it stopped; `place` says whether all of it has been
+ * sent. Blocks for the disk if values lie apart. DATA_LOSS, OUT_OF_RANGE if the log has lost them.
+ * RESOURCE_EXHAUSTED. */
+status change_writer_write(struct change_writer *writer, const struct stream_record *record,
+                           const struct change_end *end);
+
+static inline bool change_writer_is_full(const struct change_writer *writer)
+{
+    return writer->sent >= WRITER_MOST_BYTES;
+}
+
+/* Another message: `append` a body. */
+struct buffer *change_writer_open(struct change_writer *writer);
+void change_writer_send(struct change_writer *writer);
+
+/* Frees what it holds between two calls. */
+void change_writer_rest(struct change_writer *writer);
+
+#endif

@@ -1,0 +1,16 @@
+/* Whether a table has a change stream, as administration says it: Table.change_stream_config. */
+#ifndef TRESTLE_BIGTABLE_STREAM_CONFIG_H
+#define TRESTLE_BIGTABLE_STREAM_CONFIG_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "google/bigtable/admin/v2/table.pb-c.h"
+
+/* How long it keeps what happened, microseconds: 1 to 7 days; 0: there is none, for which a config
+ * in which nothing is set stands, too. INVALID_ARGUMENT. */
+status stream_config_read(const BtAdmin__Table *table, int64_t *retention_us);
+
+/* The same the other way round. Memory from the arena. */
+status stream_config_show(int64_t retention_us, struct arena *arena, BtAdmin__Table *table);
+
+#endif

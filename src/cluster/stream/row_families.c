@@ -1,0 +1,153 @@
+/* See row_families.h. */
+#include "cluster/stream/row_families.h"
+
+#include "base/check.h"
+#include "base/limits.h"
+#include "cluster/cluster_private.h"
+#include "cluster/row_jobs.h"
+#include "cluster/rows.h"
+
+#include <stdlib.h>
+
+/* --- reading --- */
+
+/* Cells come by family: each name once. */
+static size_t names_of(const struct cell_list *cells, bytes *names)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < cells->count; i++)
+        if (i == 0 || cells->items[i].family != cells->items[i - 1].family)
+            names[count++] = cells->items[i].family->name;
+    return count;
+}
+
+static void expand(const struct cell_list *cells, size_t family_count, struct change_list *list)
+{
+    bytes *names = arena_alloc(cells->arena, (family_count + 1) * sizeof *names);
+    if (names != NULL)
+        (void)change_list_expand(list, names, names_of(cells, names));
+}
+
+/* A cell of each column is enough, whatever its value. What rules condemn is there until it is
+ * deleted, and so it is told. */
+static bool read_row(struct table *table, struct tablet *tablet, bytes row_key,
+                     enum store_read_tier read_tier, struct arena *arena, struct change_list *list)
+{
+    const struct read_scope scope = {.cells_per_column = 1, .cells_per_row = INT32_MAX};
+    const struct schema *schema = table_schema(table);
+    const struct row_read_options options = {.store = tablet->shard->store,
+                                             .drops = table_drops(table, tablet->keyspace),
+                                             .schema = schema,
+                                             .scope = &scope,
+                                             .now_us = cluster_wall_us(table->cluster),
+                                             .size_limit = UINT64_MAX};
+    struct row row = {.cells.arena = arena};
+    enum row_outcome outcome = ROW_ABSENT;
+    status s = row_read(tablet->keyspace, &options, row_key, read_tier, &row, &outcome);
+    bool is_read = status_is_ok(s) && (outcome == ROW_FOUND || outcome == ROW_ABSENT);
+    if (is_read)
+        expand(&row.cells, schema->family_count, list);
+    row_clear(&row);
+    bool is_elsewhere = status_is_ok(s) && outcome == ROW_NOT_CACHED;
+    status_free(s);
+    return !is_elsewhere;
+}
+
+bool row_families_expand(struct table *table, struct tablet *tablet, bytes row_key,
+                         enum store_read_tier read_tier, struct change_list *list)
+{
+    enum { MOST_MEMORY = LIMIT_ROW_BYTES };
+    struct arena *arena = arena_create(MOST_MEMORY);
+    if (arena == NULL)
+        return true;
+    bool is_done = read_row(table, tablet, row_key, read_tier, arena, list);
+    arena_destroy(arena);
+    return is_done;
+}
+
+/* --- of a write --- */
+
+struct search {
+    struct row_write *write;
+    void (*found)(struct row_write *write);
+    struct commit barrier;
+    struct task task;
+};
+
+static struct shard *shard_of(const struct search *search)
+{
+    return search->write->commit.tablet->shard;
+}
+
+static void finish(struct search *search)
+{
+    struct row_write *write = search->write;
+    void (*found)(struct row_write * write) = search->found;
+    free(search);
+    found(write);
+}
+
+static void end_search(struct task *task)
+{
+    finish(LIST_ENTRY(&task->link, struct search, task.link));
+}
+
+static bool expand_from(struct search *search, enum store_read_tier read_tier)
+{
+    struct row_write *write = search->write;
+    DCHECK(row_lock_is_held(shard_of(search)->locks, write->commit.row_hash));
+    return row_families_expand(write->table, write->commit.tablet, write->row_key, read_tier,
+                               &write->change.list);
+}
+
+static void read_from_disk(struct task *task)
+{
+    struct search *search = LIST_ENTRY(&task->link, struct search, task.link);
+    (void)expand_from(search, STORE_READ_ANY);
+    search->task.run = end_search;
+    loop_post(search->write->loop, &search->task);
+}
+
+/* On the loop. */
+static void look(struct search *search)
+{
+    bool is_done = expand_from(search, STORE_READ_CACHED);
+    search->task.run = read_from_disk;
+    if (is_done || !pool_submit(row_jobs_pool(shard_of(search)->row_jobs), &search->task))
+        finish(search);
+}
+
+/* A barrier that was refused, or failed, is told by the write that comes after it. */
+static void pass_barrier(struct task *task)
+{
+    struct search *search = LIST_ENTRY(&task->link, struct search, barrier.done.link);
+    status_free(search->barrier.result);
+    look(search);
+}
+
+/* Whether earlier commits of the row have to be waited for, and are. */
+static bool awaits_earlier(struct search *search)
+{
+    struct shard *shard = shard_of(search);
+    uint64_t submitted = row_lock_sequence(shard->locks, search->write->commit.row_hash);
+    if (submitted <= commit_applied(shard->commits))
+        return false;
+    search->barrier = (struct commit){.kind = COMMIT_BARRIER, .loop = search->write->loop};
+    search->barrier.done.run = pass_barrier;
+    status s = commit_submit(shard->commits, &search->barrier);
+    bool is_taken = status_is_ok(s);
+    status_free(s);
+    return is_taken;
+}
+
+bool row_families_find(struct row_write *write, void (*found)(struct row_write *write))
+{
+    struct search *search = calloc(1, sizeof *search);
+    if (search == NULL)
+        return false;
+    search->write = write;
+    search->found = found;
+    if (!awaits_earlier(search))
+        look(search);
+    return true;
+}

@@ -1,0 +1,92 @@
+/* What the files of the stream's log share.
+ *
+ * `lock` guards the list of segments and who reads them. The commit thread takes it where a segment
+ * begins, and otherwise looks at `open`, which it alone changes. */
+#ifndef TRESTLE_STREAM_LOG_PRIVATE_H
+#define TRESTLE_STREAM_LOG_PRIVATE_H
+
+#include "stream/log.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum stream_magic { STREAM_LOG_MAGIC = 0x53744c67 };
+
+enum {
+    WAITER_BUCKETS = 256,
+    MOST_TOUCHED = 64, /* tablets that are told apart in one batch */
+};
+
+struct segment {
+    uint64_t number;
+    struct keyspace *keyspace; /* NULL: it is not there */
+    uint64_t keyspace_id;
+    uint64_t from;
+    int64_t from_us;
+    atomic_bool has_any;
+    unsigned readers; /* under the log's lock */
+};
+
+/* A record that is prepared. */
+struct prepared {
+    struct stream_append append;
+    size_t at; /* of its value among `values` */
+    size_t size;
+    bool has_mark;
+};
+
+struct stream_log {
+    uint32_t magic;
+    struct stream_log_options options;
+
+    pthread_mutex_t lock;      /* of what follows */
+    pthread_cond_t left;       /* a reader has left */
+    struct segment **segments; /* by rising number */
+    size_t count;
+    size_t capacity;
+    uint64_t oldest; /* stream_log_oldest */
+    struct beginning *beginning;
+
+    _Atomic(struct segment *) open; /* NULL: none */
+    atomic_ullong newest;
+
+    /* The commit thread's. */
+    struct segment *before; /* the batch under way has begun a segment: the one before it */
+    bool has_begun;
+    uint64_t oldest_before;
+    struct buffer values;
+    struct prepared *prepared; /* of the present commit */
+    size_t prepared_count;
+    size_t prepared_capacity;
+    size_t appended; /* of them */
+    int64_t marked_us;
+    uint64_t last; /* sequence that the batch has logged; 0: none */
+    uint64_t touched[MOST_TOUCHED];
+    size_t touched_count;
+    bool has_touched_more;
+
+    /* waiters.c */
+    atomic_size_t waiting;
+    pthread_mutex_t waiting_lock;
+    struct list waiters[WAITER_BUCKETS];
+};
+
+/* The segments that there are, held: they stay until segments_release. Memory: the caller's, by
+ * `free`. NULL without memory. */
+struct held_segments {
+    struct segment **all;
+    size_t count;
+    uint64_t oldest;
+};
+bool segments_hold(struct stream_log *log, struct held_segments *out);
+void segments_release(struct stream_log *log, struct held_segments *held);
+
+/* On the commit thread: the batch's segment counts, or does not. */
+void segments_written(struct stream_log *log, bool is_written);
+
+void waiters_init(struct stream_log *log);
+void waiters_destroy(struct stream_log *log);
+/* On the commit thread, when all that the batch has touched is in the store. */
+void waiters_wake_touched(struct stream_log *log);
+
+#endif
