@@ -35,7 +35,7 @@ struct change_writer {
     struct change_place place;
     size_t sent; /* bytes, since it was set to 0 */
     struct change_message message;
-    struct buffer wire; /* a message that has not been sent; empty: none has been begun */
+    struct buffer wire;  /* a message that has not been sent; empty: none has been begun */
     struct buffer piece; /* that is in it; empty: none is */
 };
 
