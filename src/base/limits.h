@@ -195,7 +195,7 @@ enum {
     /* Idempotency tokens that are remembered: 7,000 new ones a second, 21 to 43 bytes each. Beyond:
      * RESOURCE_EXHAUSTED. */
     LIMIT_IDEMPOTENCY_TOKENS = 8 << 20,
-    /* Change streams that are read at a time (calls of ReadChangeStream), of a server: some 10 KB
+    /* Change streams that are read at a time (calls of ReadChangeStream), of a server: some 60 KB
      * each, and a look at its log for each heartbeat. Beyond: RESOURCE_EXHAUSTED. */
     LIMIT_CHANGE_STREAMS = 4000,
     /* Deleted tables that are kept to be undeleted, in all: each costs a start, and the making of a
