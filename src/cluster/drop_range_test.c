@@ -271,20 +271,26 @@ static void assert_has_no_size(struct cluster_fixture *f)
     assert_int_equal(in_heat, 0);
 }
 
-static void what_is_dropped_has_no_size(void **state)
+/* Two hundred, of which each half has a prefix of its own. */
+static void write_sized_rows(struct cluster_fixture *f)
 {
     enum { ROWS = 200, VALUE = 4000 };
-    struct cluster_fixture *f = *state;
     char key[16], value[VALUE + 1];
     memset(value, 'v', VALUE);
     value[VALUE] = 0;
-    f->options.overflow_bytes = 1 << 20;
-    by_hand(f);
     for (unsigned i = 0; i < ROWS; i++) {
         snprintf(key, sizeof key, "%04u", i);
         set_cell(f, key, value);
     }
     assert_ok(keyspace_flush(space_of(f)->keyspace));
+}
+
+static void what_is_dropped_has_no_size(void **state)
+{
+    struct cluster_fixture *f = *state;
+    f->options.overflow_bytes = 1 << 20;
+    by_hand(f);
+    write_sized_rows(f);
     uint64_t before = live_table_size(f->table);
     assert_true(before > 0);
     assert_ok(table_drop_rows(f->table, bytes_of("01")));
@@ -296,6 +302,32 @@ static void what_is_dropped_has_no_size(void **state)
     assert_has_no_size(f);
     run_passes(f);
     assert_int_equal(drop_count(f), 0);
+}
+
+static void what_is_written_since_has_a_size(void **state)
+{
+    struct cluster_fixture *f = *state;
+    f->options.overflow_bytes = 1 << 20;
+    by_hand(f);
+    write_sized_rows(f);
+    uint64_t before = live_table_size(f->table);
+    assert_ok(table_drop_rows(f->table, bytes_of("")));
+    write_sized_rows(f);
+    assert_true(live_table_size(f->table) > before / 2);
+}
+
+/* The drop stays for a while after its rows have gone: it takes nothing from others then. */
+static void space_that_has_come_back_is_not_left_out_once_more(void **state)
+{
+    struct cluster_fixture *f = *state;
+    f->options.overflow_bytes = 1 << 20;
+    by_hand(f);
+    write_sized_rows(f);
+    assert_ok(table_drop_rows(f->table, bytes_of("01")));
+    uint64_t half = live_table_size(f->table);
+    assert_ok(keyspace_compact(space_of(f)->keyspace, bytes_of(""), bytes_of("")));
+    assert_int_equal(drop_count(f), 1);
+    assert_in_range(live_table_size(f->table), half / 2, 2 * half);
 }
 
 /* Each of the calls but the last few finds room; these wait for a pass. */
@@ -397,6 +429,26 @@ static void a_pass_waits_for_who_holds_the_drops(void **state)
     run_passes(f);
     assert_int_equal(drop_count(f), 0);
     assert_false(has_anything_left(f));
+}
+
+/* Who begins to hold them when the pass has looked, and has yet to forget. */
+static void a_drop_that_is_held_meanwhile_is_not_forgotten(void **state)
+{
+    struct cluster_fixture *f = *state;
+    by_hand(f);
+    set_cell(f, "a", "1");
+    assert_ok(table_drop_rows(f->table, bytes_of("a")));
+    pthread_mutex_lock(&f->cluster->admin);
+    maintenance_submit(f->cluster->maintenance, f->table, &f->table->drop_pass.job);
+    while (has_anything_left(f))
+        sched_yield();
+    row_drops_hold(space_of(f)->drops);
+    pthread_mutex_unlock(&f->cluster->admin);
+    maintenance_run_once(f->cluster->maintenance);
+    assert_int_equal(drop_count(f), 1);
+    row_drops_let_go(space_of(f)->drops);
+    run_passes(f);
+    assert_int_equal(drop_count(f), 0);
 }
 
 /* In a table, beneath what was written after. */
@@ -674,9 +726,14 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_deleted_table_keeps_what_was_dropped, setup, teardown),
         cmocka_unit_test_setup_teardown(a_schema_that_changes_knows_the_drops, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_dropped_has_no_size, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_written_since_has_a_size, setup, teardown),
+        cmocka_unit_test_setup_teardown(space_that_has_come_back_is_not_left_out_once_more, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(the_oldest_goes_before_there_are_too_many, setup, teardown),
         cmocka_unit_test_setup_teardown(an_update_is_decided_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_pass_waits_for_who_holds_the_drops, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_drop_that_is_held_meanwhile_is_not_forgotten, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_view_that_keeps_rows_keeps_the_drop, setup, teardown),
     };
     take_test_run(&run, a_thousand, argc, argv);

@@ -181,12 +181,37 @@ static void each_directory_sync_fails(void **state)
     tell_with_each_fault(FAULT_SYNC_DIRECTORY, tell_with_fault);
 }
 
+/* Folds throw away what it covers, and tables with that may be synced before the log is. */
+static void a_drop_is_synced_whatever_else_is(void **state)
+{
+    struct cluster_fixture f;
+    (void)state;
+    make_steps_fixture(&f);
+    f.options.maintenance_by_hand = true;
+    f.options.durability = STORE_ASYNC;
+    faults = fault_fs_create();
+    open_test_cluster(&f);
+    f.table = create_test_table(f.cluster, NULL);
+    fault_fs_fail(faults, FAULT_SYNC, "", FAULT_IO, 0);
+    set_cell(&f, "a", "1");
+    assert_int_equal(fault_fs_failures(faults), 0);
+    status s = table_drop_rows(f.table, bytes_of("a"));
+    assert_false(status_is_ok(s));
+    assert_true(fault_fs_failures(faults) > 0);
+    status_free(s);
+    fault_fs_heal(faults);
+    end_life(&f);
+    end_faults();
+    free_steps_fixture(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_write_fails),
         cmocka_unit_test(each_sync_fails),
         cmocka_unit_test(each_directory_sync_fails),
+        cmocka_unit_test(a_drop_is_synced_whatever_else_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

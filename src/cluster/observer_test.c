@@ -3,7 +3,7 @@
  * deleted and comes back and another comes and ends, the server killed again and again.
  *
  *     observer_test [CYCLES] [CHANGES] [SEED]      default 4 cycles of 300 changes
- *     observer_test 50 20000                       the long form: a million; with TRESTLE_LONG=all
+ *     observer_test 60 20000                       the long form: a million; with TRESTLE_LONG=all
  *                                                  the default
  *
  * The observer keeps a feed: for each commit a row of another table, in the commit's own batch. So
@@ -687,7 +687,7 @@ static void run_child(const char *directory, struct shared *shared, unsigned cyc
 /* --- the parent --- */
 
 static struct test_run run = {.rounds = 4, .changes = 300, .seed = 1};
-static const struct test_run a_million = {.rounds = 50, .changes = 20000, .seed = 1};
+static const struct test_run a_million = {.rounds = 60, .changes = 20000, .seed = 1};
 
 static uint64_t count_acks(int acks, uint64_t limit)
 {

@@ -354,10 +354,6 @@ static status count_bytes(struct refill *refill, bytes key, bytes value)
 static status put(void *context, bytes key, bytes value)
 {
     struct refill *refill = context;
-    bool is_left;
-    TRY(row_leave_out_dropped(refill->source->drops, key, &value, &refill->left, &is_left));
-    if (!is_left)
-        return status_ok();
     store_batch_put(refill->batch, refill->keyspace, key, value);
     return count_bytes(refill, key, value);
 }
@@ -401,14 +397,20 @@ static status refill_rows(struct refill *refill)
 
 /* --- large cells --- */
 
-/* Onto what was put there, if anything was: the versions decide. */
-static status merge(void *context, bytes key, bytes operand)
+/* Beside cells that count, such may lie in the source that had been dropped there. */
+static status put_cell(void *context, bytes key, bytes value)
 {
     struct refill *refill = context;
     bool is_left;
-    TRY(row_leave_out_dropped(refill->source->drops, key, &operand, &refill->left, &is_left));
-    if (!is_left)
-        return status_ok();
+    TRY(row_leave_out_dropped(refill->source->drops, key, &value, &refill->left, &is_left));
+    return is_left ? put(refill, key, value) : status_ok();
+}
+
+/* Onto what was put there, if anything was: the versions decide. It is of a record without what had
+ * been dropped. */
+static status merge(void *context, bytes key, bytes operand)
+{
+    struct refill *refill = context;
     store_batch_merge(refill->batch, refill->keyspace, key, operand);
     return count_bytes(refill, key, operand);
 }
@@ -435,9 +437,9 @@ static status refill_row_from(struct refill *refill, bytes row_key, bytes record
     const struct lost_overflow lost = {row_key, refill->cells.part.from, refill->cells.part.to};
     const struct entry now = mark_of(record), then = mark_of(former);
     if (is_untouched(&then, &now))
-        return overflow_visit_former(&lost, refill->source->keyspace, former, put, refill);
+        return overflow_visit_former(&lost, refill->source->keyspace, former, put_cell, refill);
     TRY(lost_cells_cut_row(&refill->cells, row_key));
-    TRY(overflow_visit_former(&lost, refill->source->keyspace, former, put, refill));
+    TRY(overflow_visit_former(&lost, refill->source->keyspace, former, put_cell, refill));
     return overflow_visit_moved(&lost, former, now.moved, merge, refill);
 }
 

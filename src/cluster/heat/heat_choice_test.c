@@ -137,6 +137,41 @@ static void dropped_rows_are_not_counted(void **state)
     heat_ranges_destroy(ranges);
 }
 
+/* Rows of large cells have a mark in their records, and nothing else. */
+static void rows_that_came_behind_a_drop_are_counted(void **state)
+{
+    struct cluster_fixture *f = *state;
+    enum { MOST = 50 };
+    char large[600];
+    memset(large, 'x', sizeof large - 1);
+    large[sizeof large - 1] = 0;
+    f->options.maintenance_by_hand = true;
+    f->options.overflow_bytes = 256;
+    reopen_test_cluster(f);
+    fill(f, "a", 0, 10);
+    assert_ok(table_drop_rows(f->table, bytes_of("")));
+    set_cell(f, "b", large);
+    struct heat_ranges *ranges = choose(f, MOST);
+    assert_int_equal(count_rows(ranges), 1);
+    heat_ranges_destroy(ranges);
+}
+
+/* Who holds the drops has them still, and nobody else. */
+static void rows_that_are_kept_for_a_backup_are_not_counted(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct row_drops *drops = f->table->spaces[0].drops;
+    enum { ROWS = 30, MOST = 50 };
+    fill(f, "a", 0, ROWS);
+    fill(f, "m", 0, ROWS);
+    row_drops_hold(drops);
+    assert_ok(table_drop_rows(f->table, bytes_of("a")));
+    struct heat_ranges *ranges = choose(f, MOST);
+    assert_int_equal(count_rows(ranges), ROWS);
+    heat_ranges_destroy(ranges);
+    row_drops_let_go(drops);
+}
+
 /* In a file, where sizes are those of blocks. */
 static void where_rows_are_too_many_to_look_at_keys_are_halved(void **state)
 {
@@ -147,6 +182,22 @@ static void where_rows_are_too_many_to_look_at_keys_are_halved(void **state)
     struct heat_ranges *ranges = choose_walking(f, MOST, ROWS / 2);
     assert_in_range(ranges->count, MOST / 4, MOST);
     assert_true(most_rows(ranges, "row/", ROWS) < 4 * ROWS / MOST);
+    heat_ranges_destroy(ranges);
+}
+
+static void keys_are_halved_where_rows_are_left(void **state)
+{
+    struct cluster_fixture *f = *state;
+    enum { ROWS = 10000, MOST = 50 };
+    f->options.maintenance_by_hand = true;
+    reopen_test_cluster(f);
+    fill(f, "a", 0, ROWS);
+    fill(f, "m", 0, ROWS);
+    assert_ok(keyspace_flush(f->table->tablets[0]->keyspace));
+    assert_ok(table_drop_rows(f->table, bytes_of("a")));
+    struct heat_ranges *ranges = choose_walking(f, MOST, ROWS / 2);
+    assert_true(most_rows(ranges, "m", ROWS) < 4 * ROWS / MOST);
+    assert_int_equal(most_rows(ranges, "a", ROWS), ROWS); /* in one, as nothing */
     heat_ranges_destroy(ranges);
 }
 
@@ -236,6 +287,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(ranges_have_about_the_same_size, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_are_counted_with_their_ranges, setup, teardown),
         cmocka_unit_test_setup_teardown(dropped_rows_are_not_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_that_came_behind_a_drop_are_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_that_are_kept_for_a_backup_are_not_counted, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(keys_are_halved_where_rows_are_left, setup, teardown),
         cmocka_unit_test_setup_teardown(where_rows_are_too_many_to_look_at_keys_are_halved, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(chosen_ranges_follow_the_data, setup, teardown),

@@ -150,12 +150,32 @@ static status add_present(struct table *table, const struct shard *shard, bytes 
     return s;
 }
 
-/* The map first: what leaves it meanwhile is in the lineage by then (lineage.h, 1). */
+static int compare_ids(const void *a, const void *b)
+{
+    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+    return first < second ? -1 : first > second;
+}
+
+static void leave_out_doubles(struct tablet_ids *ids)
+{
+    size_t count = 0;
+    if (ids->count > 0)
+        qsort(ids->ids, ids->count, sizeof *ids->ids, compare_ids);
+    for (size_t i = 0; i < ids->count; i++)
+        if (count == 0 || ids->ids[i] != ids->ids[count - 1])
+            ids->ids[count++] = ids->ids[i];
+    ids->count = count;
+}
+
+/* The map first: what leaves it meanwhile is in the lineage by then (lineage.h, 1), and may be in
+ * both. */
 static status find_tablets(struct table *table, const struct shard *shard, bytes start, bytes end,
                            struct tablet_ids *ids)
 {
     TRY(add_present(table, shard, start, end, ids));
-    return lineage_visit(&table->lineage, shard->number, start, end, add_id, ids);
+    TRY(lineage_visit(&table->lineage, shard->number, start, end, add_id, ids));
+    leave_out_doubles(ids);
+    return status_ok();
 }
 
 static bytes end_of(const struct stream_token *token)

@@ -34,18 +34,31 @@ import com.google.cloud.bigtable.admin.v2.models.SubsetView;
 import com.google.cloud.bigtable.admin.v2.models.UpdateAppProfileRequest;
 import com.google.cloud.bigtable.admin.v2.models.UpdateBackupRequest;
 import com.google.cloud.bigtable.admin.v2.models.UpdateInstanceRequest;
+import com.google.cloud.bigtable.admin.v2.models.UpdateTableRequest;
+import com.google.cloud.bigtable.common.Status;
 import com.google.cloud.bigtable.data.v2.BigtableDataClient;
 import com.google.cloud.bigtable.data.v2.BigtableDataSettings;
 import com.google.cloud.bigtable.data.v2.models.AuthorizedViewId;
+import com.google.cloud.bigtable.data.v2.models.ChangeStreamContinuationToken;
+import com.google.cloud.bigtable.data.v2.models.ChangeStreamMutation;
+import com.google.cloud.bigtable.data.v2.models.ChangeStreamRecord;
+import com.google.cloud.bigtable.data.v2.models.CloseStream;
 import com.google.cloud.bigtable.data.v2.models.ConditionalRowMutation;
+import com.google.cloud.bigtable.data.v2.models.DeleteCells;
+import com.google.cloud.bigtable.data.v2.models.DeleteFamily;
+import com.google.cloud.bigtable.data.v2.models.Entry;
 import com.google.cloud.bigtable.data.v2.models.Filters.Filter;
+import com.google.cloud.bigtable.data.v2.models.Heartbeat;
 import com.google.cloud.bigtable.data.v2.models.Mutation;
 import com.google.cloud.bigtable.data.v2.models.Query;
+import com.google.cloud.bigtable.data.v2.models.Range.ByteStringRange;
+import com.google.cloud.bigtable.data.v2.models.ReadChangeStreamQuery;
 import com.google.cloud.bigtable.data.v2.models.ReadModifyWriteRow;
 import com.google.cloud.bigtable.data.v2.models.Row;
 import com.google.cloud.bigtable.data.v2.models.RowCell;
 import com.google.cloud.bigtable.data.v2.models.RowMutation;
 import com.google.cloud.bigtable.data.v2.models.RowMutationEntry;
+import com.google.cloud.bigtable.data.v2.models.SetCell;
 import com.google.cloud.bigtable.data.v2.models.TableId;
 import com.google.cloud.bigtable.data.v2.models.sql.BoundStatement;
 import com.google.cloud.bigtable.data.v2.models.sql.ResultSet;
@@ -514,6 +527,81 @@ class Orders {
     tables.deleteTable("sales");
   }
 
+  // ---- change streams: the calls that Beam makes ----
+
+  static String entries(ChangeStreamMutation change) {
+    List<String> entries = new ArrayList<>();
+    for (Entry entry : change.getEntries()) {
+      if (entry instanceof SetCell set) {
+        entries.add("set " + set.getQualifier().toStringUtf8() + " " + set.getValue().size());
+      } else if (entry instanceof DeleteFamily family) {
+        entries.add("delete " + family.getFamilyName());
+      } else if (entry instanceof DeleteCells cells) {
+        entries.add("delete " + cells.getQualifier().toStringUtf8());
+      } else {
+        entries.add(entry.toString());
+      }
+    }
+    return change.getRowKey().toStringUtf8() + ": " + String.join(", ", entries);
+  }
+
+  List<ChangeStreamRecord> changes(ReadChangeStreamQuery query) {
+    List<ChangeStreamRecord> records = new ArrayList<>();
+    for (ChangeStreamRecord record : data.readChangeStream(query)) {
+      if (!(record instanceof Heartbeat)) {
+        records.add(record);
+      }
+    }
+    return records;
+  }
+
+  void changeStreams() {
+    TableId table = TableId.of("changes");
+    CreateTableRequest request = CreateTableRequest.of("changes").addFamily("f").addFamily("g");
+    request.addSplit(ByteString.copyFromUtf8("m"));
+    request.addChangeStreamRetention(org.threeten.bp.Duration.ofDays(1));
+    tables.createTable(request);
+    Instant start = Instant.now();
+    data.mutateRow(
+        RowMutation.create(table, "a")
+            .setCell("f", "large", 1000, "x".repeat(5 * MEGABYTE))
+            .deleteCells("f", "small")
+            .deleteFamily("g"));
+    data.mutateRow(RowMutation.create(table, "b").setCell("g", "q", 1000, "v"));
+    data.mutateRow(RowMutation.create(table, "b").deleteRow());
+    data.readModifyWriteRow(ReadModifyWriteRow.create(table, "c").append("f", "q", "xyz"));
+    data.mutateRow(RowMutation.create(table, "z").setCell("f", "q", 1000, "another's"));
+    List<ByteStringRange> partitions = new ArrayList<>();
+    data.generateInitialChangeStreamPartitions("changes").forEach(partitions::add);
+    same("partitions", partitions.size(), 2);
+    ReadChangeStreamQuery query =
+        ReadChangeStreamQuery.create("changes")
+            .streamPartition(partitions.get(0))
+            .endTime(Instant.now().plusMillis(500));
+    List<ChangeStreamRecord> records = changes(query.startTime(start));
+    List<String> told = new ArrayList<>();
+    for (ChangeStreamRecord record : records.subList(0, records.size() - 1)) {
+      told.add(entries((ChangeStreamMutation) record));
+    }
+    same("changes", told, List.of(
+        "a: set large " + 5 * MEGABYTE + ", delete small, delete g",
+        "b: set q 1", "b: delete g", "c: set q 3"));
+    CloseStream close = (CloseStream) records.get(4);
+    same("the end", close.getStatus().getCode(), Status.Code.OK);
+    String token = ((ChangeStreamMutation) records.get(1)).getToken();
+    ReadChangeStreamQuery later =
+        ReadChangeStreamQuery.create("changes")
+            .streamPartition(partitions.get(0))
+            .endTime(Instant.now())
+            .continuationTokens(
+                List.of(ChangeStreamContinuationToken.create(partitions.get(0), token)));
+    same("after a token", changes(later).size(), 3);
+    refused("a table with a stream", StatusCode.Code.FAILED_PRECONDITION,
+        () -> tables.deleteTable("changes"));
+    tables.updateTable(UpdateTableRequest.of("changes").disableChangeStreamRetention());
+    tables.deleteTable("changes");
+  }
+
   // ---- all of them ----
 
   interface Check {
@@ -548,6 +636,7 @@ class Orders {
     check("large cells", orders::largeCells);
     check("SQL and its parameters", orders::parameters);
     check("SQL over a table", orders::ofTable);
+    check("change streams", orders::changeStreams);
     check("the end of the instance", orders::end);
     orders.data.close();
     orders.tables.close();
