@@ -422,22 +422,20 @@ static status drop_oldest(struct stream_log *log, struct commit_queue *commits,
 
 /* What is asked of the oldest segment. Only who drops and begins them changes the list. */
 struct aging {
-    struct segment *oldest; /* NULL: it is the open one, or there is none */
+    struct segment *oldest; /* NULL: it is not to go */
     bool is_outdated;
 };
 
+/* The last one stays, also if it is lost: its number is what the next one's follows. */
 static struct aging look_at_oldest(struct stream_log *log, int64_t before_us)
 {
     struct aging aging = {0};
     pthread_mutex_lock(&log->lock);
-    if (log->count > 0 && log->segments[0] != atomic_load(&log->open)) {
-        const struct segment *next = log->count > 1 ? log->segments[1] : NULL;
+    if (log->count > 1) {
+        const struct segment *next = log->segments[1];
         aging.oldest = log->segments[0];
-        aging.is_outdated = (next != NULL && next->from_us < before_us) ||
-                            (next != NULL && next->from <= log->oldest);
+        aging.is_outdated = next->from_us < before_us || next->from <= log->oldest;
     }
-    if (log->count == 1)
-        aging.oldest = NULL; /* its number is what the next one's follows */
     pthread_mutex_unlock(&log->lock);
     return aging;
 }
