@@ -400,10 +400,29 @@ static status pack_one(struct packing *packing, const Bt__Mutation *mutation)
     }
 }
 
+/* Of cells that are set, which is what there is much of. */
+static size_t listed_bytes(const Bt__Mutation *mutation)
+{
+    if (mutation->mutation_case != BT__MUTATION__MUTATION_SET_CELL)
+        return 0;
+    const Bt__Mutation__SetCell *set = mutation->set_cell;
+    return set->column_qualifier.len + (set->value.len > CHANGE_LIST_INLINE ? 0 : set->value.len);
+}
+
+static void reserve_list(struct packing *packing, Bt__Mutation *const *mutations, size_t count)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        size += listed_bytes(mutations[i]);
+    change_list_reserve(&packing->list, count, size);
+}
+
 static status pack_all(struct packing *packing, Bt__Mutation *const *mutations, size_t count,
                        struct packed_change *out)
 {
     row_change_reserve(packing->change, count);
+    if (packing->context->wants_list)
+        reserve_list(packing, mutations, count);
     for (size_t i = 0; i < count; i++)
         TRY(pack_one(packing, mutations[i]));
     if (packing->list.failed)

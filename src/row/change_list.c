@@ -36,6 +36,13 @@ static bool has_value(enum list_kind kind)
 
 /* --- writing --- */
 
+void change_list_reserve(struct change_list *list, size_t count, size_t slice_bytes)
+{
+    enum { TAG_SIZES_TIME = 16 };
+    (void)buffer_reserve(&list->list, count * TAG_SIZES_TIME + slice_bytes);
+    list->list.failed = false;
+}
+
 static bool make_room(struct change_list *list)
 {
     if (list->apart_count < list->apart_capacity)

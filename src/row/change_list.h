@@ -55,6 +55,9 @@ struct change_list {
     bool failed;      /* memory ran out */
 };
 
+/* Makes room for so many more mutations, whose slices come to so many bytes: mostly it need not
+ * grow then. Without memory nothing happens: the list grows as it goes. */
+void change_list_reserve(struct change_list *list, size_t count, size_t slice_bytes);
 /* `mutation->value` is whole, whatever its size; `is_apart` and `size` are ignored. Slices that are
  * apart, and the last family's name, must outlive the list. */
 void change_list_add(struct change_list *list, const struct list_mutation *mutation);

@@ -7,13 +7,21 @@
 
 /* --- the start --- */
 
+static void forget_damage(void *context, uint64_t keyspace)
+{
+    const struct shard *shard = context;
+    damages_forget_keyspace(shard->damages, keyspace);
+}
+
 static status open_log(struct shard *shard)
 {
     const struct cluster_options *options = &shard->cluster->options;
     return stream_log_open(&(struct stream_log_options){.store = shard->store,
                                                         .system = shard->system,
                                                         .clock = options->clock,
-                                                        .log = options->log},
+                                                        .log = options->log,
+                                                        .dropped = forget_damage,
+                                                        .context = shard},
                            &shard->streams);
 }
 
