@@ -54,7 +54,8 @@ class Writer(threading.Thread):
         elif what == 1:
             mutations.insert(0, family_deletion())
         elif what == 2:
-            mutations.append(set_cell("g", b"q", b"%d" % number, 1000 * self.random.randrange(1, 9)))
+            when = 1000 * self.random.randrange(1, 9)
+            mutations.append(set_cell("g", b"q", b"%d" % number, when))
         elif what == 3:
             mutations += [set_cell("f", b"other", b"x"), column_deletion()]
         return mutations
@@ -86,8 +87,8 @@ def number_of(change):
 
 
 class Follower:
-    """A partition and where it stands, as a client keeps it: it reads for a while, and may be broken
-    off anywhere."""
+    """A partition and where it stands, as a client keeps it: it reads for a while, and may be
+    broken off anywhere."""
 
     def __init__(self, name, start, end):
         self.name, self.start, self.end = name, start, end
@@ -138,7 +139,7 @@ def read_all(rpc, followers, micros):
 
 
 def expect_each_once(writers, changes):
-    """By row: what was acknowledged, in its order, and of what was not at most once, in its place."""
+    """By row: what was acknowledged, in its order; of what was not, at most once, in its place."""
     told = {}
     for change in changes:
         told.setdefault(change.key, []).append(number_of(change))
