@@ -67,11 +67,17 @@ size_t datastore_kinds(struct datastore *datastore, struct operation_kind *out)
     return COUNT;
 }
 
+void datastore_rest(struct datastore *datastore)
+{
+    ds_background_stop(datastore->background);
+    datastore->background = NULL;
+}
+
 void datastore_free(struct datastore *datastore)
 {
     if (datastore->cluster == NULL)
         return;
-    ds_background_stop(datastore->background);
+    datastore_rest(datastore);
     pool_destroy(datastore->pool);
     ds_transactions_destroy(datastore->transactions);
     ds_range_locks_destroy(datastore->range_locks);

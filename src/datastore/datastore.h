@@ -54,6 +54,9 @@ status datastore_init(struct datastore *datastore, const struct datastore_option
 enum { DATASTORE_KINDS_MOST = 8 };
 size_t datastore_kinds(struct datastore *datastore, struct operation_kind *out);
 
+/* When no call is left: nothing begins in it by itself any more. Before the control plane is
+ * closed, which its background jobs ask. All zeroes is fine. */
+void datastore_rest(struct datastore *datastore);
 /* When no call is left, and no operation runs: the control plane is closed. Before the cluster is.
  * All zeroes is fine. */
 void datastore_free(struct datastore *datastore);

@@ -126,9 +126,11 @@ void change_list_free(struct change_list *list)
 
 void list_reader_start(struct list_reader *reader, bytes list)
 {
-    *reader = (struct list_reader){.at = list.data, .end = list.data + list.size};
+    *reader = (struct list_reader){.at = NULL};
     if (list.size == 0)
-        reader->at = reader->end = NULL;
+        return;
+    reader->at = list.data;
+    reader->end = list.data + list.size;
 }
 
 static bool take_number(struct list_reader *reader, uint64_t *out)

@@ -232,6 +232,7 @@ status server_destroy(struct server *server)
     whole_runner_destroy(server->whole_backups);
     whole_repairer_destroy(server->whole_repairs);
     bigtable_stop(&server->bigtable);
+    datastore_rest(&server->datastore);
     control_close(server->control); /* with it the operations end, Datastore's, too */
     bigtable_free(&server->bigtable);
     datastore_free(&server->datastore);

@@ -115,11 +115,9 @@ static bool prepare(void *context, const struct commit *commit, const struct sto
     if (!is_logged(log, commit))
         return true;
     begin_event(pending, commit);
-    status s = status_ok();
-    if (commit_changes_rows(commit->kind))
-        s = add_rows(log, commit);
-    else
-        s = store_batch_visit(log->options.store, records, add_record, &pending->writer);
+    status s = commit_changes_rows(commit->kind)
+                   ? add_rows(log, commit)
+                   : store_batch_visit(log->options.store, records, add_record, &pending->writer);
     event_end(&pending->writer);
     bool is_whole = status_is_ok(s) && !pending->bytes.failed;
     status_free(s);

@@ -49,9 +49,8 @@ ROLE_POLICY = {
 }
 # A call of these is UNIMPLEMENTED for everybody.
 UNBUILT = {
-    "CreateTableFromSnapshot", "DeleteSnapshot",
-    "GenerateInitialChangeStreamPartitions", "GetSnapshot", "ListSnapshots",
-    "ReadChangeStream", "SnapshotTable", "UndeleteTable",
+    "CreateTableFromSnapshot", "DeleteSnapshot", "GetSnapshot", "ListSnapshots",
+    "SnapshotTable", "UndeleteTable",
 }  # fmt: skip
 WITHOUT_REST = {"GetClientConfiguration"}
 

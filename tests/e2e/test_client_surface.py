@@ -326,8 +326,9 @@ def test_table_admin_that_is_awaited(server, new_table_id):
 # What the services have, by the packages' own lists, and Trestle does not have yet.
 ANSWERED = {
     DATA: {
-        "CheckAndMutateRow", "ExecuteQuery", "MutateRow", "MutateRows", "PingAndWarm",
-        "PrepareQuery", "ReadModifyWriteRow", "ReadRows", "SampleRowKeys",
+        "CheckAndMutateRow", "ExecuteQuery", "GenerateInitialChangeStreamPartitions",
+        "MutateRow", "MutateRows", "PingAndWarm", "PrepareQuery", "ReadChangeStream",
+        "ReadModifyWriteRow", "ReadRows", "SampleRowKeys",
     },
     TABLE_ADMIN: {
         "CheckConsistency", "CopyBackup", "CreateAuthorizedView", "CreateBackup",

@@ -231,7 +231,7 @@ def call_raw(rpc, method, request=b""):
     [
         f"/{DATA_SERVICE}/NoSuchMethod",
         "/no.such.Service/Method",
-        f"/{DATA_SERVICE}/ReadChangeStream",
+        f"/{DATA_SERVICE}/OpenTable",
         f"/{ADMIN_SERVICE}/SnapshotTable",
         "/google.bigtable.admin.v2.BigtableInstanceAdmin/NoSuchMethod",
     ],

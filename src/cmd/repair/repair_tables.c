@@ -43,6 +43,8 @@ struct look {
     struct arena *arena;
     struct store *store;
     char server[STORE_IDENTITY_SIZE];
+    uint64_t *segments; /* ids of keyspaces of the log of change streams; in the arena */
+    size_t segment_count;
     uint64_t log_keyspace; /* of the change log, whose changes wait for the archive; 0: none */
     struct known_table *tables;
     struct known_damage *first;
@@ -78,6 +80,21 @@ static status know_tablet(void *context, const struct tablet_record *record)
     for (struct known_table *table = look->tables; table != NULL; table = table->next)
         if (table->id == record->table_id)
             table->keyspace_id = record->keyspace_id;
+    return status_ok();
+}
+
+static status know_segments(struct look *look)
+{
+    struct keyspace *keyspace;
+    size_t count = 0;
+    while (store_keyspace_at(look->store, count) != NULL)
+        count++;
+    look->segments = arena_alloc(look->arena, (count + 1) * sizeof *look->segments);
+    if (look->segments == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; (keyspace = store_keyspace_at(look->store, i)) != NULL; i++)
+        if (keyspace_kind(keyspace) == KEYSPACE_LOG)
+            look->segments[look->segment_count++] = keyspace_id(keyspace);
     return status_ok();
 }
 
@@ -180,6 +197,7 @@ static status read_catalog(struct look *look)
         .context = look, .table = know_table, .tablet = know_tablet, .damage = know_damage};
     struct change_log_state log;
     bool has_log;
+    TRY(know_segments(look));
     TRY(change_log_read(catalog, &log, &has_log));
     look->log_keyspace = has_log ? log.keyspace : 0;
     return catalog_read(catalog, &visitor);
@@ -215,8 +233,10 @@ static bool is_of_log(const struct look *look, const struct damage_record *recor
 
 static bool is_of_streams(const struct look *look, const struct damage_record *record)
 {
-    const struct keyspace *keyspace = store_keyspace_find(look->store, record->keyspace_id);
-    return keyspace != NULL && keyspace_kind(keyspace) == KEYSPACE_LOG;
+    for (size_t i = 0; i < look->segment_count; i++)
+        if (look->segments[i] == record->keyspace_id)
+            return true;
+    return false;
 }
 
 struct counted_telling {
