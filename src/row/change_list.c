@@ -91,7 +91,8 @@ void change_list_add(struct change_list *list, const struct list_mutation *mutat
 {
     enum list_kind kind = mutation->kind;
     DCHECK(kind >= LIST_SET && kind <= LIST_DELETE_ROW);
-    bool is_same = list->family.data != NULL && bytes_equal(mutation->family, list->family);
+    bool is_same = has_family(kind) && list->family.data != NULL &&
+                   bytes_equal(mutation->family, list->family);
     bool is_apart = kind == LIST_SET && mutation->value.size > CHANGE_LIST_INLINE;
     unsigned tag = kind | (is_same ? IN_SAME_FAMILY : 0U) | (is_apart ? IS_APART : 0U);
     buffer_append_byte(&list->list, (uint8_t)tag);
