@@ -8,6 +8,7 @@
 #include "cluster/midpoint.h"
 #include "cluster/testing/heat_testing.h"
 #include "os/testing/job_testing.h"
+#include "store/testing/snapshot_testing.h"
 #include "tablet/key_bounds.h"
 
 #include <stdatomic.h>
@@ -242,6 +243,8 @@ static void whoever_drops_rows_asks_for_the_job(void **state)
 /* A view keeps a table's value from a compaction, beneath what was written after. */
 static void what_is_kept_is_looked_at_again_after_ten_seconds(void **state)
 {
+    if (!snapshots_keep_values())
+        skip();
     struct cluster_fixture *f = *state;
     write_rows(f, 'a', 10);
     assert_ok(keyspace_compact(keyspace_of_rows(f), bytes_of(""), bytes_of("")));

@@ -60,6 +60,9 @@ rocksdb::DBOptions make_db_options(const store_options *options, store *store)
      * several pieces: "Write batch content corrupted".) */
     if (store->log_verdict == STORE_LOG_LOST)
         o.track_and_verify_wals_in_manifest = options->read_only;
+    /* Which directory it is stands in a file of its own, which a checkpoint does not copy: from the
+     * manifest (9.10's default) a restored server would have the name of the one it was made of. */
+    o.write_dbid_to_manifest = false;
     o.recycle_log_file_num = 0; /* a reused log's old records could pass for new ones */
 
     /* A thousand keyspaces with something in the log would write a thousand tables at each start.
