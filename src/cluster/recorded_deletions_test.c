@@ -298,8 +298,8 @@ static void begin(struct history *h, const struct gc_rule *gc, bool records, uin
 
 static void end(struct history *h)
 {
+    cluster_fixture_destroy(h->f); /* with it the commit thread */
     assert_int_equal(h->feed.wrong, 0);
-    cluster_fixture_destroy(h->f);
     pthread_mutex_destroy(&h->feed.lock);
 }
 
