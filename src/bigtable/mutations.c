@@ -124,8 +124,6 @@ static void list_mutation(struct packing *packing, const struct list_mutation *m
 static void list_cell(struct packing *packing, enum list_kind kind, const struct family *family,
                       bytes qualifier, int64_t timestamp_us, bytes value)
 {
-    if (!packing->context->wants_list)
-        return;
     list_mutation(packing, &(struct list_mutation){.kind = kind,
                                                    .family = family->name,
                                                    .qualifier = qualifier,

@@ -255,7 +255,8 @@ static status read_from(struct read_change_stream *self, struct stream_token *to
 }
 
 /* A range that was never a partition has no token: it need not lie in one shard. */
-static status begin_reading(struct read_change_stream *self, struct arena *arena)
+static status begin_reading(struct read_change_stream *self, const struct stream_facts *facts,
+                            struct arena *arena)
 {
     const struct stream_request *request = &self->request;
     bool has_token = self->token.size > 0 || request->has_tokens;
@@ -265,16 +266,16 @@ static status begin_reading(struct read_change_stream *self, struct arena *arena
     if (!has_token && !is_partition(self))
         return send_close(self, NULL, false, arena);
     TRY(open_token(self, arena, &token));
-    const struct stream_facts facts = table_stream_facts(self->data.table);
-    TRY(stream_token_check_age(&token, &facts));
+    TRY(stream_token_check_age(&token, facts));
     return read_from(self, &token, arena);
 }
 
-static status check_life(const struct read_change_stream *self)
+/* What is so now, if the stream is still the one that the call began with. */
+static status look_at_facts(const struct read_change_stream *self, struct stream_facts *facts)
 {
-    const struct stream_facts facts = table_stream_facts(self->data.table);
-    TRY(stream_facts_check(&facts, table_name(self->data.table)));
-    if (facts.life == self->life)
+    *facts = table_stream_facts(self->data.table);
+    TRY(stream_facts_check(facts, table_name(self->data.table)));
+    if (facts->life == self->life)
         return status_ok();
     return status_make(STATUS_FAILED_PRECONDITION,
                        "The change stream of table '%s' has been switched off meanwhile",
@@ -287,11 +288,12 @@ static status read_once(struct read_change_stream *self)
     struct arena *arena = arena_create(READ_MEMORY);
     if (arena == NULL)
         return status_out_of_memory();
-    status s = check_life(self);
+    struct stream_facts facts;
+    status s = look_at_facts(self, &facts);
     if (status_is_ok(s))
-        s = begin_reading(self, arena);
+        s = begin_reading(self, &facts, arena);
     arena_destroy(arena);
-    status off = status_is_ok(s) ? status_ok() : check_life(self);
+    status off = status_is_ok(s) ? status_ok() : look_at_facts(self, &facts);
     if (status_is_ok(off))
         return s;
     status_free(s);

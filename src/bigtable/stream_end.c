@@ -1,6 +1,7 @@
 /* See stream_end.h. */
 #include "bigtable/stream_end.h"
 
+#include "base/key_range.h"
 #include "base/vector.h"
 #include "bigtable/stream_answer.h"
 
@@ -15,11 +16,6 @@ struct search {
     struct vector found; /* of bounds: partitions that meet the range */
 };
 
-static bool is_before_end(bytes key, bytes end)
-{
-    return end.size == 0 || bytes_compare(key, end) < 0;
-}
-
 static status copy_bounds(struct arena *arena, bytes start, bytes end, struct bounds *out)
 {
     *out = (struct bounds){arena_copy(arena, start), arena_copy(arena, end)};
@@ -31,7 +27,7 @@ static status take_partition(void *context, bytes start, bytes end)
 {
     struct search *search = context;
     struct bounds bounds;
-    if (!is_before_end(start, search->request->end) || !is_before_end(search->request->start, end))
+    if (!key_ranges_meet(start, end, search->request->start, search->request->end))
         return status_ok();
     TRY(copy_bounds(search->arena, start, end, &bounds));
     return vector_add(&search->found, search->arena, &bounds, sizeof bounds);

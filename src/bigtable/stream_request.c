@@ -39,7 +39,7 @@ static status read_token(const Bt__StreamContinuationToken *message, struct aren
     bytes start, end;
     TRY(read_partition(message->partition, &start, &end));
     TRY(stream_token_read(bytes_of(message->token), arena, out));
-    if (bytes_equal(out->start, start) && bytes_equal(out->parts[out->part_count - 1].end, end))
+    if (bytes_equal(out->start, start) && bytes_equal(stream_token_end(out), end))
         return status_ok();
     return invalid("The continuation token is of another partition than the one beside it");
 }

@@ -92,20 +92,6 @@ status get_table(const struct admin_request *request, const ProtobufCMessage **r
     return status_ok();
 }
 
-/* Its readers are to know that it is gone, and not to wait for changes: so whoever has a stream
- * switches it off first, as in production. */
-static status check_no_stream(struct table *table, struct arena *arena)
-{
-    struct table_info info;
-    TRY(table_describe(table, arena, &info));
-    if (info.stream_retention_us == 0)
-        return status_ok();
-    return status_make(STATUS_FAILED_PRECONDITION,
-                       "Table '%s' has a change stream, which must be disabled before the table is "
-                       "deleted",
-                       table_name(table));
-}
-
 /* With the table go the views, schema bundles and policies that it has, and with it they may come
  * back. No other table gets the name while the edit is under way. */
 static status delete_with_children(void *context, struct edit *edit)
@@ -116,9 +102,7 @@ static status delete_with_children(void *context, struct edit *edit)
     struct catalog_txn *txn;
     TRY(check_none_protected(edit_control(edit), request->arena, RESOURCE_AUTHORIZED_VIEW, name));
     TRY(cluster_table(request->bigtable->cluster, bytes_of(name), &table));
-    status s = check_no_stream(table, request->arena);
-    if (status_is_ok(s))
-        s = edit_keep_under(edit, name, table_id(table));
+    status s = edit_keep_under(edit, name, table_id(table));
     table_release(table);
     TRY(s);
     TRY(edit_txn(edit, &txn));

@@ -101,12 +101,16 @@ static void append_tablet_key(struct buffer *key, uint64_t table_id, bytes start
 
 /* --- messages --- */
 
-static void put_message(struct store_batch *batch, struct keyspace *catalog, bytes key,
-                        const ProtobufCMessage *message, struct buffer *scratch)
+static status put_message(struct store_batch *batch, struct keyspace *catalog, bytes key,
+                          const ProtobufCMessage *message)
 {
-    proto_encode(message, scratch);
-    if (!scratch->failed)
-        store_batch_put(batch, catalog, key, buffer_bytes(scratch));
+    struct buffer value = {0};
+    proto_encode(message, &value);
+    bool failed = value.failed;
+    if (!failed)
+        store_batch_put(batch, catalog, key, buffer_bytes(&value));
+    buffer_free(&value);
+    return failed ? status_out_of_memory() : status_ok();
 }
 
 /* A record is never empty, as the store demands, even if its message is. */
@@ -278,14 +282,11 @@ status catalog_put_tablet(struct store_batch *batch, struct keyspace *catalog,
     message.shard = record->shard;
     message.end = proto_data(record->end);
     struct buffer key = {0};
-    struct buffer value = {0};
     append_tablet_key(&key, record->table_id, record->start);
-    if (!key.failed)
-        put_message(batch, catalog, buffer_bytes(&key), &message.base, &value);
-    bool failed = key.failed || value.failed;
+    status s = key.failed ? status_out_of_memory()
+                          : put_message(batch, catalog, buffer_bytes(&key), &message.base);
     buffer_free(&key);
-    buffer_free(&value);
-    return failed ? status_out_of_memory() : status_ok();
+    return s;
 }
 
 status catalog_delete_tablet(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id,
@@ -323,11 +324,7 @@ status catalog_put_former(struct store_batch *batch, struct keyspace *catalog,
     message.shard = record->shard;
     message.gone_us = record->gone_us;
     struct former_key key = make_former_key(record->table_id, record->id);
-    struct buffer value = {0};
-    put_message(batch, catalog, bytes_make(key.data, sizeof key.data), &message.base, &value);
-    bool failed = value.failed;
-    buffer_free(&value);
-    return failed ? status_out_of_memory() : status_ok();
+    return put_message(batch, catalog, bytes_make(key.data, sizeof key.data), &message.base);
 }
 
 void catalog_delete_former(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id,
@@ -382,11 +379,7 @@ status catalog_put_next_id(struct store_batch *batch, struct keyspace *catalog, 
     Catalog__Counters message = CATALOG__COUNTERS__INIT;
     message.next_id = next_id;
     uint8_t key = RECORD_COUNTERS;
-    struct buffer value = {0};
-    put_message(batch, catalog, bytes_make(&key, sizeof key), &message.base, &value);
-    bool failed = value.failed;
-    buffer_free(&value);
-    return failed ? status_out_of_memory() : status_ok();
+    return put_message(batch, catalog, bytes_make(&key, sizeof key), &message.base);
 }
 
 status catalog_put_damage(struct store_batch *batch, struct keyspace *catalog,
@@ -398,11 +391,7 @@ status catalog_put_damage(struct store_batch *batch, struct keyspace *catalog,
     message.what = record->what;
     message.found_us = record->found_us;
     struct damage_key key = make_damage_key(record);
-    struct buffer value = {0};
-    put_message(batch, catalog, bytes_make(key.data, sizeof key.data), &message.base, &value);
-    bool failed = value.failed;
-    buffer_free(&value);
-    return failed ? status_out_of_memory() : status_ok();
+    return put_message(batch, catalog, bytes_make(key.data, sizeof key.data), &message.base);
 }
 
 void catalog_delete_damage(struct store_batch *batch, struct keyspace *catalog,

@@ -13,7 +13,7 @@
 #include "cluster/salvage.h"
 #include "cluster/shard_directories.h"
 #include "cluster/stream/stream_upkeep.h"
-#include "stream/segment_records.h"
+#include "stream/log.h"
 #include "tablet/drop_records.h"
 
 #include <stdlib.h>
@@ -262,25 +262,8 @@ static uint64_t *ids_in_use(const struct shard *shard, size_t *count)
     return ids;
 }
 
-static status note_segment(void *context, const struct stream_segment_record *record)
-{
-    struct buffer *segments = context;
-    buffer_append(segments, &record->keyspace, sizeof record->keyspace);
-    return segments->failed ? status_out_of_memory() : status_ok();
-}
-
-static bool is_among(const struct buffer *ids, uint64_t id)
-{
-    const uint64_t *all = (const void *)ids->data;
-    for (size_t i = 0; i < ids->size / sizeof id; i++)
-        if (all[i] == id)
-            return true;
-    return false;
-}
-
 /* The index moves on only past keyspaces that stay. */
-static status drop_unnamed(struct shard *shard, const uint64_t *ids, size_t count,
-                           const struct buffer *segments)
+static status drop_unnamed(struct shard *shard, const uint64_t *ids, size_t count)
 {
     DCHECK(count > 0);
     struct cluster *cluster = shard->cluster;
@@ -289,7 +272,8 @@ static status drop_unnamed(struct shard *shard, const uint64_t *ids, size_t coun
         uint64_t id = keyspace_id(keyspace);
         if (cluster->next_id <= id)
             cluster->next_id = id + 1;
-        if (bsearch(&id, ids, count, sizeof(*ids), compare_ids) != NULL || is_among(segments, id)) {
+        if (bsearch(&id, ids, count, sizeof(*ids), compare_ids) != NULL ||
+            stream_log_has_keyspace(shard->streams, id)) {
             i++;
             continue;
         }
@@ -303,14 +287,10 @@ static status drop_unnamed(struct shard *shard, const uint64_t *ids, size_t coun
 static status drop_orphans(struct shard *shard)
 {
     size_t count;
-    struct buffer segments = {0};
     uint64_t *ids = ids_in_use(shard, &count);
     if (ids == NULL)
         return status_out_of_memory();
-    status s = stream_segments_visit(shard->system, note_segment, &segments);
-    if (status_is_ok(s))
-        s = drop_unnamed(shard, ids, count, &segments);
-    buffer_free(&segments);
+    status s = drop_unnamed(shard, ids, count);
     free(ids);
     return s;
 }

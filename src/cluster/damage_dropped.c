@@ -3,6 +3,7 @@
 #include "cluster/damage_private.h"
 
 #include "base/check.h"
+#include "base/key_range.h"
 #include "row/row_key.h"
 
 static bool part_is_dropped(struct damage_part part, struct row_drops *drops, uint64_t file)
@@ -31,8 +32,7 @@ void damage_say_dropped(const char *what, struct buffer *out)
 
 static bool overlap(const struct damage_record *a, const struct damage_record *b)
 {
-    bool begins_before = b->to.size == 0 || bytes_compare(a->from, b->to) < 0;
-    return begins_before && (a->to.size == 0 || bytes_compare(b->from, a->to) < 0);
+    return key_ranges_meet(a->from, a->to, b->from, b->to);
 }
 
 /* To heal a range gives up whatever is damaged there: so not one that reaches into another of which

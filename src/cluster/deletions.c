@@ -100,16 +100,16 @@ static status check_protection(const struct table *table)
     return status_ok();
 }
 
-/* Nobody loses by a deletion what a stream's readers have not seen yet; so a table that is brought
- * back has no stream. */
+/* Its readers are to know that it is gone, and not to wait for changes: so whoever has a stream
+ * switches it off first, as in production, and a table that is brought back has none. */
 static status check_stream(const struct table *table)
 {
-    if (table_description(table)->stream.retention_us > 0)
-        return status_make(STATUS_FAILED_PRECONDITION,
-                           "table \"%s\" has a change stream: clear its change_stream_config "
-                           "before it is deleted",
-                           table->name);
-    return status_ok();
+    if (!table_has_stream(table))
+        return status_ok();
+    return status_make(STATUS_FAILED_PRECONDITION,
+                       "Table '%s' has a change stream, which must be disabled before the table is "
+                       "deleted",
+                       table->name);
 }
 
 /* The index's reference goes to the caller. */

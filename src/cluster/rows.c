@@ -261,13 +261,6 @@ static void keep_record(struct row_update *update, struct row *row)
     update->commit.record = update->record.bytes;
 }
 
-static void read_on_pool(struct row_update *update);
-
-static void decide_on_pool(struct task *task)
-{
-    read_on_pool(LIST_ENTRY(&task->link, struct row_update, task.link));
-}
-
 /* What a deletion of the row deletes, if a stream is to tell. False: that is not in memory, and all
  * is decided again where it may be read. */
 static bool find_families(struct row_update *update, enum store_read_tier read_tier)
@@ -277,19 +270,17 @@ static bool find_families(struct row_update *update, enum store_read_tier read_t
                             &update->change.list))
         return true;
     packed_change_free(&update->change);
-    update->task.run = decide_on_pool;
-    loop_post(update->loop, &update->task);
     return false;
 }
 
-/* The row is in hand: what is to be written? Loop or pool thread. */
-static void decide_and_submit(struct row_update *update, struct row *row,
+/* The row is in hand: what is to be written? Loop or pool thread. False: as find_families. */
+static bool decide_and_submit(struct row_update *update, struct row *row,
                               enum store_read_tier read_tier)
 {
     bool writes = false;
     status s = update->decide(update, &row->cells, &update->change, &writes);
     if (status_is_ok(s) && writes && !find_families(update, read_tier))
-        return;
+        return false;
     update->commit.done.run = end_committed_update;
     if (status_is_ok(s) && writes) {
         keep_record(update, row);
@@ -300,9 +291,10 @@ static void decide_and_submit(struct row_update *update, struct row *row,
         count_write(update->commit.tablet, &update->change);
         s = commit_submit(shard_of(&update->commit)->commits, &update->commit);
         if (status_is_ok(s))
-            return; /* the commit's now: it may even have ended */
+            return true; /* the commit's now: it may even have ended */
     }
     finish_update(update, s);
+    return true;
 }
 
 static bool read_and_decide(struct row_update *update, enum store_read_tier read_tier);
@@ -382,7 +374,7 @@ static bool read_and_decide(struct row_update *update, enum store_read_tier read
     } else if (row.left != NULL) {
         post_ask(update, &row);
     } else if (was_read) {
-        decide_and_submit(update, &row, read_tier);
+        was_read = decide_and_submit(update, &row, read_tier);
     }
     row_clear(&row);
     return was_read;

@@ -1,6 +1,7 @@
 /* See heat_record.h. */
 #include "heat/heat_record.h"
 
+#include "base/key_range.h"
 #include "base/varint.h"
 
 enum { FORMAT = 1, CPU_STEPS = 1000 }; /* of a percent */
@@ -293,8 +294,7 @@ struct heat_run heat_busiest_run(const struct heat_record *record, size_t first,
 
 static bool overlaps(const struct heat_entry *entry, bytes start, bytes end)
 {
-    return (entry->end.size == 0 || bytes_compare(entry->end, start) > 0) &&
-           (end.size == 0 || bytes_compare(entry->start, end) < 0);
+    return key_ranges_meet(entry->start, entry->end, start, end);
 }
 
 void heat_record_narrow(const struct heat_record *record, const struct heat_ranges *ranges,

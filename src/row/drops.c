@@ -5,6 +5,7 @@
 #include "row/drops.h"
 
 #include "base/check.h"
+#include "base/key_range.h"
 #include "row/row_key.h"
 
 #include <pthread.h>
@@ -299,9 +300,7 @@ static bool ends_before(bytes end, bytes other)
 
 static bool is_over(const struct row_drop *drop, bytes from, bytes to)
 {
-    bytes end = end_of(drop);
-    bool begins_before = to.size == 0 || bytes_compare(record_row(&drop->from), to) < 0;
-    return begins_before && (end.size == 0 || bytes_compare(from, end) < 0);
+    return key_ranges_meet(record_row(&drop->from), end_of(drop), from, to);
 }
 
 static void copy_bytes(struct buffer *to, bytes from)

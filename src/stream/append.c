@@ -67,7 +67,6 @@ bool stream_log_prepare(struct stream_log *log, const struct stream_append *appe
 {
     CHECK_MAGIC(log, STREAM_LOG_MAGIC);
     DCHECK(append->tablet != 0 && append->row_key.size > 0 && append->list != NULL);
-    DCHECK(log->appended == 0);
     size_t at = log->values.size;
     if (append->list == NULL || !reserve_prepared(log) || !write_value(log, append))
         return false;
@@ -80,7 +79,7 @@ bool stream_log_prepare(struct stream_log *log, const struct stream_append *appe
 
 static void forget_prepared(struct stream_log *log)
 {
-    log->prepared_count = log->appended = 0;
+    log->prepared_count = 0;
     if (log->values.capacity > KEEP_BYTES)
         buffer_free(&log->values);
     buffer_clear(&log->values);
@@ -89,7 +88,6 @@ static void forget_prepared(struct stream_log *log)
 void stream_log_cancel(struct stream_log *log)
 {
     CHECK_MAGIC(log, STREAM_LOG_MAGIC);
-    DCHECK(log->appended == 0);
     for (size_t i = 0; i < log->prepared_count; i++)
         if (log->prepared[i].has_mark)
             log->marked_us = 0;
@@ -154,7 +152,7 @@ status stream_log_visit_prepared(void *log, visit_change *visit, void *context)
 {
     const struct stream_log *self = log;
     CHECK_MAGIC(self, STREAM_LOG_MAGIC);
-    for (size_t i = self->appended; i < self->prepared_count; i++)
+    for (size_t i = 0; i < self->prepared_count; i++)
         TRY(visit_record(self, &self->prepared[i], visit, context));
     return status_ok();
 }
@@ -178,21 +176,18 @@ static void touch(struct stream_log *log, uint64_t tablet)
         log->touched[log->touched_count++] = tablet;
 }
 
-void stream_log_append(struct stream_log *log, const struct stream_append *append,
-                       struct store_batch *batch)
+void stream_log_append(struct stream_log *log, struct store_batch *batch)
 {
     CHECK_MAGIC(log, STREAM_LOG_MAGIC);
-    CHECK(log->appended < log->prepared_count);
-    const struct prepared *prepared = &log->prepared[log->appended];
-    DCHECK(prepared->append.tablet == append->tablet &&
-           stream_position_compare(prepared->append.position, append->position) == 0);
-    status_ignore(visit_record(log, prepared, put, batch)); /* the batch knows what failed */
-    touch(log, append->tablet);
-    log->last = append->position.sequence;
+    if (log->prepared_count == 0)
+        return;
+    status_ignore(stream_log_visit_prepared(log, put, batch)); /* the batch knows what failed */
+    for (size_t i = 0; i < log->prepared_count; i++)
+        touch(log, log->prepared[i].append.tablet);
+    log->last = log->prepared[log->prepared_count - 1].append.position.sequence;
     atomic_store_explicit(&atomic_load_explicit(&log->open, memory_order_relaxed)->has_any, true,
                           memory_order_relaxed);
-    if (++log->appended == log->prepared_count)
-        forget_prepared(log);
+    forget_prepared(log);
 }
 
 void stream_log_written(struct stream_log *log, bool is_written)

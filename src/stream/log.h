@@ -41,7 +41,7 @@ status stream_log_open(const struct stream_log_options *options, struct stream_l
 void stream_log_close(struct stream_log *log); /* NULL is fine; after the queue, without waiters */
 
 /* --- on the commit thread: called by the cluster's observer, between `begin` and `written`. Of a
- * commit each row is prepared, and then, in the same order, appended; or all are cancelled --- */
+ * commit each row is prepared, and then all are appended, or cancelled --- */
 
 /* A batch begins. */
 void stream_log_begin(struct stream_log *log);
@@ -63,10 +63,9 @@ void stream_log_cancel(struct stream_log *log);
 status stream_log_visit_prepared(void *log,
                                  status (*visit)(void *context, const struct store_change *change),
                                  void *context);
-/* Puts the record, and the pieces of what lies apart, into the batch. There must be an open segment
- * (stream_log_has_segment). */
-void stream_log_append(struct stream_log *log, const struct stream_append *append,
-                       struct store_batch *batch);
+/* Puts what was prepared into the batch: records, and the pieces of what lies apart. If there is
+ * any there must be an open segment (stream_log_has_segment). */
+void stream_log_append(struct stream_log *log, struct store_batch *batch);
 /* The batch is in the store, or is not: readers of what it logged are woken. */
 void stream_log_written(struct stream_log *log, bool is_written);
 
@@ -94,6 +93,9 @@ status stream_log_truncate(struct stream_log *log, struct commit_queue *commits,
 uint64_t stream_log_bytes(struct stream_log *log); /* about; a metric */
 /* The least sequence that the log has all records from; UINT64_MAX: it has no segment. */
 uint64_t stream_log_oldest(struct stream_log *log);
+
+/* Whether the keyspace is a segment: one that its directory names. */
+bool stream_log_has_keyspace(struct stream_log *log, uint64_t id);
 
 /* A position before which all commits are of before `time_us`: where a reader of that time begins.
  * What it meets of before that time it passes over. The least is that before stream_log_oldest;

@@ -32,7 +32,7 @@ static void append_batch(struct log_fixture *f, uint64_t first, unsigned tablets
                                              .row_key = bytes_of(row),
                                              .list = &f->list};
         CHECK(stream_log_prepare(f->log, &append));
-        stream_log_append(f->log, &append, batch);
+        stream_log_append(f->log, batch);
     }
     assert_ok(store_write(f->t->store, batch, STORE_ASYNC));
     stream_log_written(f->log, true);

@@ -58,7 +58,6 @@ struct stream_log {
     struct prepared *prepared; /* of the present commit */
     size_t prepared_count;
     size_t prepared_capacity;
-    size_t appended; /* of them */
     int64_t marked_us;
     uint64_t last; /* sequence that the batch has logged; 0: none */
     uint64_t touched[MOST_TOUCHED];

@@ -9,6 +9,7 @@
 #include "stream/position.h"
 
 #include "base/crc32c.h"
+#include "base/key_range.h"
 #include "base/varint.h"
 #include "wire/grpc_text.h"
 
@@ -223,11 +224,6 @@ static int compare_ends(bytes a, bytes b)
     return bytes_compare(a, b);
 }
 
-static bool is_before_end(bytes key, bytes end)
-{
-    return end.size == 0 || bytes_compare(key, end) < 0;
-}
-
 status stream_token_cut(const struct stream_token *token, bytes start, bytes end,
                         struct arena *arena, struct stream_token *out)
 {
@@ -241,7 +237,7 @@ status stream_token_cut(const struct stream_token *token, bytes start, bytes end
     bytes from = token->start;
     for (size_t i = 0; i < token->part_count; i++) {
         struct stream_part part = token->parts[i];
-        bool meets = is_before_end(out->start, part.end) && is_before_end(from, end);
+        bool meets = key_ranges_meet(from, part.end, out->start, end);
         from = part.end;
         if (compare_ends(part.end, end) > 0)
             part.end = end;
@@ -266,16 +262,11 @@ static status no_tiling(void)
                        "without a gap or an overlap");
 }
 
-static bytes token_end(const struct stream_token *token)
-{
-    return token->parts[token->part_count - 1].end;
-}
-
 /* `tokens` by their starts. */
 static status check_tiling(const struct stream_token *tokens, size_t count, bytes start, bytes end)
 {
     for (size_t i = 0; i < count; i++) {
-        bytes expected = i == 0 ? start : token_end(&tokens[i - 1]);
+        bytes expected = i == 0 ? start : stream_token_end(&tokens[i - 1]);
         bool goes_on = i == 0 || expected.size > 0;
         if (!goes_on || !bytes_equal(tokens[i].start, expected))
             return no_tiling();
@@ -283,7 +274,7 @@ static status check_tiling(const struct stream_token *tokens, size_t count, byte
             return status_make(STATUS_INVALID_ARGUMENT,
                                "The continuation tokens are of different change streams");
     }
-    if (count == 0 || !bytes_equal(token_end(&tokens[count - 1]), end))
+    if (count == 0 || !bytes_equal(stream_token_end(&tokens[count - 1]), end))
         return no_tiling();
     return status_ok();
 }

@@ -51,6 +51,12 @@ struct stream_token {
     size_t part_count;
 };
 
+/* The end of its range. */
+static inline bytes stream_token_end(const struct stream_token *token)
+{
+    return token->parts[token->part_count - 1].end;
+}
+
 /* Appends its string. Failures show in out->failed. */
 void stream_token_write(struct buffer *out, const struct stream_token *token);
 
@@ -58,7 +64,7 @@ void stream_token_write(struct buffer *out, const struct stream_token *token);
 status stream_token_read(bytes string, struct arena *arena, struct stream_token *out);
 
 /* The token when everything of its range up to `position` has been delivered, all commits up to
- * `time_us` with it. `parts`: room for as many as it has. Points to its keys. */
+ * `time_us` with it. `parts`: room for as many as it has, or its own. Points to its keys. */
 struct stream_token stream_token_advanced(const struct stream_token *token,
                                           struct stream_position position, int64_t time_us,
                                           struct stream_part *parts);

@@ -4,6 +4,7 @@
  * records behind the least position of the query's parts, and the cursors' records come in one
  * order by a heap of them. */
 #include "base/check.h"
+#include "base/key_range.h"
 #include "stream/log_private.h"
 
 #include <endian.h>
@@ -143,7 +144,7 @@ static const struct stream_part *part_of(const struct stream_query *query, bytes
     if (bytes_compare(row_key, query->start) < 0)
         return NULL;
     for (size_t i = 0; i < query->part_count; i++)
-        if (query->parts[i].end.size == 0 || bytes_compare(row_key, query->parts[i].end) < 0)
+        if (key_is_before_end(row_key, query->parts[i].end))
             return &query->parts[i];
     return NULL;
 }

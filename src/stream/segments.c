@@ -227,6 +227,17 @@ uint64_t stream_log_oldest(struct stream_log *log)
     return oldest;
 }
 
+bool stream_log_has_keyspace(struct stream_log *log, uint64_t id)
+{
+    CHECK_MAGIC(log, STREAM_LOG_MAGIC);
+    bool has = false;
+    pthread_mutex_lock(&log->lock);
+    for (size_t i = 0; i < log->count && !has; i++)
+        has = log->segments[i]->keyspace_id == id;
+    pthread_mutex_unlock(&log->lock);
+    return has;
+}
+
 /* --- beginning one --- */
 
 struct beginning {

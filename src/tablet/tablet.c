@@ -2,6 +2,7 @@
 #include "tablet/tablet.h"
 
 #include "base/check.h"
+#include "base/key_range.h"
 
 #include <stdlib.h>
 
@@ -54,6 +55,5 @@ void tablet_release(struct tablet *tablet)
 bool tablet_contains(const struct tablet *tablet, bytes row_key)
 {
     DCHECK(tablet->magic == TABLET_MAGIC);
-    return bytes_compare(row_key, tablet->start) >= 0 &&
-           (tablet->end.size == 0 || bytes_compare(row_key, tablet->end) < 0);
+    return bytes_compare(row_key, tablet->start) >= 0 && key_is_before_end(row_key, tablet->end);
 }

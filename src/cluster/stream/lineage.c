@@ -2,6 +2,7 @@
 #include "cluster/stream/lineage.h"
 
 #include "base/check.h"
+#include "base/key_range.h"
 #include "cluster/cluster_private.h"
 
 #include <stdlib.h>
@@ -95,7 +96,7 @@ status lineage_record(struct table *table, const struct catalog_change *change,
 {
     struct cluster *cluster = table->cluster;
     DCHECK(check_is_held(&cluster->admin));
-    if (table_description(table)->stream.retention_us == 0)
+    if (!table_has_stream(table))
         return status_ok();
     for (size_t i = 0; i < change->former_count; i++) {
         const struct tablet *tablet = change->former[i];
@@ -119,13 +120,6 @@ void lineage_take_back(struct table *table, const struct catalog_change *change)
 
 /* --- readers --- */
 
-static bool meets(const struct former_tablet *former, bytes start, bytes end)
-{
-    bytes former_end = end_of(former);
-    return (former_end.size == 0 || bytes_compare(start, former_end) < 0) &&
-           (end.size == 0 || bytes_compare(start_of(former), end) < 0);
-}
-
 status lineage_visit(struct lineage *lineage, unsigned shard, bytes start, bytes end,
                      status (*visit)(void *context, uint64_t tablet), void *context)
 {
@@ -133,7 +127,7 @@ status lineage_visit(struct lineage *lineage, unsigned shard, bytes start, bytes
     pthread_mutex_lock(&lineage->lock);
     for (const struct former_tablet *at = lineage->first; at != NULL && status_is_ok(s);
          at = at->next)
-        if (at->shard == shard && meets(at, start, end))
+        if (at->shard == shard && key_ranges_meet(start_of(at), end_of(at), start, end))
             s = visit(context, at->id);
     pthread_mutex_unlock(&lineage->lock);
     return s;

@@ -16,7 +16,7 @@
 
 static bool is_told(const struct commit *row)
 {
-    return row->table != NULL && table_description(row->table)->stream.retention_us > 0;
+    return row->table != NULL && table_has_stream(row->table);
 }
 
 static bool expand(const struct schema *schema, struct change_list *list)
@@ -45,43 +45,21 @@ static bool complete_list(const struct commit *row)
 
 /* --- records --- */
 
-static struct stream_append append_of(const struct commit *commit, const struct commit *row,
-                                      uint32_t ordinal)
+static bool prepare_row(struct stream_log *log, const struct commit *commit,
+                        const struct commit *row, uint32_t ordinal)
 {
-    return (struct stream_append){.kind =
-                                      row->kind == COMMIT_COLLECT ? STREAM_COLLECTED : STREAM_USER,
-                                  .tablet = row->tablet->id,
-                                  .position = {.sequence = commit->sequence, .ordinal = ordinal},
-                                  .version = commit->version,
-                                  .row_key = row->row_key,
-                                  .list = &row->change->list};
-}
-
-/* The commit's rows by their number: itself, then the others. */
-static const struct commit *row_at(const struct commit *commit, size_t at)
-{
-    return at == 0 ? commit : &commit->others[at - 1];
-}
-
-static bool prepare_row(struct stream_log *log, const struct commit *commit, size_t at)
-{
-    const struct commit *row = row_at(commit, at);
     if (!is_told(row))
         return true;
     if (!complete_list(row))
         return false;
-    const struct stream_append append = append_of(commit, row, (uint32_t)at);
+    const struct stream_append append = {
+        .kind = row->kind == COMMIT_COLLECT ? STREAM_COLLECTED : STREAM_USER,
+        .tablet = row->tablet->id,
+        .position = {.sequence = commit->sequence, .ordinal = ordinal},
+        .version = commit->version,
+        .row_key = row->row_key,
+        .list = &row->change->list};
     return change_list_is_empty(append.list) || stream_log_prepare(log, &append);
-}
-
-static void append_row(struct stream_log *log, const struct commit *commit, size_t at,
-                       struct store_batch *batch)
-{
-    const struct commit *row = row_at(commit, at);
-    if (!is_told(row) || change_list_is_empty(&row->change->list))
-        return;
-    const struct stream_append append = append_of(commit, row, (uint32_t)at);
-    stream_log_append(log, &append, batch);
 }
 
 /* --- the observer --- */
@@ -103,8 +81,8 @@ static void cancel(void *context, const struct commit *commit)
 
 static bool prepare_rows(struct stream_log *log, const struct commit *commit)
 {
-    for (size_t i = 0; i <= commit->other_count; i++)
-        if (!prepare_row(log, commit, i))
+    for (uint32_t i = 0; i <= commit->other_count; i++)
+        if (!prepare_row(log, commit, i == 0 ? commit : &commit->others[i - 1], i))
             return false;
     return true;
 }
@@ -126,10 +104,8 @@ static void see(void *context, const struct commit *commit, const struct store_b
     (void)records;
     if (commit->kind == COMMIT_CATALOG)
         stream_log_see_segment(log, commit);
-    if (!commit_changes_rows(commit->kind))
-        return;
-    for (size_t i = 0; i <= commit->other_count; i++)
-        append_row(log, commit, i, batch);
+    if (commit_changes_rows(commit->kind))
+        stream_log_append(log, batch);
 }
 
 static void written(void *context, bool is_written)

@@ -2,6 +2,7 @@
 #include "cluster/stream/table_stream.h"
 
 #include "base/check.h"
+#include "base/key_range.h"
 #include "cluster/cluster_private.h"
 #include "cluster/stream/settings.h"
 
@@ -124,11 +125,11 @@ struct tablet_ids {
     uint64_t *ids;
     size_t count;
     size_t capacity;
+    size_t present; /* the first of them */
 };
 
-static status add_id(void *context, uint64_t tablet)
+static status add_id(struct tablet_ids *ids, uint64_t tablet)
 {
-    struct tablet_ids *ids = context;
     if (ids->count == ids->capacity) {
         size_t capacity = 2 * ids->capacity + 8;
         uint64_t *more = realloc(ids->ids, capacity * sizeof *more);
@@ -141,76 +142,39 @@ static status add_id(void *context, uint64_t tablet)
     return status_ok();
 }
 
-static bool meets(const struct tablet *tablet, bytes start, bytes end)
-{
-    return (tablet->end.size == 0 || bytes_compare(start, tablet->end) < 0) &&
-           (end.size == 0 || bytes_compare(tablet->start, end) < 0);
-}
-
+/* One after the other by their ends, so that a table of many tablets costs no more than those. */
 static status add_present(struct table *table, const struct shard *shard, bytes start, bytes end,
                           struct tablet_ids *ids)
 {
-    struct tablet **tablets;
-    size_t count;
-    TRY(table_tablets(table, &tablets, &count));
     status s = status_ok();
-    for (size_t i = 0; i < count; i++) {
-        if (status_is_ok(s) && tablets[i]->shard == shard && meets(tablets[i], start, end))
-            s = add_id(ids, tablets[i]->id);
-        tablet_release(tablets[i]);
+    struct tablet *tablet = table_route(table, start), *next;
+    for (; tablet != NULL; tablet = next) {
+        if (tablet->shard == shard)
+            s = add_id(ids, tablet->id);
+        bool goes_on = tablet->end.size > 0 && key_is_before_end(tablet->end, end);
+        next = status_is_ok(s) && goes_on ? table_route(table, tablet->end) : NULL;
+        tablet_release(tablet);
     }
-    free(tablets);
     return s;
 }
 
-static int compare_ids(const void *a, const void *b)
+/* One that is leaving the map is in both. */
+static status add_former(void *context, uint64_t tablet)
 {
-    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
-    return first < second ? -1 : first > second;
+    const struct tablet_ids *ids = context;
+    for (size_t i = 0; i < ids->present; i++)
+        if (ids->ids[i] == tablet)
+            return status_ok();
+    return add_id(context, tablet);
 }
 
-static void leave_out_doubles(struct tablet_ids *ids)
-{
-    size_t count = 0;
-    if (ids->count > 0)
-        qsort(ids->ids, ids->count, sizeof *ids->ids, compare_ids);
-    for (size_t i = 0; i < ids->count; i++)
-        if (count == 0 || ids->ids[i] != ids->ids[count - 1])
-            ids->ids[count++] = ids->ids[i];
-    ids->count = count;
-}
-
-/* The map first: what leaves it meanwhile is in the lineage by then (lineage.h, 1), and may be in
- * both. */
+/* The map first: what leaves it meanwhile is in the lineage by then (lineage.h, 1). */
 static status find_tablets(struct table *table, const struct shard *shard, bytes start, bytes end,
                            struct tablet_ids *ids)
 {
     TRY(add_present(table, shard, start, end, ids));
-    TRY(lineage_visit(&table->lineage, shard->number, start, end, add_id, ids));
-    leave_out_doubles(ids);
-    return status_ok();
-}
-
-static bytes end_of(const struct stream_token *token)
-{
-    return token->parts[token->part_count - 1].end;
-}
-
-/* Everything up to there has been visited: parts that were behind it are where it is, and
- * neighbours that stand at one place are one. */
-static void move_to(struct stream_token *token, struct stream_position reached)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < token->part_count; i++) {
-        struct stream_part part = token->parts[i];
-        if (stream_position_compare(part.after, reached) < 0)
-            part.after = reached;
-        if (count > 0 && stream_position_compare(token->parts[count - 1].after, part.after) == 0)
-            token->parts[count - 1].end = part.end;
-        else
-            token->parts[count++] = part;
-    }
-    token->part_count = count;
+    ids->present = ids->count;
+    return lineage_visit(&table->lineage, shard->number, start, end, add_former, ids);
 }
 
 static bool is_through(struct stream_position reached, uint64_t through)
@@ -228,7 +192,7 @@ status table_stream_read(struct table *table, struct stream_token *token, size_t
     struct stream_position reached;
     TRY(shard_numbered(table, token->shard, &shard));
     const struct progress progress = look_at_progress(shard);
-    status s = find_tablets(table, shard, token->start, end_of(token), &ids);
+    status s = find_tablets(table, shard, token->start, stream_token_end(token), &ids);
     const struct stream_query query = {.tablets = ids.ids,
                                        .tablet_count = ids.count,
                                        .start = token->start,
@@ -240,11 +204,9 @@ status table_stream_read(struct table *table, struct stream_token *token, size_t
         s = stream_log_read(shard->streams, &query, visit, context, &reached);
     free(ids.ids);
     TRY(s);
-    move_to(token, reached);
     *is_at_end = is_through(reached, progress.through);
     int64_t time_us = *is_at_end ? progress.time_us : version_time_us(reached.sequence) - 1;
-    if (token->time_us < time_us)
-        token->time_us = time_us;
+    *token = stream_token_advanced(token, reached, time_us, token->parts);
     return status_ok();
 }
 

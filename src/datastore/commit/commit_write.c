@@ -1,5 +1,6 @@
 /* The fourth and the fifth step of a commit: see commit.h. */
 #include "base/check.h"
+#include "base/key_range.h"
 #include "datastore/commit/commit.h"
 #include "datastore/commit/rows_write.h"
 #include "datastore/commit/snapshot.h"
@@ -28,7 +29,7 @@ static int compare_ranges(const void *a, const void *b)
 /* Not if they only touch, as those of two indexes may. */
 static bool overlaps(const struct ds_read_range *range, const struct ds_read_range *next)
 {
-    return range->to.size == 0 || bytes_compare(next->from, range->to) < 0;
+    return key_is_before_end(next->from, range->to);
 }
 
 static bool ends_before(const struct ds_read_range *range, const struct ds_read_range *other)

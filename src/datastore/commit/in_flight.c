@@ -2,6 +2,7 @@
 #include "datastore/commit/in_flight.h"
 
 #include "base/check.h"
+#include "base/key_range.h"
 
 void ds_in_flight_init(struct ds_in_flight *in_flight)
 {
@@ -29,8 +30,7 @@ static bool has_key(const struct ds_watch *watch, bytes key)
     }
     if (low == 0)
         return false;
-    bytes to = watch->ranges[low - 1].to;
-    return to.size == 0 || bytes_compare(key, to) < 0;
+    return key_is_before_end(key, watch->ranges[low - 1].to);
 }
 
 static bool meets(const struct ds_flight *flight, const struct ds_watch *watch)

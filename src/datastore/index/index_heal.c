@@ -2,6 +2,7 @@
 #include "datastore/index/index_heal.h"
 
 #include "base/check.h"
+#include "base/key_range.h"
 #include "base/limits.h"
 #include "base/vector.h"
 #include "cluster/rows.h"
@@ -47,8 +48,7 @@ struct healing {
 
 static bool has_key(const struct given_up *range, bytes key)
 {
-    return bytes_compare(key, range->from) >= 0 &&
-           (range->to.size == 0 || bytes_compare(key, range->to) < 0);
+    return bytes_compare(key, range->from) >= 0 && key_is_before_end(key, range->to);
 }
 
 /* Whether something of the row is given up. Of large cells the bounds are wider than what is

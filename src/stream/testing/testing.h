@@ -80,11 +80,7 @@ static inline void observe(void *context, const struct commit *commit,
         stream_log_see_segment(f->log, commit);
     if (!commit_changes_rows(commit->kind) || !stream_log_has_segment(f->log))
         return;
-    for (uint32_t i = 0; i <= commit->other_count; i++) {
-        const struct stream_append append =
-            append_of(f, i == 0 ? commit : &commit->others[i - 1], commit, i);
-        stream_log_append(f->log, &append, batch);
-    }
+    stream_log_append(f->log, batch);
 }
 
 static inline void observe_written(void *context, bool is_written)
