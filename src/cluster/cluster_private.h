@@ -8,6 +8,7 @@
  *   index_lock   the array of tables; held for a search or a move of pointers
  *   traffic.lock what is told of tables' traffic
  *   map_lock     of one table, see table.h
+ *   lineage.lock of one table, see stream/lineage.h
  *   dropped_lock  the list of dropped tables
  *   looking      of a shard: whether its store takes writes; held for a look and a note */
 #ifndef TRESTLE_CLUSTER_CLUSTER_PRIVATE_H

@@ -109,27 +109,18 @@ static status tend_current(struct table *table, const struct store_cursor *curso
  */
 static status tend_rows(struct table *table, struct keyspace *keyspace, bytes from, bytes to)
 {
-    struct key_bounds bounds;
-    struct store_cursor *cursor = NULL;
-    status s = record_bounds(from, to, &bounds) ? status_ok() : status_out_of_memory();
-    struct store_cursor_options options = {.lower = buffer_bytes(&bounds.lower),
-                                           .upper = buffer_bytes(&bounds.upper),
-                                           .read_tier = STORE_READ_ANY,
-                                           .bypasses_cache = true};
-    if (status_is_ok(s))
-        s = store_cursor_create(keyspace, &options, &cursor);
-    if (status_is_ok(s)) {
-        store_cursor_first(cursor);
-        while (status_is_ok(s) && store_cursor_valid(cursor) &&
-               !maintenance_is_stopping(table->cluster->maintenance)) {
-            s = tend_current(table, cursor);
-            store_cursor_next(cursor);
-        }
-        if (status_is_ok(s))
-            s = store_cursor_status(cursor);
+    struct store_cursor *cursor;
+    TRY(record_cursor_create(keyspace, from, to, &cursor));
+    status s = status_ok();
+    store_cursor_first(cursor);
+    while (status_is_ok(s) && store_cursor_valid(cursor) &&
+           !maintenance_is_stopping(table->cluster->maintenance)) {
+        s = tend_current(table, cursor);
+        store_cursor_next(cursor);
     }
+    if (status_is_ok(s))
+        s = store_cursor_status(cursor);
     store_cursor_destroy(cursor);
-    key_bounds_free(&bounds);
     return s;
 }
 

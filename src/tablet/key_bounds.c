@@ -104,3 +104,19 @@ uint64_t rows_size(struct keyspace *keyspace, bytes from, bytes to)
     key_bounds_free(&records);
     return size + rows_overflow_size(keyspace, from, to);
 }
+
+status record_cursor_create(struct keyspace *keyspace, bytes from, bytes to,
+                            struct store_cursor **out)
+{
+    struct key_bounds bounds;
+    *out = NULL;
+    status s = record_bounds(from, to, &bounds) ? status_ok() : status_out_of_memory();
+    const struct store_cursor_options options = {.lower = buffer_bytes(&bounds.lower),
+                                                 .upper = buffer_bytes(&bounds.upper),
+                                                 .read_tier = STORE_READ_ANY,
+                                                 .bypasses_cache = true};
+    if (status_is_ok(s))
+        s = store_cursor_create(keyspace, &options, out);
+    key_bounds_free(&bounds);
+    return s;
+}

@@ -20,6 +20,11 @@ __attribute__((warn_unused_result)) bool overflow_bounds(bytes from, bytes to,
                                                          struct key_bounds *out);
 void key_bounds_free(struct key_bounds *bounds);
 
+/* A cursor over the records of these rows for a background pass: it leaves the cache alone, and may
+ * wait for the disk. */
+status record_cursor_create(struct keyspace *keyspace, bytes from, bytes to,
+                            struct store_cursor **out);
+
 /* OK, or DATA_LOSS if something of the row is out of service. */
 status row_check_open(struct keyspace *keyspace, bytes row_key);
 

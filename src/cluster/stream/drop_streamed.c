@@ -6,7 +6,6 @@
 #include "cluster/cluster_private.h"
 #include "cluster/row_group.h"
 #include "cluster/stream/row_families.h"
-#include "row/row_key.h"
 #include "tablet/key_bounds.h"
 
 enum { LOT_ROWS = 256, LOT_MEMORY = 16 << 20 };
@@ -109,20 +108,11 @@ static status delete_at(struct lot *lot, struct store_cursor *cursor)
 static status delete_part(void *context, const struct table_part *part)
 {
     struct lot *lot = context;
-    struct key_bounds bounds;
-    struct store_cursor *cursor = NULL;
-    status s = record_bounds(part->from, part->to, &bounds) ? status_ok() : status_out_of_memory();
-    const struct store_cursor_options options = {.lower = buffer_bytes(&bounds.lower),
-                                                 .upper = buffer_bytes(&bounds.upper),
-                                                 .read_tier = STORE_READ_ANY,
-                                                 .bypasses_cache = true};
-    if (status_is_ok(s))
-        s = store_cursor_create(part->space.keyspace, &options, &cursor);
-    if (status_is_ok(s))
-        s = delete_at(lot, cursor);
+    struct store_cursor *cursor;
+    TRY(record_cursor_create(part->space.keyspace, part->from, part->to, &cursor));
+    status s = delete_at(lot, cursor);
     free_lot(lot);
     store_cursor_destroy(cursor);
-    key_bounds_free(&bounds);
     return s;
 }
 
