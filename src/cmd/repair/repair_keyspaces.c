@@ -5,14 +5,19 @@
  * f1, f2 …, and no rules: nothing is collected before a user sets some.
  *
  * Rows that are out of service are passed over, and stay so: they are for a repair of the table
- * that it becomes. The directory is looked at while it is open for reading, and then once more for
- * the batch: while it is open for writing, no damage is met. Without --in-place nothing is written.
+ * that it becomes. So are then large cells that their rows do not name, which go at once otherwise:
+ * the record of a drop may be lost with the table's.
+ *
+ * The directory is looked at while it is open for reading, and then once more for the batch: while
+ * it is open for writing, no damage is met. Without --in-place nothing is written.
  */
 #include "cmd/repair/repair_keyspaces.h"
 
 #include "cluster/catalog.h"
 #include "cluster/shard_directories.h"
 #include "cmd/command.h"
+#include "cmd/plural.h"
+#include "cmd/repair/stray_cells.h"
 #include "row/fragment.h"
 #include "row/row_key.h"
 #include "server/offline_cluster.h"
@@ -50,6 +55,7 @@ struct claim {
     size_t family_count;
     uint64_t rows;
     bool has_damage; /* of the rows some are out of service, and not counted */
+    uint64_t strays; /* rows with large cells that they did not name, which were removed */
 };
 
 /* Keys of it, up to `to` (empty: its end), of which none is out of service. */
@@ -285,6 +291,22 @@ static status carry_out(const struct claim *claim)
     return s;
 }
 
+/* Of a table that has just been claimed. */
+static status remove_strays(struct claim *claim)
+{
+    struct keyspace *keyspace = store_keyspace_find(claim->store, claim->wish->keyspace);
+    if (claim->wish->table == NULL || claim->has_damage || keyspace == NULL)
+        return status_ok();
+    return stray_cells_remove(claim->store, keyspace, claim->catalog, &claim->strays);
+}
+
+static void tell_strays(const struct claim *claim)
+{
+    if (claim->strays > 0)
+        printf("%s: removed large cells that their rows do not name, of %" PRIu64 " row%s\n",
+               claim->wish->table, claim->strays, plural(claim->strays));
+}
+
 static void tell(const struct claim *claim)
 {
     const struct wish *wish = claim->wish;
@@ -335,8 +357,10 @@ static status run_claim(struct claim *claim, const struct log *log)
     if (claim->wish->in_place) {
         TRY(open_store(claim, false, log));
         TRY(carry_out(claim));
+        TRY(remove_strays(claim));
     }
     tell(claim);
+    tell_strays(claim);
     return status_ok();
 }
 
