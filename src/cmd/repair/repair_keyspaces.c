@@ -22,6 +22,7 @@
 #include "row/row_key.h"
 #include "server/offline_cluster.h"
 #include "tablet/change_log.h"
+#include "tablet/commit.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -54,6 +55,7 @@ struct claim {
     struct found_family families[MOST_FAMILIES];
     size_t family_count;
     uint64_t rows;
+    uint64_t newest; /* version */
     bool has_damage; /* of the rows some are out of service, and not counted */
     uint64_t strays; /* rows with large cells that they did not name, which were removed */
 };
@@ -132,9 +134,11 @@ static status note_record(struct claim *claim, bytes key, bytes record)
     if (!fragment_reader_start(&reader, record))
         return status_make(STATUS_DATA_LOSS, "a record does not parse");
     claim->rows += is_row;
-    while (fragment_reader_next(&reader, &entry))
+    while (fragment_reader_next(&reader, &entry)) {
+        claim->newest = entry.version > claim->newest ? entry.version : claim->newest;
         if (entry_is_cell(entry.kind))
             TRY(note_family(claim, is_row ? entry.family : family, entry.kind));
+    }
     return status_ok();
 }
 
@@ -256,6 +260,19 @@ static status make_schema(const struct claim *claim, struct schema **out)
 
 /* --- what is written --- */
 
+/* The ceiling of versions may have been lost, too, and the rows be of a clock that was ahead: what
+ * is written to them from now on must not lose to what they have. */
+static status raise_ceiling(const struct claim *claim, struct store_batch *batch)
+{
+    struct commit_ceilings ceilings;
+    TRY(commit_read_ceilings(claim->catalog, &ceilings));
+    if (ceilings.version <= claim->newest) {
+        ceilings.version = claim->newest + version_at(COMMIT_CEILING_SLACK_US);
+        commit_put_ceilings(batch, claim->catalog, &ceilings);
+    }
+    return status_ok();
+}
+
 static status put_table(const struct claim *claim, struct store_batch *batch)
 {
     struct schema *schema;
@@ -268,6 +285,7 @@ static status put_table(const struct claim *claim, struct store_batch *batch)
     schema_destroy(schema);
     TRY(s);
     TRY(catalog_put_tablet(batch, claim->catalog, &tablet));
+    TRY(raise_ceiling(claim, batch));
     return catalog_put_next_id(batch, claim->catalog, claim->next_id + 2);
 }
 

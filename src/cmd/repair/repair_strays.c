@@ -89,9 +89,8 @@ static status look_at(struct strays *strays, const struct known_table *table)
     uint64_t rows = 0;
     if (keyspace == NULL)
         return status_make(STATUS_DATA_LOSS, "the keyspace of a tablet is missing");
-    status s = strays->removes
-                   ? stray_cells_remove(strays->store, keyspace, strays->catalog, &rows)
-                   : stray_cells_count(keyspace, strays->catalog, &rows);
+    status s = strays->removes ? stray_cells_remove(strays->store, keyspace, strays->catalog, &rows)
+                               : stray_cells_count(keyspace, strays->catalog, &rows);
     strays->rows += rows;
     if (rows > 0 && (strays->removes || status_is_ok(s)))
         tell(strays, table, rows);

@@ -50,10 +50,8 @@ static void make_stray(struct tablet_fixture *f, const char *row_key)
 
 static void drop(struct tablet_fixture *f, uint64_t version, const char *from, const char *to)
 {
-    const struct row_drop_words words = {.version = version,
-                                         .sequence = 1000000,
-                                         .from = bytes_of(from),
-                                         .to = bytes_of(to)};
+    const struct row_drop_words words = {
+        .version = version, .sequence = 1000000, .from = bytes_of(from), .to = bytes_of(to)};
     struct buffer value = {0};
     struct store_batch *batch = store_batch_create();
     assert_ok(drop_record_value(&words, &value));
