@@ -35,7 +35,8 @@ func (p *program) streamedName() string {
 	return fmt.Sprintf("projects/%s/instances/%s/tables/%s", p.project, instance, streamed)
 }
 
-func (p *program) initialPartitions(ctx context.Context, client bigtablepb.BigtableClient) ([]*bigtablepb.StreamPartition, error) {
+func (p *program) initialPartitions(ctx context.Context,
+	client bigtablepb.BigtableClient) ([]*bigtablepb.StreamPartition, error) {
 	request := bigtablepb.GenerateInitialChangeStreamPartitionsRequest{TableName: p.streamedName()}
 	stream, err := client.GenerateInitialChangeStreamPartitions(ctx, &request)
 	if err != nil {
@@ -73,7 +74,8 @@ func put(words, value *bytes.Buffer, chunk *bigtablepb.ReadChangeStreamResponse_
 }
 
 // told is what a stream says until it closes: its changes in words, and the token of each.
-func told(stream grpc.ServerStreamingClient[bigtablepb.ReadChangeStreamResponse]) (changes, tokens []string, err error) {
+func told(stream grpc.ServerStreamingClient[bigtablepb.ReadChangeStreamResponse]) (
+	changes, tokens []string, err error) {
 	var words, value bytes.Buffer
 	for {
 		answer, err := stream.Recv()
