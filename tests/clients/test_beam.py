@@ -1,5 +1,5 @@
-"""Apache Beam reads a change stream on its runner in one process, while the table's tablets split and
-merge: check 22 of the reference."""
+"""Apache Beam reads a change stream on its runner in one process, while the table's tablets split
+and merge: check 22 of the reference."""
 
 import collections
 import contextlib
