@@ -76,6 +76,7 @@ def write_in_bursts(rpc, name):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(SECONDS + 600)
 def test_check_22_every_write_is_seen_once(fresh_server, connect):
     server = fresh_server("--split-load", "100", "--merge-after", "2s")
     rpc = connect(server.host)
