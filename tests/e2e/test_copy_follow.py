@@ -34,9 +34,8 @@ from harness.following import (
 from harness.killing import records_done
 from harness.patience import PATIENCE_SECONDS
 from harness.rpc import Rpc, delete_row, set_cell
-from harness.secured import ADMIN
+from harness.secured import account_key
 from harness.server import EXTERNAL
-from harness.tokens import Key, write_jwks
 
 pytestmark = pytest.mark.skipif(bool(EXTERNAL), reason="needs servers of its own")
 SECONDS = float(os.environ.get("TRESTLE_FOLLOW_SECONDS", "30"))
@@ -305,6 +304,29 @@ def test_a_target_that_was_deleted_is_copied_anew(make_pair):
     pair.expect_same()
 
 
+def test_the_way_back(make_pair):
+    """Both tables are equal when the application moves: the former one may follow the new one."""
+    pair = make_pair()
+    create_followed(pair.source_rpc)
+    fill(pair.source_rpc)
+    pair.follow.catch_up()
+    back = Follow(pair.target.host, pair.source.host, pair.directory, "--stream-retention", "1d")
+    assert "has rows, and none of them is known" in back.run("--until-caught-up").stderr
+    back.catch_up("--changes-only")
+    fill(pair.target_rpc, seed=6)
+    pair.target_rpc.mutate(NAME, b"back", add_to("sum", b"q", 5, MS))
+    back.catch_up("--changes-only")
+    assert pair.source_rpc.read_row(NAME, b"back")
+    pair.expect_same()
+
+
+def test_changes_only_is_for_a_table_that_is_there(make_pair):
+    pair = make_pair()
+    create_followed(pair.source_rpc)
+    done = pair.follow.run("--changes-only")
+    assert done.returncode == 1 and "the target has no table t" in done.stderr
+
+
 def test_a_stream_that_was_switched_off_and_on(make_pair):
     """What changed meanwhile is nowhere: it says so, and does not go on."""
     pair = make_pair()
@@ -363,6 +385,7 @@ def test_lag_is_shown(make_pair):
     [
         (["--follow=false", "--until-caught-up"], "go with --follow"),
         (["--follow=false", "--state", "x"], "go with --follow"),
+        (["--follow=false", "--changes-only"], "go with --follow"),
         (["--families", "f"], "excludes --families"),
         (["--versions", "1"], "excludes --families and --versions"),
         (["--verify", "full"], "excludes --dry-run and --verify full"),
@@ -381,25 +404,10 @@ def test_options_that_make_no_sense(tmp_path, options, words):
 
 # --- a secured server on each side ---
 
-MOVER = "mover@p.iam.gserviceaccount.com"
-
-
 @pytest.fixture
 def account(secure, tmp_path):
     """A server that believes a service account's key; the file is as Google hands it out."""
-    key = Key(tmp_path, "RS256", "key1")
-    file = tmp_path / "account.json"
-    file.write_text(json.dumps({
-        "type": "service_account", "client_email": MOVER, "private_key_id": key.name,
-        "private_key": key.path.read_text(),
-    }))  # fmt: skip
-    owners = [ADMIN, f"serviceAccount:{MOVER}"]
-    secured = secure(
-        "--auth-jwks", write_jwks(tmp_path / "jwks.json", key),
-        "--auth-audience", "https://localhost/", "--auth-issuer", MOVER,
-        policy={"*": {"bindings": [{"role": "roles/owner", "members": owners}]}},
-    )  # fmt: skip
-    return secured, file
+    return account_key(secure, tmp_path), tmp_path / "account.json"
 
 
 def test_a_secured_source_and_a_secured_target(account, fresh_server, connect, tmp_path):

@@ -31,6 +31,7 @@ struct copy_options {
     uint64_t streams;
     bool follow;
     bool until_caught_up;
+    bool changes_only;
     bool with_gc;
     const char *state; /* a file; NULL: where it is by default */
     int64_t stream_retention;
@@ -61,6 +62,9 @@ static const struct option rows[] = {
         "Behind the rows, replays what changes in the source, until SIGINT or SIGTERM."),
     ROW(BOOLEAN, until_caught_up, "false", 0, "",
         "With --follow: until all is written that was committed before the changes' turn came."),
+    ROW(BOOLEAN, changes_only, "false", 0, "",
+        "With --follow: copies no rows; the target's table is there, and has what the source's has "
+        "now."),
     ROW(BOOLEAN, with_gc, "false", 0, "",
         "With --follow: deletes what the source has collected also in families that the target "
         "collects by the same rule."),
@@ -86,12 +90,12 @@ static void write_help(struct buffer *out)
 /* What changes is told of whole columns, and of all families. */
 static status check_follow(const struct copy_options *options)
 {
-    bool has_others = options->until_caught_up || options->with_gc || options->state != NULL ||
-                      options->stream_retention != 0;
+    bool has_others = options->until_caught_up || options->changes_only || options->with_gc ||
+                      options->state != NULL || options->stream_retention != 0;
     if (!options->follow)
         return has_others ? status_make(STATUS_INVALID_ARGUMENT,
-                                        "--until-caught-up, --with-gc, --state and "
-                                        "--stream-retention go with --follow")
+                                        "--until-caught-up, --changes-only, --with-gc, --state "
+                                        "and --stream-retention go with --follow")
                           : status_ok();
     if (options->families != NULL || options->versions > 0)
         return status_make(STATUS_INVALID_ARGUMENT, "--follow excludes --families and --versions");
@@ -295,6 +299,7 @@ static status begin_following(struct copy *copy, bool *must_copy)
                                                .state = o->state,
                                                .start = copy->start,
                                                .end = copy->end,
+                                               .changes_only = o->changes_only,
                                                .with_gc = o->with_gc,
                                                .until_caught_up = o->until_caught_up,
                                                .stream_retention_us = o->stream_retention,

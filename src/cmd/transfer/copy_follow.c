@@ -6,6 +6,8 @@
  *     is there             is_copying     copy the rows, from their checkpoint on; follow
  *     is there             else           follow
  *
+ * With --changes-only no rows are copied, and a table that is there may have them.
+ *
  * A target that has rows of which nothing is known is refused: what was deleted at the source since
  * these were written would stay. To begin anew is to delete the target's table. */
 #include "cmd/transfer/copy_follow.h"
@@ -148,14 +150,25 @@ static status expect_empty(struct copy_follow *follow)
     return rows_read(&reading);
 }
 
+static status check_target(struct copy_follow *follow)
+{
+    bool is_there = follow->target_schema != NULL;
+    if (!follow->options.changes_only)
+        return is_there ? expect_empty(follow) : status_ok();
+    return is_there ? status_ok()
+                    : status_make(STATUS_FAILED_PRECONDITION,
+                                  "the target has no table %s: --changes-only is for one that has "
+                                  "the source's rows",
+                                  follow->options.to_table);
+}
+
 /* A checkpoint that is left is of a copy that is over. */
 static status begin_anew(struct copy_follow *follow)
 {
     const struct copy_follow_options *options = &follow->options;
-    if (follow->target_schema != NULL)
-        TRY(expect_empty(follow));
+    TRY(check_target(follow));
     TRY(transfer_job_forget(options->transfer, options->to_table));
-    follow->position = (struct follow_position){.is_copying = true};
+    follow->position = (struct follow_position){.is_copying = !options->changes_only};
     TRY(explain_no_stream(
         follow, follow_take_place(options->source, options->table, &follow->position.feed)));
     return position_store_write(follow->positions, &follow->position);

@@ -16,6 +16,7 @@ struct copy_follow_options {
     const char *state;    /* a file for the position; NULL: where it is kept by default */
     bytes start;          /* rows, as follow.h has them */
     bytes end;
+    bool changes_only; /* a new one copies no rows: the target has them */
     bool with_gc;
     bool until_caught_up;
     int64_t stream_retention_us; /* switches the stream on if it is off; 0: does not */
