@@ -39,6 +39,7 @@ struct loop {
     bool stopping;
 
     struct list deferred;
+    struct list running; /* of what was deferred: what has not had its turn */
     struct timer **heap; /* from 1 to timer_count */
     size_t timer_count;
     size_t heap_capacity;
@@ -169,8 +170,25 @@ static void run_tasks(struct list *tasks)
  * next turn, so that it cannot starve the sockets. */
 static void run_deferred(struct loop *loop)
 {
-    struct list tasks = list_take_all(&loop->deferred);
-    run_tasks(&tasks);
+    loop->running = list_take_all(&loop->deferred);
+    run_tasks(&loop->running);
+}
+
+static bool take_back(struct list *tasks, const struct task *task)
+{
+    struct link **place = &tasks->first;
+    while (*place != NULL && *place != &task->link)
+        place = &(*place)->next;
+    if (*place == NULL)
+        return false;
+    list_take_at(tasks, place);
+    return true;
+}
+
+void loop_forget(struct loop *loop, struct task *task)
+{
+    if (!take_back(&loop->deferred, task))
+        (void)take_back(&loop->running, task);
 }
 
 /* Runs what was posted up to now. Returns whether to go on. */

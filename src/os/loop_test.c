@@ -126,6 +126,40 @@ static void a_deferred_task_may_come_back(void **state)
     assert_string_equal(f->trace, "rrr");
 }
 
+struct forgetting {
+    struct task task;
+    struct letter *forgotten;
+};
+
+static void run_forgetting(struct task *task)
+{
+    struct forgetting *f = LIST_ENTRY(task, struct forgetting, task);
+    loop_forget(f->forgotten->f->loop, &f->forgotten->task);
+}
+
+/* Before the turn, and in it by a task that was deferred before. */
+static void a_deferred_task_is_taken_back(void **state)
+{
+    struct fixture *f = *state;
+    struct letter before = letter(f, 'b', false), amid = letter(f, 'm', false);
+    struct letter last = letter(f, 'l', true);
+    struct forgetting forgetting = {.task.run = run_forgetting, .forgotten = &amid};
+    loop_defer(f->loop, &before.task);
+    loop_defer(f->loop, &forgetting.task);
+    loop_defer(f->loop, &amid.task);
+    loop_defer(f->loop, &last.task);
+    loop_forget(f->loop, &before.task);
+    loop_run(f->loop);
+    loop_forget(f->loop, &before.task);
+    assert_string_equal(f->trace, "l");
+    loop_defer(f->loop, &last.task);
+    loop_forget(f->loop, &last.task);
+    loop_defer(f->loop, &before.task);
+    before.stops = true;
+    loop_run(f->loop);
+    assert_string_equal(f->trace, "lb");
+}
+
 enum { POSTS = 20000, POSTERS = 3 };
 
 struct count_task {
@@ -431,6 +465,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(posts_run_in_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(deferred_tasks_end_the_turn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_deferred_task_may_come_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_deferred_task_is_taken_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(threads_wake_the_loop, set_up, tear_down),
         cmocka_unit_test_setup_teardown(timers_ring_in_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(timers_move_and_clear, set_up, tear_down),
