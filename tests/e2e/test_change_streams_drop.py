@@ -77,7 +77,7 @@ class Replay:
         self.watermark = 0
 
     def take(self, change):
-        assert change.micros > self.watermark, "a watermark was wrong"
+        assert change.micros >= self.watermark, "a watermark was wrong"
         self.watermark = max(self.watermark, change.watermark)
         row = self.rows.setdefault(change.key, {})
         if is_deletion(change):
