@@ -14,6 +14,8 @@ After each start he reads until every partition's watermark is behind what was c
   doubt once or never, in their place; and nothing else;
 - no change was of a time before a watermark that he had been given;
 - what he was told, done again from the beginning, comes to what the table has, cell by cell.
+
+With TRESTLE_DEBUG_SHARDS=2 the table lies in two stores.
 """
 
 import contextlib
@@ -42,6 +44,7 @@ from harness.change_streams import (
     tokens_of,
 )
 from harness.rpc import ALL_FEATURES, Rpc, delete_row, set_cell
+from harness.server import SHARDS
 
 ROWS = 30  # of each writer
 DROPPED = 10  # those of them that a prefix drops alone
@@ -470,6 +473,7 @@ class StreamCrash(run.Crash):
             parent="projects/p/instances/i",
             table_id="streams",
             table={"column_families": families, "change_stream_config": stream_config()},
+            initial_splits=[{"key": b"w03"}, {"key": b"w06"}] if SHARDS > 1 else [],
         )
         self.table = rpc.admin.create_table(request, timeout=REQUEST_SECONDS).name
         self.follower = Follower(self.table, now_micros(), self.replay.take)
