@@ -50,6 +50,7 @@ ROWS = 30  # of each writer
 DROPPED = 10  # those of them that a prefix drops alone
 REQUEST_SECONDS = 60
 CATCH_UP_SECONDS = 120
+END_SECONDS = 10
 VERSIONS = 2  # that family g keeps
 BALLAST, BALLAST_BATCH = 2000, 500  # rows that a drop takes some time to tell
 SETTINGS = {"--split-size": "64KB", "--split-load": "150"}  # beside those of run.py
@@ -228,6 +229,14 @@ class Dropper(threading.Thread):
             self.refused += 1
 
 
+def end_thread(thread):
+    """Its server is gone: a call that does not see that ends with its channel."""
+    thread.join(END_SECONDS)
+    if thread.is_alive():
+        thread.rpc.close()
+        thread.join()
+
+
 class Book:
     """What was asked of each row, in order, and what of that was acknowledged. A row belongs to one
     writer, who asks one thing of it at a time."""
@@ -277,7 +286,8 @@ class Follower:
         self.wanted = set()  # partitions that were heard of, and whose tokens are not all there
         self.readers = {}
         self.watermarks = {}
-        self.closes = self.reopened = 0
+        self.closes = 0
+        self.rpc = None  # while the server is down
 
     def open(self, rpc):
         self.rpc = rpc
@@ -287,6 +297,8 @@ class Follower:
             self.open_one(partition)
 
     def open_one(self, partition):
+        if self.rpc is None:
+            return  # its tokens are kept for the next start
         fields = {"heartbeat_duration": Duration(nanos=100_000_000)}
         tokens = self.tokens[partition]
         if tokens:
@@ -297,6 +309,7 @@ class Follower:
 
     def leave(self):
         """The server is gone, or the client: tokens stay."""
+        self.rpc = None
         for reader in self.readers.values():
             reader.__exit__()
         for partition, reader in list(self.readers.items()):
@@ -494,10 +507,10 @@ class StreamCrash(run.Crash):
             self.server.stop()
         else:
             self.server.kill()
-        for thread in (*writers, dropper):
-            thread.join()
         self.follower.leave()
         self.rpc.close()
+        for thread in (*writers, dropper):
+            end_thread(thread)
         self.drops += dropper.drops
         self.refused += dropper.refused
         failures = [f"{t.name}: {t.failure}" for t in (*writers, dropper) if t.failure is not None]
