@@ -46,7 +46,7 @@ struct telling {
     struct span *now; /* announced and not ended; NULL: none is */
     struct buffer next;
     struct row_drops *before;
-    struct told_row **buckets; /* a power of two; of `now` */
+    struct told_row **buckets; /* of `now` */
     size_t bucket_count;
     size_t row_count;
     struct { /* with admin held */
@@ -80,7 +80,7 @@ static const struct told_row *find_row(const struct telling *telling, bytes row_
 /* Without memory the chains get longer. */
 static void grow(struct telling *telling)
 {
-    size_t count = 2 * telling->bucket_count;
+    size_t count = 2 * telling->bucket_count + 1;
     struct told_row **buckets = calloc(count, sizeof(struct told_row *));
     if (buckets == NULL)
         return;
