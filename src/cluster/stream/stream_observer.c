@@ -69,9 +69,10 @@ static bool prepare_record(struct preparing *preparing, const struct stream_appe
 static bool prepare_dropped(struct preparing *preparing, const struct commit *row)
 {
     struct telling *telling = table_telling(row->table, row->keyspace);
+    uint64_t life = table_description(row->table)->stream.life;
     struct stream_append append = {
         .kind = STREAM_DROPPED, .tablet = row->tablet->id, .row_key = row->row_key};
-    if (!telling_owes(telling, row->row_key, &append.version))
+    if (!telling_owes(telling, life, row->row_key, &append.version))
         return true;
     if (!complete_before(row))
         return false;

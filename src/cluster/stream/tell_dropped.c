@@ -76,7 +76,7 @@ static bool prepare_rows(struct lot *lot)
     uint64_t version;
     for (size_t i = 0; i < lot->count; i++) {
         struct lot_row *row = &lot->rows[i];
-        row->is_owed = telling_owes(lot->space->telling, row->key, &version);
+        row->is_owed = telling_owes(lot->space->telling, lot->place.life, row->key, &version);
         if (row->is_owed && !prepare_row(lot, row, (uint32_t)i))
             return false;
     }

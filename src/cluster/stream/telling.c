@@ -385,12 +385,13 @@ void telling_await_work(struct telling *telling)
 
 /* --- on the commit thread --- */
 
-bool telling_owes(struct telling *telling, bytes row_key, uint64_t *version)
+bool telling_owes(struct telling *telling, uint64_t life, bytes row_key, uint64_t *version)
 {
     if (!telling_has_begun(telling))
         return false;
     pthread_rwlock_rdlock(&telling->lock);
-    bool owes = is_ahead(telling, row_key) && find_row(telling, row_key) == NULL;
+    bool owes = is_ahead(telling, row_key) && telling->now->life == life &&
+                find_row(telling, row_key) == NULL;
     if (owes)
         *version = telling->now->version;
     pthread_rwlock_unlock(&telling->lock);

@@ -69,8 +69,8 @@ struct row_drops *telling_before(struct telling *telling);
 
 /* --- on the commit thread --- */
 
-/* Whether the row is owed, and the drop's version. */
-bool telling_owes(struct telling *telling, bytes row_key, uint64_t *version);
+/* Whether the row is owed to the stream with that life, and the drop's version. */
+bool telling_owes(struct telling *telling, uint64_t life, bytes row_key, uint64_t *version);
 
 /* Rows of a shard that are told before their turn. All zeroes: none. */
 struct told_batch {

@@ -295,10 +295,16 @@ static void a_stream_of_another_life_is_not_told(void **state)
     assert_ok(drop(f, "a"));
     switch_stream(f, 0);
     switch_stream(f, RETENTION_US);
-    struct reader reader = reader_of(f, "", "");
+    struct reader reader = reader_of(f, "", ""), all = reader;
     set_in(f, "a1", FAMILY_F, "q", 1, "2");
     tell_all(f);
     assert_next(&reader, "a1:f.q=2");
+    all.from_us = 0; /* nor does the log have any */
+    all.token = reader_of(f, "", "").token;
+    read_on(&all);
+    buffer_append_byte(&all.text, 0);
+    assert_null(strstr((const char *)all.text.data, ":-"));
+    end_reader(&all);
     reopen_test_cluster(f);
     assert_false(is_telling(f));
     run_passes(f);
