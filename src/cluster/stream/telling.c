@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { TELLING_MAGIC = 0x74656c6c, MOST_SPANS = 1000, FIRST_BUCKETS = 64 };
+enum { TELLING_MAGIC = 0x74656c6c, MOST_SPANS = 1000, FIRST_BUCKET_BITS = 6 };
 
 /* The rows of a drop, and the commits between which they are told. */
 struct span {
@@ -47,7 +47,7 @@ struct telling {
     struct buffer next;
     struct row_drops *before;
     struct told_row **buckets; /* of `now` */
-    size_t bucket_count;
+    unsigned bucket_bits;      /* so many of a hash say which */
     size_t row_count;
     struct { /* with admin held */
         struct span *span;
@@ -63,10 +63,20 @@ static bytes row_of(const struct told_row *row)
     return bytes_make(row->key + TELLING_KEY_SIZE, row->key_size - TELLING_KEY_SIZE);
 }
 
+static size_t bucket_count(unsigned bits)
+{
+    return (size_t)1 << bits;
+}
+
+static struct told_row **bucket_of(struct told_row **buckets, unsigned bits, uint64_t hash)
+{
+    return &buckets[hash & (bucket_count(bits) - 1)];
+}
+
 static struct told_row **place_of(const struct telling *telling, bytes row_key)
 {
     uint64_t hash = bytes_hash(row_key);
-    struct told_row **at = &telling->buckets[hash % telling->bucket_count];
+    struct told_row **at = bucket_of(telling->buckets, telling->bucket_bits, hash);
     while (*at != NULL && !((*at)->hash == hash && bytes_equal(row_of(*at), row_key)))
         at = &(*at)->next_in_bucket;
     return at;
@@ -80,27 +90,28 @@ static const struct told_row *find_row(const struct telling *telling, bytes row_
 /* Without memory the chains get longer. */
 static void grow(struct telling *telling)
 {
-    size_t count = 2 * telling->bucket_count + 1;
-    struct told_row **buckets = calloc(count, sizeof(struct told_row *));
+    unsigned bits = telling->bucket_bits + 1;
+    struct told_row **buckets = calloc(bucket_count(bits), sizeof(struct told_row *));
     if (buckets == NULL)
         return;
-    for (size_t i = 0; i < telling->bucket_count; i++)
-        for (struct told_row *at = telling->buckets[i], *next; at != NULL; at = next) {
-            next = at->next_in_bucket;
-            at->next_in_bucket = buckets[at->hash % count];
-            buckets[at->hash % count] = at;
+    for (size_t i = 0; i < bucket_count(telling->bucket_bits); i++)
+        for (struct told_row *row = telling->buckets[i], *next; row != NULL; row = next) {
+            struct told_row **at = bucket_of(buckets, bits, row->hash);
+            next = row->next_in_bucket;
+            row->next_in_bucket = *at;
+            *at = row;
         }
     free(telling->buckets);
     telling->buckets = buckets;
-    telling->bucket_count = count;
+    telling->bucket_bits = bits;
 }
 
 static void insert_row(struct telling *telling, struct told_row *row)
 {
     DCHECK(find_row(telling, row_of(row)) == NULL);
-    if (telling->row_count >= telling->bucket_count)
+    if (telling->row_count >= bucket_count(telling->bucket_bits))
         grow(telling);
-    struct told_row **at = &telling->buckets[row->hash % telling->bucket_count];
+    struct told_row **at = bucket_of(telling->buckets, telling->bucket_bits, row->hash);
     row->next_in_bucket = *at;
     *at = row;
     telling->row_count++;
@@ -120,7 +131,7 @@ static void remove_row(struct telling *telling, bytes row_key)
 
 static void clear_rows(struct telling *telling)
 {
-    for (size_t i = 0; i < telling->bucket_count; i++) {
+    for (size_t i = 0; i < bucket_count(telling->bucket_bits); i++) {
         for (struct told_row *at = telling->buckets[i], *next; at != NULL; at = next) {
             next = at->next_in_bucket;
             free(at);
@@ -583,7 +594,7 @@ status telling_create(uint64_t keyspace_id, struct telling **out)
     struct telling *telling = *out = calloc(1, sizeof *telling);
     if (telling == NULL)
         return status_out_of_memory();
-    telling->buckets = calloc(FIRST_BUCKETS, sizeof(struct told_row *));
+    telling->buckets = calloc(bucket_count(FIRST_BUCKET_BITS), sizeof(struct told_row *));
     if (telling->buckets == NULL) {
         free(telling);
         *out = NULL;
@@ -591,7 +602,7 @@ status telling_create(uint64_t keyspace_id, struct telling **out)
     }
     telling->magic = TELLING_MAGIC;
     telling->keyspace_id = keyspace_id;
-    telling->bucket_count = FIRST_BUCKETS;
+    telling->bucket_bits = FIRST_BUCKET_BITS;
     pthread_mutex_init(&telling->working, NULL);
     pthread_rwlock_init(&telling->lock, NULL);
     return status_ok();

@@ -251,6 +251,34 @@ static void it_goes_on_at_the_next_start(void **state)
     end_reader(&reader);
 }
 
+static void set_many(struct cluster_fixture *f, const char *value)
+{
+    for (int i = 0; i < 300; i++) {
+        char row_key[8];
+        snprintf(row_key, sizeof row_key, "m%03d", i);
+        set_in(f, row_key, FAMILY_F, "q", 1, value);
+    }
+}
+
+/* Also those that the next start finds on record. */
+static void many_rows_may_be_overtaken(void **state)
+{
+    struct cluster_fixture *f = *state;
+    set_many(f, "1");
+    struct reader reader = reader_now(f);
+    assert_ok(drop(f, "m"));
+    set_many(f, "2");
+    reopen_test_cluster(f);
+    set_many(f, "3");
+    read_on(&reader);
+    assert_int_equal(reader.records, 3 * 300);
+    f->cluster->options.piece_bytes = 0;
+    tell_all(f);
+    read_on(&reader);
+    assert_int_equal(reader.records, 3 * 300);
+    end_reader(&reader);
+}
+
 /* A fold that throws away what was dropped would leave nothing to be told. */
 static void what_is_to_be_told_stays_over_compactions(void **state)
 {
@@ -862,6 +890,7 @@ int main(int argc, char **argv)
         TELLING_TEST(groups_of_rows_tell_theirs),
         TELLING_TEST(an_update_sees_no_dropped_row_and_tells_it),
         TELLING_TEST(it_goes_on_at_the_next_start),
+        TELLING_TEST(many_rows_may_be_overtaken),
         TELLING_TEST(what_is_to_be_told_stays_over_compactions),
         TELLING_TEST(a_stream_that_is_off_is_not_told),
         TELLING_TEST(a_stream_of_another_life_is_not_told),
