@@ -15,7 +15,9 @@
  *  3. Within a change, `writer.place` says what of it has been sent; the token is of before it. All
  *     else - heartbeats, closes, the end - waits until the change has been sent.
  *  4. The loop's thread alone waits, is woken, and ends the call: what `awaits` says.
- *  5. Watermarks that the client is told do not go back. */
+ *  5. Watermarks that the client is told do not go back.
+ *  6. Of a drop of rows the stream is told after later commits (cluster/stream/telling.h). Who
+ * began after it is not told: what the token has behind it, its time says. */
 #include "base/limits.h"
 #include "base/metrics.h"
 #include "bigtable/change_writer.h"
@@ -110,20 +112,27 @@ static status reading_begin(struct reading *reading, struct read_change_stream *
     if (reading->parts == NULL || reading->from.parts == NULL)
         return status_out_of_memory();
     memcpy(reading->from.parts, token->parts, size);
+    if (token->time_us > self->watermark_us)
+        self->watermark_us = token->time_us;
     return status_ok();
 }
 
-static bool is_wanted(const struct read_change_stream *self, const struct stream_record *record)
+static bool is_wanted(const struct reading *reading, const struct stream_record *record)
 {
+    const struct stream_request *request = &reading->self->request;
     int64_t time_us = version_time_us(record->version);
-    return time_us >= self->request.start_us && time_us <= self->request.end_us;
+    bool is_behind = record->kind == STREAM_DROPPED && time_us < reading->from.time_us;
+    return !is_behind && time_us >= request->start_us && time_us <= request->end_us;
 }
 
 static status make_end(struct reading *reading, const struct stream_record *record,
                        struct change_end *end)
 {
     struct read_change_stream *self = reading->self;
-    int64_t time_us = version_time_us(record->version);
+    const struct stream_token *from = &reading->from;
+    int64_t time_us =
+        table_stream_watermark(self->data.table, from->shard, from->start, stream_token_end(from),
+                               record->position, version_time_us(record->version));
     if (time_us > self->watermark_us)
         self->watermark_us = time_us;
     struct stream_token behind =
@@ -155,7 +164,7 @@ static status visit(void *context, const struct stream_record *record, bool *eno
     if (place->is_inside && stream_position_compare(record->position, place->position) != 0)
         return status_make(STATUS_ABORTED, "A change was not there any more when it was half sent");
     self->records_seen++;
-    if (is_wanted(self, record))
+    if (is_wanted(reading, record))
         TRY(send_record(reading, record));
     *enough = place->is_inside || change_writer_is_full(&self->writer);
     return status_ok();

@@ -96,6 +96,55 @@ static void test_only_the_partition_is_told(void **state)
     let_go();
 }
 
+static struct change_list *put_dropped(const char *key, int64_t time_us)
+{
+    struct change_list *list = fake_stream_record(key, time_us);
+    stream.records[stream.record_count - 1].kind = STREAM_DROPPED;
+    const struct list_mutation deletion = {.kind = LIST_DELETE_FAMILY, .family = bytes_of("f")};
+    change_list_add(list, &deletion);
+    return list;
+}
+
+/* A drop's rows stand behind later changes, whose watermarks wait for them. */
+static void test_watermarks_wait_for_dropped_rows(void **state)
+{
+    (void)state;
+    struct request request;
+    fake_stream_partition("", "");
+    put("w", NOW_US - 100);
+    put_dropped("d", NOW_US - 500);
+    stream.cap_us = NOW_US - 501;
+    ask(&request, "", "");
+    from_time(&request, NOW_US - 1000);
+    call(&request);
+    assert_keys(0, "wd");
+    assert_true(client.changes[0].watermark_us == NOW_US - 501);
+    assert_true(client.changes[1].watermark_us == NOW_US - 501);
+    let_go();
+}
+
+/* Nor when he goes on from his token. */
+static void test_who_begins_after_a_drop_is_not_told_of_it(void **state)
+{
+    (void)state;
+    struct request request;
+    fake_stream_partition("", "");
+    put("w", NOW_US - 100);
+    put_dropped("d", NOW_US - 500);
+    put("x", NOW_US - 50);
+    stream.cap_us = NOW_US - 501;
+    ask(&request, "", "");
+    from_time(&request, NOW_US - 200);
+    call(&request);
+    assert_keys(0, "wx");
+    let_go();
+    ask(&request, "", "");
+    from_token(&request, "", "", client.changes[0].token);
+    call(&request);
+    assert_keys(2, "x");
+    let_go();
+}
+
 /* --- large changes --- */
 
 static size_t steps_until_done(void)
@@ -687,6 +736,8 @@ int main(void)
         TEST(test_every_kind_of_mutation_is_told_in_its_order),
         TEST(test_every_change_can_be_gone_on_from),
         TEST(test_only_the_partition_is_told),
+        TEST(test_watermarks_wait_for_dropped_rows),
+        TEST(test_who_begins_after_a_drop_is_not_told_of_it),
         TEST(test_a_large_change_comes_whole_and_alone),
         TEST(test_a_client_that_does_not_read_is_not_sent_more),
         TEST(test_a_stream_does_not_end_within_a_change),

@@ -240,7 +240,7 @@ struct change_message change_message_begin(struct buffer *out, const struct chan
                       BT__READ_CHANGE_STREAM_RESPONSE__DATA_CHANGE__TYPE__CONTINUATION);
         return message;
     }
-    bool is_user = record->kind == STREAM_USER;
+    bool is_user = record->kind != STREAM_COLLECTED;
     append_number(out, CHANGE_TYPE,
                   is_user ? BT__READ_CHANGE_STREAM_RESPONSE__DATA_CHANGE__TYPE__USER
                           : BT__READ_CHANGE_STREAM_RESPONSE__DATA_CHANGE__TYPE__GARBAGE_COLLECTION);

@@ -12,6 +12,8 @@
  *     'D' <keyspace id> <file> <block>      Damage: keys out of service, see cluster/damage.h
  *     'd' <keyspace id> <sequence>          not ours: rows that were dropped, see
  *                                           tablet/drop_records.h
+ *     'u', 'w' <keyspace id> <sequence>     not ours: how far change streams were told of these,
+ *                                           see tablet/telling_records.h
  *     'r' <table id> ...                    not ours: what a deleted table had, see control/kept.h;
  *                                           but they go when the table comes back or goes for good
  *     'I' <commit sequence>                 not ours: see tablet/tokens.h

@@ -175,6 +175,7 @@ static status load_drops_of(const struct table *table)
     for (size_t i = 0; i < table->space_count; i++) {
         const struct table_space *space = &table->spaces[i];
         TRY(drop_records_load(space->shard->system, keyspace_id(space->keyspace), space->drops));
+        TRY(telling_load(space->telling, space->shard->system, space->drops));
     }
     return status_ok();
 }

@@ -130,8 +130,12 @@ static void record_end_of_drops(struct cluster *cluster, const struct table *tab
 {
     for (size_t i = 0; i < table->space_count; i++) {
         const struct table_space *space = &table->spaces[i];
-        if (space->shard == cluster->home && row_drops_count(space->drops) > 0)
+        if (space->shard != cluster->home)
+            continue;
+        if (row_drops_count(space->drops) > 0)
             drop_records_delete(batch, cluster->catalog, keyspace_id(space->keyspace));
+        if (telling_has_any(space->telling))
+            tellings_delete(batch, cluster->catalog, keyspace_id(space->keyspace));
     }
 }
 
@@ -542,10 +546,11 @@ static void forget_drops(const struct table_space *space, uint64_t id)
 {
     struct shard *shard = space->shard;
     struct store_batch *batch;
-    if (shard == shard->cluster->home || row_drops_count(space->drops) == 0 ||
-        (batch = store_batch_create()) == NULL)
+    bool has_any = row_drops_count(space->drops) > 0 || telling_has_any(space->telling);
+    if (shard == shard->cluster->home || !has_any || (batch = store_batch_create()) == NULL)
         return;
     drop_records_delete(batch, shard->system, id);
+    tellings_delete(batch, shard->system, id);
     status_ignore(store_write(shard->store, batch, STORE_ASYNC));
     store_batch_destroy(batch);
 }

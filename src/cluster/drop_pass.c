@@ -19,12 +19,16 @@
  * what is older. A table that is deleted for good ends it, and so does a stop; the record is there,
  * and the next start goes on.
  *
+ * In a table with a change stream a drop may have to be told first, row by row (tell_dropped.h):
+ * until then it is held, and the job does that, whichever keyspace's turn it is.
+ *
  * The record's removal is in no archive: who replays one has not compacted. */
 #include "cluster/drop_pass.h"
 
 #include "base/check.h"
 #include "cluster/cluster_private.h"
 #include "cluster/midpoint.h"
+#include "cluster/stream/tell_dropped.h"
 #include "tablet/drop_records.h"
 #include "tablet/key_bounds.h"
 #include "tablet/older_rows.h"
@@ -151,7 +155,8 @@ static bool may_be_forgotten(const struct cluster *cluster, const struct row_dro
 
 static bool is_due(const struct cluster *cluster, const struct table_space *space)
 {
-    return row_drops_count(space->drops) > 0 && !row_drops_are_held(space->drops) &&
+    bool is_there = row_drops_count(space->drops) > 0 && !row_drops_are_held(space->drops);
+    return (is_there || telling_has_begun(space->telling)) &&
            clock_steady_us(cluster->options.clock) >= atomic_load(&space->pass.not_until_us);
 }
 
@@ -177,9 +182,11 @@ static status do_next(const struct table *table, struct table_space *space)
     return status_ok();
 }
 
+/* What was dropped last may have to be told first; all drops are held until then. */
 static void run_space(struct table *table, struct table_space *space)
 {
-    status s = do_next(table, space);
+    status s = telling_has_begun(space->telling) ? tell_dropped_piece(table, space)
+                                                 : do_next(table, space);
     if (!status_is_ok(s))
         put_off(table->cluster, &space->pass);
     maintenance_tell_failure(table, s, "space of dropped rows is kept for now");
@@ -293,6 +300,7 @@ void drop_pass_await_piece(struct table *table)
 static bool visit(void *context, struct table *table)
 {
     struct cluster *cluster = context;
+    tell_dropped_forget(table);
     if (is_any_due(table))
         submit(table);
     return !maintenance_is_stopping(cluster->maintenance);

@@ -4,6 +4,10 @@
  * what follows from a read of before is refused and decided again. `admin` is held, so that it is
  * before or after the instant of a backup.
  *
+ * In a table with a change stream it takes every row lock, until the drop is in the queue: whoever
+ * changes a row after it is to know that, and what the row had (stream/telling.h). The stream is
+ * told later (stream/tell_dropped.h), and of one drop at a time.
+ *
  * Where rows of the keyspace are out of service (damage.h) they are deleted instead, with every row
  * lock held: what is damaged is brought back once its keys are gone from the store.
  *
@@ -13,7 +17,7 @@
 #include "cluster/cluster_private.h"
 #include "cluster/gc_pass.h"
 #include "cluster/live_size.h"
-#include "cluster/stream/drop_streamed.h"
+#include "cluster/stream/tell_dropped.h"
 #include "row/row_key.h"
 #include "tablet/drop_records.h"
 #include "tablet/key_bounds.h"
@@ -198,6 +202,8 @@ struct record_drop {
     struct shard *shard;
     const struct table *table;
     const struct drop_parts *parts;
+    bool tells;        /* a change stream */
+    bool commit_is_in; /* the queue */
 };
 
 static bool is_recorded(const struct drop_part *part, const struct shard *shard)
@@ -205,15 +211,27 @@ static bool is_recorded(const struct drop_part *part, const struct shard *shard)
     return part->shard == shard && !part->is_deleted;
 }
 
+/* The record of how it is told comes first: a replay keeps the rows then (tablet/replay.c). */
+static void put_record(const struct record_drop *record, struct drop_part *part,
+                       struct store_batch *batch)
+{
+    const struct commit *commit = &record->commit;
+    struct keyspace *system = record->shard->system;
+    if (record->tells) {
+        const struct telling_record telling = telling_first_record(
+            table_telling(record->table, part->keyspace), commit->version, commit->sequence);
+        telling_record_put(batch, system, &telling);
+    }
+    drop_record_put(batch, system, keyspace_id(part->keyspace), commit->version, commit->sequence,
+                    &part->value);
+}
+
 static void put_records(struct commit *commit, struct store_batch *batch)
 {
     const struct record_drop *record = LIST_ENTRY(&commit->link, struct record_drop, commit.link);
-    for (size_t i = 0; i < record->parts->count; i++) {
-        struct drop_part *part = &record->parts->items[i];
-        if (is_recorded(part, record->shard))
-            drop_record_put(batch, record->shard->system, keyspace_id(part->keyspace),
-                            commit->version, commit->sequence, &part->value);
-    }
+    for (size_t i = 0; i < record->parts->count; i++)
+        if (is_recorded(&record->parts->items[i], record->shard))
+            put_record(record, &record->parts->items[i], batch);
 }
 
 /* Before anything behind it in the queue is looked at. */
@@ -227,8 +245,57 @@ static void apply_drop(const struct catalog_change *change)
         row_drops_add(table_drops(record->table, part->keyspace), part->drop,
                       record->commit.version, record->commit.sequence);
         part->drop = NULL;
+        if (record->tells)
+            telling_begin(table_telling(record->table, part->keyspace), record->commit.version,
+                          record->commit.sequence);
     }
 }
+
+/* --- telling of it: with admin held --- */
+
+static void announce(const struct record_drop *record)
+{
+    DCHECK(row_locks_are_all_held(record->shard->locks));
+    for (size_t i = 0; i < record->parts->count; i++) {
+        const struct drop_part *part = &record->parts->items[i];
+        if (is_recorded(part, record->shard))
+            telling_announce(table_telling(record->table, part->keyspace),
+                             table_drops(record->table, part->keyspace));
+    }
+}
+
+static void withdraw(const struct record_drop *record)
+{
+    for (size_t i = 0; i < record->parts->count; i++) {
+        const struct drop_part *part = &record->parts->items[i];
+        if (is_recorded(part, record->shard))
+            telling_withdraw(table_telling(record->table, part->keyspace),
+                             table_drops(record->table, part->keyspace));
+    }
+}
+
+/* The drop has its place: whoever gets a lock now waits for it before he reads. */
+static void release_locks(void *context)
+{
+    struct record_drop *record = context;
+    row_locks_release_all(record->shard->locks, record->commit.sequence);
+    record->commit_is_in = true;
+}
+
+static status commit_and_tell(struct record_drop *record)
+{
+    row_locks_acquire_all(record->shard->locks);
+    announce(record);
+    status s =
+        commit_and_wait_unlocked(record->shard->commits, &record->commit, release_locks, record);
+    if (!record->commit_is_in)
+        row_locks_release_all(record->shard->locks, commit_applied(record->shard->commits));
+    if (!status_is_ok(s))
+        withdraw(record);
+    return s;
+}
+
+/* --- a shard --- */
 
 /* Synced whatever the durability: what folds have thrown away for a drop must not be gone without
  * it. */
@@ -238,14 +305,26 @@ static status record_in(struct shard *shard, struct table *table, const struct d
         .change = {.apply = apply_drop, .tables = &table, .table_count = 1},
         .shard = shard,
         .table = table,
-        .parts = parts};
+        .parts = parts,
+        .tells = table_has_stream(table)};
     record.commit = (struct commit){.kind = COMMIT_DROP_ROWS,
                                     .table = table,
                                     .extend = put_records,
                                     .catalog = &record.change,
                                     .frees_space = true,
                                     .is_synced = true};
-    return commit_and_wait(shard->commits, &record.commit);
+    return record.tells ? commit_and_tell(&record)
+                        : commit_and_wait(shard->commits, &record.commit);
+}
+
+static status reserve_telling(const struct table *table, const struct drop_part *part, bytes from,
+                              bytes to)
+{
+    const struct table_stream *stream = &table_description(table)->stream;
+    return stream->retention_us == 0
+               ? status_ok()
+               : telling_reserve(table_telling(table, part->keyspace), from, to, stream->life,
+                                 table_drops(table, part->keyspace));
 }
 
 static status prepare_part(const struct table *table, struct drop_part *part)
@@ -256,6 +335,7 @@ static status prepare_part(const struct table *table, struct drop_part *part)
                                          .newest_table = keyspace_newest_table(part->keyspace),
                                          .from = from,
                                          .to = to};
+    TRY(reserve_telling(table, part, from, to));
     TRY(row_drops_reserve(table_drops(table, part->keyspace)));
     TRY(drop_record_value(&words, &part->value));
     TRY(row_drop_create(from, to, &part->drop));
@@ -314,10 +394,22 @@ static status check_table(const struct table *table, size_t drops)
                              table->name, table_drop_count(table));
 }
 
+/* What is left of a stream that is off is nobody's any more. */
+static status check_telling(struct table *table)
+{
+    for (size_t i = 0; i < table->space_count; i++)
+        TRY(tell_dropped_write_off(table, &table->spaces[i]));
+    return tell_dropped_is_under_way(table)
+               ? status_make(STATUS_UNAVAILABLE, "A DropRowRange operation is already ongoing")
+               : status_ok();
+}
+
 static status record_parts(struct table *table, const struct drop_parts *parts)
 {
     pthread_mutex_lock(&table->cluster->admin);
     status s = check_table(table, parts->count);
+    if (status_is_ok(s))
+        s = check_telling(table);
     for (size_t i = 0; i < parts->count; i++)
         parts->items[i].is_deleted = has_damage(&parts->items[i]);
     if (status_is_ok(s))
@@ -355,7 +447,7 @@ static status drop_range(struct table *table, bytes from, bytes to, bool *delete
     return s;
 }
 
-static status drop_at_once(struct table *table, bytes from, bytes to)
+static status drop_rows(struct table *table, bytes from, bytes to)
 {
     bool deletes = false;
     TRY(drop_range(table, from, to, &deletes));
@@ -363,18 +455,6 @@ static status drop_at_once(struct table *table, bytes from, bytes to)
         gc_pass_hurry(table);
     drop_pass_ask(table);
     return status_ok();
-}
-
-/* Rows that cannot be read are not told to readers of a stream: they go with the others at once. */
-static status drop_rows(struct table *table, bytes from, bytes to)
-{
-    if (!table_has_stream(table))
-        return drop_at_once(table, from, to);
-    status s = stream_drop_rows(table, from, to);
-    if (s.code != STATUS_DATA_LOSS)
-        return s;
-    status_free(s);
-    return drop_at_once(table, from, to);
 }
 
 status table_drop_rows(struct table *table, bytes prefix)

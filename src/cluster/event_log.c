@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "cluster/cluster_private.h"
+#include "cluster/stream/stream_observer.h"
 #include "store/files.h"
 #include "stream/log.h"
 
@@ -70,8 +71,8 @@ static status open_log(struct shard *shard, const struct change_log_state *state
                                                .catalog = shard->system,
                                                .limit_bytes =
                                                    shard->cluster->options.archive.buffer_bytes,
-                                               .visit_beside = stream_log_visit_prepared,
-                                               .beside_context = shard->streams};
+                                               .visit_beside = stream_observer_visit_prepared,
+                                               .beside_context = shard};
     return change_log_open(&options, state, &shard->log);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "cluster/cluster_private.h"
+#include "cluster/stream/row_families.h"
 #include "tablet/foreign_change.h"
 
 /* Waits for changes that were submitted under the lock before: unless applied they are not read. */
@@ -24,6 +25,13 @@ static status write_once(struct shard *shard, struct commit *commit)
     struct foreign_change foreign;
     commit->drops = rules->drops;
     commit->read_as_of = commit_applied(shard->commits);
+    const struct row_families_place place = {.table = commit->table,
+                                             .shard = shard,
+                                             .keyspace = commit->keyspace,
+                                             .row_key = commit->row_key,
+                                             .read_tier = STORE_READ_ANY};
+    if (row_families_are_wanted(place.table, place.keyspace, place.row_key, commit->change))
+        (void)row_families_complete(&place, commit->change);
     fragment_set_version(commit->change->fragment.data, commit->given_version);
     TRY(foreign_change_prepare(commit->keyspace, commit->row_key, commit->change, rules, &foreign));
     commit->foreign = &foreign;

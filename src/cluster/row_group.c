@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "cluster/cluster_private.h"
+#include "cluster/stream/row_families.h"
 
 #include <pthread.h>
 
@@ -90,6 +91,40 @@ static status check_shard(struct row_group *group)
     return status_ok();
 }
 
+static bool is_wanted(struct row_group *group, size_t row)
+{
+    const struct commit *commit = commit_of(group, row);
+    return row_families_are_wanted(group->table, commit->keyspace, commit->row_key, commit->change);
+}
+
+/* Makes the change whole that a stream is to tell. */
+static void complete(struct row_group *group, size_t row)
+{
+    const struct commit *commit = commit_of(group, row);
+    const struct row_families_place place = {.table = group->table,
+                                             .shard = commit->tablet->shard,
+                                             .keyspace = commit->keyspace,
+                                             .row_key = commit->row_key,
+                                             .read_tier = STORE_READ_ANY};
+    (void)row_families_complete(&place, commit->change);
+}
+
+/* With the locks held. What was submitted before for these rows is waited for: then the rows are
+ * what the changes meet. */
+static void complete_all(struct row_group *group)
+{
+    struct commit barrier = {.kind = COMMIT_BARRIER};
+    size_t first = 0;
+    while (first < group->count && !is_wanted(group, first))
+        first++;
+    if (first == group->count)
+        return;
+    status_ignore(commit_and_wait(group->commit.tablet->shard->commits, &barrier));
+    for (size_t i = first; i < group->count; i++)
+        if (is_wanted(group, i))
+            complete(group, i);
+}
+
 static status submit(struct row_group *group)
 {
     struct shard *shard = group->commit.tablet->shard;
@@ -104,8 +139,7 @@ static status submit(struct row_group *group)
     atomic_init(&group->holders, 2);
     row_locks_acquire_many(shard->locks, group->hashes, &held);
     DCHECK(held > 0);
-    if (group->locked != NULL)
-        group->locked(group);
+    complete_all(group);
     status s = commit_submit(shard->commits, first);
     row_locks_release_many(shard->locks, group->hashes, held,
                            status_is_ok(s) ? first->sequence : 0);

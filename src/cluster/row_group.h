@@ -35,9 +35,6 @@ struct row_group {
     int64_t at_us;       /* the time of its cells: see commit.h, least_us. 0: any */
     bool is_repair;      /* see commit.h, as the next */
     bool frees_space;
-    /* All locks are held: completes the changes' lists (row/change_list.h), if they are to be told.
-     * May block as the caller does; NULL: not called. */
-    void (*locked)(struct row_group *group);
     struct loop *loop; /* where `done` runs; NULL: on the commit thread, where it must be quick */
     void (*done)(struct row_group *group, status result); /* takes the status */
     /* private */

@@ -137,13 +137,15 @@ static void submit_locked(struct row_write *write)
     row_lock_release(locks, write->commit.row_hash);
 }
 
-/* With the lock held. What a deletion of the row deletes is found before, if a stream is to tell.
- */
+/* With the lock held. What a deletion of the row deletes is found before, and what a row had that
+ * was dropped, if a stream is to tell. */
 static void submit_write(struct row_write *write)
 {
     if (write->locked != NULL)
         write->locked(write);
-    if (!write->change.list.deletes_row || !row_families_find(write, submit_locked))
+    if (!row_families_are_wanted(write->table, write->commit.keyspace, write->row_key,
+                                 &write->change) ||
+        !row_families_find(write, submit_locked))
         submit_locked(write);
 }
 
@@ -261,13 +263,16 @@ static void keep_record(struct row_update *update, struct row *row)
     update->commit.record = update->record.bytes;
 }
 
-/* What a deletion of the row deletes, if a stream is to tell. False: that is not in memory, and all
- * is decided again where it may be read. */
+/* What a deletion of the row deletes, and what a row had that was dropped, if a stream is to tell.
+ * False: that is not in memory, and all is decided again where it may be read. */
 static bool find_families(struct row_update *update, enum store_read_tier read_tier)
 {
-    if (!update->change.list.deletes_row ||
-        row_families_expand(update->table, update->commit.tablet, update->row_key, read_tier,
-                            &update->change.list))
+    const struct row_families_place place = {.table = update->table,
+                                             .shard = shard_of(&update->commit),
+                                             .keyspace = update->commit.keyspace,
+                                             .row_key = update->row_key,
+                                             .read_tier = read_tier};
+    if (row_families_complete(&place, &update->change))
         return true;
     packed_change_free(&update->change);
     return false;

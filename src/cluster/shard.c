@@ -199,7 +199,7 @@ static status gather_observers(struct shard *shard)
     if (observers == NULL)
         return status_out_of_memory();
     size_t count = 0;
-    observers[count++] = stream_observer_of(shard->streams);
+    observers[count++] = stream_observer_of(shard);
     if (shard->log != NULL)
         observers[count++] = change_log_observer(shard->log);
     observers[count++] = row_jobs_observer(shard->row_jobs);

@@ -37,6 +37,7 @@
 #include "cluster/disk_reserve.h"
 #include "cluster/idle_compaction.h"
 #include "cluster/scrub.h"
+#include "cluster/stream/telling.h"
 #include "tablet/change_log.h"
 #include "tablet/commit.h"
 #include "tablet/commit_observer.h"
@@ -74,6 +75,7 @@ struct shard {
     struct shard_idleness idleness; /* maintenance's */
 
     struct stream_log *streams; /* what change streams tell of its rows */
+    struct told_batch told;     /* the commit thread's: rows that they tell before their turn */
     struct change_log *log;     /* NULL: none is kept */
     uint64_t log_keyspace;      /* its id; 0: none */
     struct archiver *archiver;  /* NULL without a log */

@@ -148,6 +148,11 @@ struct row_drops *table_drops(const struct table *table, const struct keyspace *
     return table->spaces[space_of(table, keyspace)].drops;
 }
 
+struct telling *table_telling(const struct table *table, const struct keyspace *keyspace)
+{
+    return table->spaces[space_of(table, keyspace)].telling;
+}
+
 size_t table_drop_count(const struct table *table)
 {
     size_t count = 0;
@@ -242,6 +247,7 @@ status table_create(struct cluster *cluster, const struct table_record *record, 
 
 static void free_space(struct table_space *space)
 {
+    telling_destroy(space->telling);
     row_drops_destroy(space->drops);
     buffer_free(&space->pass.next);
 }
@@ -374,9 +380,11 @@ static status add_space(struct table *table, const struct tablet *tablet)
     *space = (struct table_space){
         .shard = tablet->shard, .keyspace = tablet->keyspace, .takes_no_writes = table->is_deleted};
     TRY(row_drops_create(&space->drops));
-    status s = add_rules(newest(table), space->drops);
+    status s = telling_create(keyspace_id(tablet->keyspace), &space->telling);
+    if (status_is_ok(s))
+        s = add_rules(newest(table), space->drops);
     if (!status_is_ok(s)) {
-        row_drops_destroy(space->drops);
+        free_space(space);
         return s;
     }
     table->space_count++;

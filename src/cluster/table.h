@@ -30,6 +30,7 @@
 #include "cluster/heat/heat_table.h"
 #include "cluster/idle_compaction.h"
 #include "cluster/stream/lineage.h"
+#include "cluster/stream/telling.h"
 #include "cluster/traffic.h"
 #include "cluster/usage_store.h"
 #include "row/fold.h"
@@ -78,8 +79,9 @@ struct table_space {
     struct keyspace *keyspace;
     /* Of those rows: by the versions and sequences of the shard's queue. The table's. */
     struct row_drops *drops;
-    struct drop_pass pass; /* the table's job's */
-    bool takes_no_writes;  /* the table's deletion has been committed: its commit thread's alone */
+    struct telling *telling; /* of these drops, to its change stream: the table's */
+    struct drop_pass pass;   /* the table's job's */
+    bool takes_no_writes; /* the table's deletion has been committed: its commit thread's alone */
 };
 
 struct table {
@@ -103,11 +105,10 @@ struct table {
     struct table_traffic traffic;
     struct lineage lineage; /* of its tablets, for its change stream */
     atomic_bool is_being_repaired;
-    atomic_bool is_dropping; /* rows, one by one: drop_streamed.h */
-    bool is_deleted;         /* it is not in the index; with admin held, as the next */
-    int64_t deleted_us;      /* when, if it is kept; 0: it is not */
-    atomic_bool is_dropped;  /* its records are gone; set before its last reference goes */
-    struct link dropped;     /* on the cluster's list, once nobody holds it */
+    bool is_deleted;        /* it is not in the index; with admin held, as the next */
+    int64_t deleted_us;     /* when, if it is kept; 0: it is not */
+    atomic_bool is_dropped; /* its records are gone; set before its last reference goes */
+    struct link dropped;    /* on the cluster's list, once nobody holds it */
 };
 
 /* A table without tablets, one reference. */
@@ -139,6 +140,8 @@ const struct description *table_description(const struct table *table);
 const struct row_rules *table_rules(const struct table *table, const struct keyspace *keyspace);
 /* What was dropped of the rows in one of its keyspaces: the table's. */
 struct row_drops *table_drops(const struct table *table, const struct keyspace *keyspace);
+/* How its change stream is told of these. */
+struct telling *table_telling(const struct table *table, const struct keyspace *keyspace);
 /* How many drops there are in all its keyspaces, and whether so many more keep the limit of a table
  * (LIMIT_ROW_DROPS). A dropped range is one in each keyspace that has rows of it. */
 size_t table_drop_count(const struct table *table);

@@ -207,6 +207,9 @@ void packed_change_free(struct packed_change *change)
 {
     buffer_free(&change->fragment);
     change_list_free(&change->list);
+    if (change->before != NULL)
+        change_list_free(change->before);
+    free(change->before);
     *change = (struct packed_change){0};
 }
 

@@ -435,6 +435,18 @@ void row_drops_hold(struct row_drops *drops)
     pthread_rwlock_unlock(&drops->lock);
 }
 
+void row_drops_hold_from(struct row_drops *drops, uint64_t sequence)
+{
+    CHECK_MAGIC(drops, DROPS_MAGIC);
+    pthread_rwlock_wrlock(&drops->lock);
+    size_t count = row_drops_count(drops);
+    drops->holders++;
+    for (size_t i = 0; i < count; i++)
+        drops->drops[i]->is_held |= drops->drops[i]->sequence >= sequence;
+    make_parts(drops, count);
+    pthread_rwlock_unlock(&drops->lock);
+}
+
 void row_drops_let_go(struct row_drops *drops)
 {
     CHECK_MAGIC(drops, DROPS_MAGIC);

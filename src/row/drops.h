@@ -76,6 +76,9 @@ bool row_drops_since(struct row_drops *drops, bytes row_key, uint64_t as_of);
 
 /* Somebody reads at an instant that begins now, or has yet to come: see 2. */
 void row_drops_hold(struct row_drops *drops);
+/* The same of one that began before the drop with that sequence, at a start: it and what came after
+ * it are held, too. */
+void row_drops_hold_from(struct row_drops *drops, uint64_t sequence);
 void row_drops_let_go(struct row_drops *drops);
 bool row_drops_are_held(struct row_drops *drops);
 

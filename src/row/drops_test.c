@@ -79,11 +79,23 @@ static void remove_some(struct world *w)
     memmove(&w->list[at], &w->list[at + 1], (--w->count - at) * sizeof w->list[0]);
 }
 
+/* As a start does for who had begun before one of them. */
+static void hold_from_one(struct world *w)
+{
+    uint64_t sequence = w->count == 0 ? 1 : w->list[below(w, w->count)].sequence;
+    row_drops_hold_from(w->drops, sequence);
+    w->holders++;
+    for (size_t i = 0; i < w->count; i++)
+        w->list[i].is_held |= w->list[i].sequence >= sequence;
+}
+
 static void hold_or_let_go(struct world *w)
 {
     if (w->holders > 0 && below(w, 2) == 0) {
         row_drops_let_go(w->drops);
         w->holders--;
+    } else if (w->holders < 2 && below(w, 4) == 0) {
+        hold_from_one(w);
     } else if (w->holders < 2) {
         row_drops_hold(w->drops);
         w->holders++;

@@ -182,6 +182,9 @@ struct packed_change {
     struct buffer fragment;
     struct big_cell *big; /* in the arena */
     size_t big_count;
+    /* For change streams: what the row had that was dropped before, of which they are to be told
+     * first (cluster/stream/telling.h); allocated, the change's. NULL: nothing. */
+    struct change_list *before;
     struct change_list list; /* what was asked for, if a change stream is to tell it; else empty */
     bool is_listed;          /* it is: also if that came to nothing */
 };

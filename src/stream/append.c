@@ -53,9 +53,12 @@ static bool write_value(struct stream_log *log, const struct stream_append *appe
     return false;
 }
 
-/* Versions that other clusters gave may lie behind. */
+/* Versions that other clusters gave may lie behind. Those of drops do, and would be a wrong time of
+ * the commit. */
 static bool wants_mark(struct stream_log *log, const struct stream_append *append)
 {
+    if (append->kind == STREAM_DROPPED)
+        return false;
     int64_t time_us = version_time_us(append->version);
     if (time_us - log->marked_us < MARK_US)
         return false;

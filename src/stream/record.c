@@ -60,7 +60,7 @@ static bool read_value(bytes value, struct stream_record *out)
     out->version = be64toh(version);
     out->row_key = bytes_make(at, (size_t)size);
     out->list = bytes_make(at + size, (size_t)(end - at) - (size_t)size);
-    return out->kind == STREAM_USER || out->kind == STREAM_COLLECTED;
+    return out->kind >= STREAM_USER && out->kind <= STREAM_DROPPED;
 }
 
 status stream_record_read(bytes key, bytes value, struct stream_record *out)

@@ -18,6 +18,9 @@ enum { STREAM_KEY_BYTES = 24, STREAM_PIECE_BYTES = 1 << 20 };
 enum stream_record_kind {
     STREAM_USER = 1,
     STREAM_COLLECTED = 2, /* by a garbage-collection rule */
+    /* As a client asked, by a drop of rows that was committed before: it has that version, and may
+     * stand behind records of later ones. */
+    STREAM_DROPPED = 3,
 };
 
 struct stream_record {

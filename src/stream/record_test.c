@@ -85,7 +85,7 @@ static void what_is_no_record_is_damage(void **state)
     for (size_t size = 0; size < sizeof whole - 1; size++)
         assert_no_record(good, whole, size);
     assert_no_record(good,
-                     "\3"
+                     "\4"
                      "12345678"
                      "\3"
                      "row",

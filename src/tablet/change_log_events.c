@@ -30,7 +30,8 @@ static enum event_kind event_kind_of(const struct commit *commit)
     static const enum event_kind kinds[] = {
         [COMMIT_ROWS] = EVENT_ROWS,      [COMMIT_COLLECT] = EVENT_COLLECT,
         [COMMIT_UPKEEP] = EVENT_UPKEEP,  [COMMIT_DROP] = EVENT_DROP,
-        [COMMIT_DROP_ROWS] = EVENT_DROP, [COMMIT_CATALOG] = EVENT_CATALOG};
+        [COMMIT_DROP_ROWS] = EVENT_DROP, [COMMIT_TELL] = EVENT_CATALOG,
+        [COMMIT_CATALOG] = EVENT_CATALOG};
     return commit_is_structural(commit->kind) ? EVENT_CATALOG : kinds[commit->kind];
 }
 

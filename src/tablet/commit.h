@@ -77,6 +77,8 @@ enum commit_kind {
     COMMIT_DROP,      /* a range of rows goes: `extend` */
     COMMIT_DROP_ROWS, /* the same, by a record that is a tombstone over them: `extend`, and
                          `catalog` with its `apply` */
+    COMMIT_TELL,      /* a change stream is told of rows that were dropped: the same fields. Changes
+                         nothing that readers of the table see */
     COMMIT_CATALOG,   /* records of the catalog's keyspace, what became of keyspaces: `extend` or
                          a `catalog` that describes, or both */
     COMMIT_INTERNAL,  /* the queue's own, and its observers': `extend`. Not observed */
@@ -99,7 +101,7 @@ static inline bool commit_is_structural(enum commit_kind kind)
 /* Whether what follows from it in memory has to be there before anything behind it is looked at. */
 static inline bool commit_ends_batch(enum commit_kind kind)
 {
-    return commit_is_structural(kind) || kind == COMMIT_DROP_ROWS;
+    return commit_is_structural(kind) || kind == COMMIT_DROP_ROWS || kind == COMMIT_TELL;
 }
 
 /* What a commit of the catalog is beside its records. Its owner's, as the commit. */

@@ -38,6 +38,7 @@ bool commit_is_well_formed(const struct commit *commit)
     case COMMIT_INTERNAL:
         return !changes && extends && commit->catalog == NULL;
     case COMMIT_DROP_ROWS:
+    case COMMIT_TELL:
         return !changes && extends && commit->catalog != NULL && commit->catalog->apply != NULL;
     case COMMIT_CATALOG:
         return !changes && (extends || commit->catalog != NULL);

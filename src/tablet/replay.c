@@ -9,6 +9,7 @@
 #include "tablet/foreign_change.h"
 #include "tablet/key_bounds.h"
 #include "tablet/row_locks.h"
+#include "tablet/telling_records.h"
 
 #include <stdlib.h>
 
@@ -23,9 +24,11 @@ struct replayer {
     struct tokens *tokens;
     struct arena *arena;   /* of the commits in the batch */
     struct keyspace *last; /* that was looked for */
-    struct buffer
-        dropped;  /* ids (uint64_t) of keyspaces with drops from before the replay, rising */
-    size_t bytes; /* in the batch, about */
+    /* Ids (uint64_t) of keyspaces in which adds stay apart, rising: with drops from before the
+     * replay, or with one whose rows are still there. */
+    struct buffer dropped;
+    struct buffer telling; /* key of the last record of a telling that was put */
+    size_t bytes;          /* in the batch, about */
     struct replay_counts counts;
 };
 
@@ -50,6 +53,16 @@ static status note_dropped(void *context, uint64_t id)
     struct replayer *replayer = context;
     buffer_append(&replayer->dropped, &id, sizeof id);
     return replayer->dropped.failed ? status_out_of_memory() : status_ok();
+}
+
+/* The keyspace has no rules any more: see enter_keyspace. */
+static status keep_adds_apart(struct replayer *replayer, struct keyspace *keyspace)
+{
+    TRY(note_dropped(replayer, keyspace_id(keyspace)));
+    qsort(replayer->dropped.data, replayer->dropped.size / sizeof(uint64_t), sizeof(uint64_t),
+          compare_ids);
+    keyspace_set_rules(keyspace, NULL);
+    return status_ok();
 }
 
 static bool has_drops(const struct replayer *replayer, uint64_t id)
@@ -135,13 +148,20 @@ static size_t count_rows(const struct replayer *replayer, struct event_reader re
     return count;
 }
 
-/* What the log of a change stream tells of the event's rows. Each key is put once, so that its
- * order among them is of no matter. */
+static bool is_record_of(const struct replayer *replayer, const struct event_change *change,
+                         uint8_t kind)
+{
+    return change->kind == CHANGE_PUT && change->key.size > 0 && change->key.data[0] == kind &&
+           change->keyspace == keyspace_id(replayer->options.catalog);
+}
+
+/* What the log of a change stream tells of the event's rows, and that a dropped row was told with
+ * them. Each key is put once, so that its order among them is of no matter. */
 static status put_logged(struct replayer *replayer, const struct event_change *change)
 {
     struct keyspace *keyspace;
     TRY(find_keyspace(replayer, change->keyspace, &keyspace));
-    if (keyspace_kind(keyspace) != KEYSPACE_LOG)
+    if (keyspace_kind(keyspace) != KEYSPACE_LOG && !is_record_of(replayer, change, TOLD_ROW))
         return status_make(STATUS_DATA_LOSS, "the archive has a record among rows");
     store_batch_put(replayer->batch.store_batch, keyspace, change->key, change->value);
     replayer->bytes += change->key.size + change->value.size;
@@ -230,9 +250,16 @@ static void delete_bounds(struct replayer *replayer, struct keyspace *keyspace,
                              buffer_bytes(&bounds->upper));
 }
 
+/* Whether a change stream is still to be told of the drop's rows: that record stands before it. */
+static bool is_to_be_told(const struct replayer *replayer, uint64_t id, uint64_t sequence)
+{
+    return telling_record_is_of(buffer_bytes(&replayer->telling), id, sequence);
+}
+
 /* What there is of the rows is older than the drop: it goes by a range delete, so that nothing can
- * be added up across it. The record stays for what may come late, as it stays in the catalog until
- * a pass has found nothing (the archive does not say when that was). */
+ * be added up across it. But if a change stream is to be told what they had they stay, and who is
+ * restored tells it; then adds must not meet. The record stays for what may come late, as it stays
+ * in the catalog until a pass has found nothing (the archive does not say when that was). */
 static status apply_drop(struct replayer *replayer, const struct event_change *change)
 {
     struct row_drop_words drop;
@@ -242,6 +269,8 @@ static status apply_drop(struct replayer *replayer, const struct event_change *c
     struct keyspace *keyspace = store_keyspace_find(replayer->options.store, id);
     if (keyspace == NULL || !is_wanted(replayer, id))
         return status_ok();
+    if (is_to_be_told(replayer, id, drop.sequence))
+        return keep_adds_apart(replayer, keyspace);
     bool is_bounded = record_bounds(drop.from, drop.to, &records);
     is_bounded = overflow_bounds(drop.from, drop.to, &overflow) && is_bounded;
     if (is_bounded) {
@@ -267,11 +296,11 @@ static status put_drop(struct replayer *replayer, struct keyspace *catalog,
     return status_ok();
 }
 
-static bool is_drop(const struct replayer *replayer, const struct event_change *change)
+static status note_telling(struct replayer *replayer, const struct event_change *change)
 {
-    return change->kind == CHANGE_PUT && change->key.size > 0 &&
-           change->key.data[0] == DROP_RECORD &&
-           change->keyspace == keyspace_id(replayer->options.catalog);
+    buffer_clear(&replayer->telling);
+    buffer_append_bytes(&replayer->telling, change->key);
+    return replayer->telling.failed ? status_out_of_memory() : status_ok();
 }
 
 static void put_change(struct store_batch *batch, struct keyspace *keyspace,
@@ -297,7 +326,9 @@ static status apply_record(struct replayer *replayer, const struct event_change 
     if (!is_wanted(replayer, change->keyspace))
         return status_ok();
     TRY(find_keyspace(replayer, change->keyspace, &keyspace));
-    if (is_drop(replayer, change)) {
+    if (is_record_of(replayer, change, TELLING_RECORD))
+        TRY(note_telling(replayer, change));
+    if (is_record_of(replayer, change, DROP_RECORD)) {
         TRY(apply_drop(replayer, change));
         TRY(put_drop(replayer, keyspace, change));
     } else {
@@ -338,11 +369,14 @@ static bool is_out_of_service(const struct commit *commit, status why)
 
 /* A row that is out of service stays so: the change goes to it as others do, unread, and it comes
  * to what a repair makes of it. */
-static status prepare_late(struct commit *commit, struct foreign_change *foreign)
+static status prepare_late(const struct replayer *replayer, struct commit *commit,
+                           struct foreign_change *foreign)
 {
+    const struct row_rules *rules =
+        has_drops(replayer, keyspace_id(commit->keyspace)) ? row_fold.before : NULL;
     fragment_set_version(commit->change->fragment.data, commit->version);
     status s =
-        foreign_change_prepare(commit->keyspace, commit->row_key, commit->change, NULL, foreign);
+        foreign_change_prepare(commit->keyspace, commit->row_key, commit->change, rules, foreign);
     if (is_out_of_service(commit, s)) {
         status_free(s);
         return status_ok();
@@ -367,7 +401,7 @@ static status apply_late_row(struct replayer *replayer, const struct log_event *
     if (commit == NULL)
         return status_out_of_memory();
     TRY(make_commit(replayer, event, change, commit));
-    TRY(prepare_late(commit, &foreign));
+    TRY(prepare_late(replayer, commit, &foreign));
     commit_batch_add(&replayer->batch, commit);
     commit->foreign = NULL; /* it is written */
     foreign_change_free(&foreign);
@@ -500,6 +534,7 @@ void replayer_destroy(struct replayer *replayer)
     tokens_close(replayer->tokens);
     arena_destroy(replayer->arena);
     buffer_free(&replayer->dropped);
+    buffer_free(&replayer->telling);
     commit_batch_free(&replayer->batch);
     free(replayer);
 }

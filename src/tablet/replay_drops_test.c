@@ -3,8 +3,10 @@
 #include "tablet/replay.h"
 
 #include "row/row_key.h"
+#include "tablet/commit.h"
 #include "tablet/drop_records.h"
 #include "tablet/key_bounds.h"
+#include "tablet/telling_records.h"
 #include "tablet/testing/testing.h"
 
 enum { MOST_ENTRIES = 8 };
@@ -98,11 +100,19 @@ static status write_put(void *context, const struct store_change *change)
     return status_ok();
 }
 
-static void replay_drop(struct replaying *r, uint64_t sequence, const char *from, const char *to)
+static void replay_drop_told(struct replaying *r, uint64_t sequence, const char *from,
+                             const char *to, bool is_told)
 {
     struct drop_event event = {.entry = {0}};
     struct store_batch *batch = store_batch_create();
+    const struct telling_record telling = {.keyspace_id = ROWS_KEYSPACE,
+                                           .sequence = sequence,
+                                           .version = sequence * 1000,
+                                           .from = bytes_of(from),
+                                           .to = bytes_of(to)};
     assert_non_null(batch);
+    if (is_told)
+        telling_record_put(batch, r->f->options.catalog, &telling);
     put_record(batch, r, sequence, from, to);
     event_writer_start(&event.writer, &event.entry);
     event_begin(&event.writer, EVENT_DROP, sequence, sequence * 1000);
@@ -110,6 +120,11 @@ static void replay_drop(struct replaying *r, uint64_t sequence, const char *from
     event_end(&event.writer);
     store_batch_destroy(batch);
     apply(r, event.entry);
+}
+
+static void replay_drop(struct replaying *r, uint64_t sequence, const char *from, const char *to)
+{
+    replay_drop_told(r, sequence, from, to, false);
 }
 
 /* --- what there is --- */
@@ -241,6 +256,38 @@ static void adds_stay_apart_where_drops_were_before(void **state)
     assert_reads(r, "r", "sum:n@0=6");
 }
 
+static void replay_a_drop_that_is_told(struct replaying *r)
+{
+    begin_replay(r);
+    replay_change(r, 1, "r", add_to_cell(r->f, "n", 1));
+    replay_drop_told(r, 3, "r", "s", true);
+    replay_change(r, 4, "r", add_to_cell(r->f, "n", 2));
+    replay_change(r, 5, "r", add_to_cell(r->f, "n", 4));
+    compact_and_start(r);
+    assert_reads(r, "r", "sum:n@0=6");
+    assert_true(row_drops_remove(r->drops, 3));
+    assert_reads(r, "r", "sum:n@0=7");
+}
+
+/* What the row had is there, for a change stream, and nobody who reads the table sees it. */
+static void rows_of_a_drop_that_is_to_be_told_stay(void **state)
+{
+    replay_a_drop_that_is_told(*state);
+}
+
+/* As in the second after a backup: each change reads its row. */
+static void also_where_changes_may_be_late(void **state)
+{
+    struct replaying *r = *state;
+    const struct commit_ceilings ceilings = {.version = 1 << 20};
+    struct store_batch *batch = store_batch_create();
+    assert_non_null(batch);
+    commit_put_ceilings(batch, r->f->options.catalog, &ceilings);
+    assert_ok(store_write(r->f->store, batch, STORE_ASYNC));
+    store_batch_destroy(batch);
+    replay_a_drop_that_is_told(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +296,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(overflow_cells_go_with_their_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(the_record_knows_no_files, setup, teardown),
         cmocka_unit_test_setup_teardown(adds_stay_apart_where_drops_were_before, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_of_a_drop_that_is_to_be_told_stay, setup, teardown),
+        cmocka_unit_test_setup_teardown(also_where_changes_may_be_late, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

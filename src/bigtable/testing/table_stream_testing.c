@@ -158,6 +158,13 @@ static size_t pieces_of(bytes value)
     return (value.size + STREAM_PIECE_BYTES - 1) / STREAM_PIECE_BYTES;
 }
 
+int64_t table_stream_watermark(const struct table *table, uint32_t shard, bytes start, bytes end,
+                               struct stream_position position, int64_t time_us)
+{
+    (void)table, (void)shard, (void)start, (void)end, (void)position;
+    return stream.cap_us != 0 && stream.cap_us < time_us ? stream.cap_us : time_us;
+}
+
 status table_stream_read_piece(struct table *table, uint32_t shard,
                                const struct stream_record *record, uint32_t piece,
                                struct buffer *out)

@@ -26,6 +26,7 @@ extern struct fake_stream {
     struct fake_record records[FAKE_MOST_RECORDS]; /* of sequence 1 and so on */
     size_t record_count;
     int64_t watermark_us;
+    int64_t cap_us;               /* no watermark is greater; 0: there is none */
     struct stream_waiter *waiter; /* the one in line */
     size_t reads;
     void (*on_read)(void); /* before each; NULL: nothing happens */

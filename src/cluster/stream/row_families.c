@@ -6,6 +6,7 @@
 #include "cluster/cluster_private.h"
 #include "cluster/row_jobs.h"
 #include "cluster/rows.h"
+#include "cluster/stream/telling.h"
 
 #include <stdlib.h>
 
@@ -30,20 +31,22 @@ static void expand(const struct cell_list *cells, size_t family_count, struct ch
 
 /* A cell of each column is enough, whatever its value. What rules condemn is there until it is
  * deleted, and so it is told. */
-static bool read_row(struct table *table, struct tablet *tablet, bytes row_key,
-                     enum store_read_tier read_tier, struct arena *arena, struct change_list *list)
+static bool read_row(const struct row_families_place *place, struct arena *arena,
+                     struct change_list *list)
 {
     const struct read_scope scope = {.cells_per_column = 1, .cells_per_row = INT32_MAX};
-    const struct schema *schema = table_schema(table);
-    const struct row_read_options options = {.store = tablet->shard->store,
-                                             .drops = table_drops(table, tablet->keyspace),
-                                             .schema = schema,
-                                             .scope = &scope,
-                                             .now_us = cluster_wall_us(table->cluster),
-                                             .size_limit = UINT64_MAX};
+    const struct schema *schema = table_schema(place->table);
+    const struct row_read_options options = {
+        .store = place->shard->store,
+        .drops = place->drops != NULL ? place->drops : table_drops(place->table, place->keyspace),
+        .schema = schema,
+        .scope = &scope,
+        .now_us = cluster_wall_us(place->table->cluster),
+        .size_limit = UINT64_MAX};
     struct row row = {.cells.arena = arena};
     enum row_outcome outcome = ROW_ABSENT;
-    status s = row_read(tablet->keyspace, &options, row_key, read_tier, &row, &outcome);
+    status s =
+        row_read(place->keyspace, &options, place->row_key, place->read_tier, &row, &outcome);
     bool is_read = status_is_ok(s) && (outcome == ROW_FOUND || outcome == ROW_ABSENT);
     if (is_read)
         expand(&row.cells, schema->family_count, list);
@@ -53,16 +56,73 @@ static bool read_row(struct table *table, struct tablet *tablet, bytes row_key,
     return !is_elsewhere;
 }
 
-bool row_families_expand(struct table *table, struct tablet *tablet, bytes row_key,
-                         enum store_read_tier read_tier, struct change_list *list)
+bool row_families_expand(const struct row_families_place *place, struct change_list *list)
 {
     enum { MOST_MEMORY = LIMIT_ROW_BYTES };
     struct arena *arena = arena_create(MOST_MEMORY);
     if (arena == NULL)
         return true;
-    bool is_done = read_row(table, tablet, row_key, read_tier, arena, list);
+    bool is_done = read_row(place, arena, list);
     arena_destroy(arena);
     return is_done;
+}
+
+bool row_families_expand_all(const struct schema *schema, struct change_list *list)
+{
+    if (!list->deletes_row)
+        return true;
+    bytes *names = calloc(schema->family_count + 1, sizeof *names);
+    if (names == NULL)
+        return false;
+    for (size_t i = 0; i < schema->family_count; i++)
+        names[i] = schema->families[i].name;
+    bool is_done = change_list_expand(list, names, schema->family_count);
+    free(names);
+    return is_done;
+}
+
+/* --- of a change --- */
+
+static bool awaits_drop(const struct table *table, const struct keyspace *keyspace, bytes row_key,
+                        const struct packed_change *change)
+{
+    return change->before == NULL && telling_awaits(table_telling(table, keyspace), row_key);
+}
+
+bool row_families_are_wanted(const struct table *table, const struct keyspace *keyspace,
+                             bytes row_key, const struct packed_change *change)
+{
+    return change->list.deletes_row || awaits_drop(table, keyspace, row_key, change);
+}
+
+/* What the row had before it was dropped. False: it is not in memory. Without memory the commit
+ * thread tells of all families. */
+static bool find_before(const struct row_families_place *place, struct packed_change *change)
+{
+    struct row_families_place before = *place;
+    struct change_list *list = calloc(1, sizeof *list);
+    if (list == NULL)
+        return true;
+    before.drops = telling_before(table_telling(place->table, place->keyspace));
+    change_list_add(list, &(struct list_mutation){.kind = LIST_DELETE_ROW});
+    bool is_done = list->failed || row_families_expand(&before, list);
+    if (is_done && !list->failed) {
+        change->before = list;
+        return true;
+    }
+    change_list_free(list);
+    free(list);
+    return is_done;
+}
+
+bool row_families_complete(const struct row_families_place *place, struct packed_change *change)
+{
+    struct row_families_place now = *place;
+    now.drops = NULL;
+    if (change->list.deletes_row && !row_families_expand(&now, &change->list))
+        return false;
+    return !awaits_drop(place->table, place->keyspace, place->row_key, change) ||
+           find_before(place, change);
 }
 
 /* --- of a write --- */
@@ -96,8 +156,12 @@ static bool expand_from(struct search *search, enum store_read_tier read_tier)
 {
     struct row_write *write = search->write;
     DCHECK(row_lock_is_held(shard_of(search)->locks, write->commit.row_hash));
-    return row_families_expand(write->table, write->commit.tablet, write->row_key, read_tier,
-                               &write->change.list);
+    const struct row_families_place place = {.table = write->table,
+                                             .shard = shard_of(search),
+                                             .keyspace = write->commit.keyspace,
+                                             .row_key = write->row_key,
+                                             .read_tier = read_tier};
+    return row_families_complete(&place, &write->change);
 }
 
 static void read_from_disk(struct task *task)

@@ -2,11 +2,15 @@
  *
  * A row's record is its change list. Where there is none, since nobody who packed the change knew
  * that it would be told, it is made of what the change comes to; and a deletion of the row that was
- * not looked into deletes every family that the table has then. */
+ * not looked into deletes every family that the table has then.
+ *
+ * In front of it stands, if the row was dropped and the stream has still to be told (telling.h),
+ * what it had before the drop: then the row is told before its turn. */
 #include "cluster/stream/stream_observer.h"
 
 #include "base/check.h"
-#include "cluster/table.h"
+#include "cluster/cluster_private.h"
+#include "cluster/stream/row_families.h"
 #include "row/change_list_derive.h"
 #include "stream/log.h"
 
@@ -19,20 +23,6 @@ static bool is_told(const struct commit *row)
     return row->table != NULL && table_has_stream(row->table);
 }
 
-static bool expand(const struct schema *schema, struct change_list *list)
-{
-    if (!list->deletes_row)
-        return true;
-    bytes *names = calloc(schema->family_count + 1, sizeof *names);
-    if (names == NULL)
-        return false;
-    for (size_t i = 0; i < schema->family_count; i++)
-        names[i] = schema->families[i].name;
-    bool is_done = change_list_expand(list, names, schema->family_count);
-    free(names);
-    return is_done;
-}
-
 /* The list as it is going to be told. False without memory. */
 static bool complete_list(const struct commit *row)
 {
@@ -40,83 +30,153 @@ static bool complete_list(const struct commit *row)
     struct change_list *list = &row->change->list;
     if (change_list_is_empty(list) && !row->change->is_listed)
         change_list_derive(list, row->change, schema);
-    return !list->failed && expand(schema, list);
+    return !list->failed && row_families_expand_all(schema, list);
+}
+
+/* What the row had before it was dropped; of which nobody knows, all families. */
+static bool complete_before(const struct commit *row)
+{
+    struct packed_change *change = row->change;
+    if (change->before == NULL) {
+        change->before = calloc(1, sizeof *change->before);
+        if (change->before == NULL)
+            return false;
+        change_list_add(change->before, &(struct list_mutation){.kind = LIST_DELETE_ROW});
+    }
+    return !change->before->failed &&
+           row_families_expand_all(table_schema(row->table), change->before);
 }
 
 /* --- records --- */
 
-static bool prepare_row(struct stream_log *log, const struct commit *commit,
-                        const struct commit *row, uint32_t ordinal)
+struct preparing {
+    struct shard *shard;
+    const struct commit *commit;
+    uint32_t ordinal; /* of the next record */
+};
+
+static bool prepare_record(struct preparing *preparing, const struct stream_append *what)
+{
+    const struct commit *commit = preparing->commit;
+    struct stream_append append = *what;
+    if (change_list_is_empty(append.list))
+        return true;
+    append.position = (struct stream_position){commit->sequence, preparing->ordinal++};
+    return stream_log_prepare(preparing->shard->streams, &append);
+}
+
+/* Tells the row before its turn, if it is owed. */
+static bool prepare_dropped(struct preparing *preparing, const struct commit *row)
+{
+    struct telling *telling = table_telling(row->table, row->keyspace);
+    uint64_t life = table_description(row->table)->stream.life;
+    struct stream_append append = {
+        .kind = STREAM_DROPPED, .tablet = row->tablet->id, .row_key = row->row_key};
+    if (!telling_owes(telling, life, row->row_key, &append.version))
+        return true;
+    if (!complete_before(row))
+        return false;
+    append.list = row->change->before;
+    return prepare_record(preparing, &append) &&
+           told_batch_prepare(&preparing->shard->told, telling, row->row_key);
+}
+
+static bool prepare_row(struct preparing *preparing, const struct commit *row)
 {
     if (!is_told(row))
         return true;
-    if (!complete_list(row))
+    if (!prepare_dropped(preparing, row) || !complete_list(row))
         return false;
-    const struct stream_append append = {
-        .kind = row->kind == COMMIT_COLLECT ? STREAM_COLLECTED : STREAM_USER,
-        .tablet = row->tablet->id,
-        .position = {.sequence = commit->sequence, .ordinal = ordinal},
-        .version = commit->version,
-        .row_key = row->row_key,
-        .list = &row->change->list};
-    return change_list_is_empty(append.list) || stream_log_prepare(log, &append);
+    const struct stream_append append = {.kind = row->kind == COMMIT_COLLECT ? STREAM_COLLECTED
+                                                                             : STREAM_USER,
+                                         .tablet = row->tablet->id,
+                                         .version = preparing->commit->version,
+                                         .row_key = row->row_key,
+                                         .list = &row->change->list};
+    return prepare_record(preparing, &append);
 }
 
 /* --- the observer --- */
 
 static bool begin(void *context, struct store_batch *batch)
 {
-    struct stream_log *log = context;
+    struct shard *shard = context;
     (void)batch;
-    stream_log_begin(log);
+    DCHECK(shard->told.prepared == NULL && shard->told.added == NULL);
+    stream_log_begin(shard->streams);
     return false;
+}
+
+static void take_back(struct shard *shard)
+{
+    stream_log_cancel(shard->streams);
+    told_batch_cancel(&shard->told);
 }
 
 static void cancel(void *context, const struct commit *commit)
 {
-    struct stream_log *log = context;
     if (commit_changes_rows(commit->kind))
-        stream_log_cancel(log);
+        take_back(context);
 }
 
-static bool prepare_rows(struct stream_log *log, const struct commit *commit)
+static bool prepare_rows(struct shard *shard, const struct commit *commit)
 {
+    struct preparing preparing = {.shard = shard, .commit = commit};
     for (uint32_t i = 0; i <= commit->other_count; i++)
-        if (!prepare_row(log, commit, i == 0 ? commit : &commit->others[i - 1], i))
+        if (!prepare_row(&preparing, i == 0 ? commit : &commit->others[i - 1]))
             return false;
     return true;
 }
 
 static bool prepare(void *context, const struct commit *commit, const struct store_batch *records)
 {
-    struct stream_log *log = context;
     (void)records;
-    if (!commit_changes_rows(commit->kind) || prepare_rows(log, commit))
+    if (!commit_changes_rows(commit->kind) || prepare_rows(context, commit))
         return true;
-    stream_log_cancel(log);
+    take_back(context);
     return false;
+}
+
+static status put(void *context, const struct store_change *change)
+{
+    store_batch_put(context, change->keyspace, change->key, change->value);
+    return status_ok();
 }
 
 static void see(void *context, const struct commit *commit, const struct store_batch *records,
                 struct store_batch *batch)
 {
-    struct stream_log *log = context;
+    struct shard *shard = context;
     (void)records;
     if (commit->kind == COMMIT_CATALOG)
-        stream_log_see_segment(log, commit);
-    if (commit_changes_rows(commit->kind))
-        stream_log_append(log, batch);
+        stream_log_see_segment(shard->streams, commit);
+    if (!commit_changes_rows(commit->kind))
+        return;
+    stream_log_append(shard->streams, batch);
+    status_ignore(told_batch_visit(&shard->told, shard->system, put, batch));
+    told_batch_add(&shard->told);
 }
 
 static void written(void *context, bool is_written)
 {
-    struct stream_log *log = context;
-    stream_log_written(log, is_written);
+    struct shard *shard = context;
+    told_batch_written(&shard->told, is_written);
+    stream_log_written(shard->streams, is_written);
 }
 
-struct commit_observer stream_observer_of(struct stream_log *log)
+status stream_observer_visit_prepared(void *context,
+                                      status (*visit)(void *visit_context,
+                                                      const struct store_change *change),
+                                      void *visit_context)
 {
-    return (struct commit_observer){.context = log,
+    const struct shard *shard = context;
+    TRY(stream_log_visit_prepared(shard->streams, visit, visit_context));
+    return told_batch_visit(&shard->told, shard->system, visit, visit_context);
+}
+
+struct commit_observer stream_observer_of(struct shard *shard)
+{
+    return (struct commit_observer){.context = shard,
                                     .begin = begin,
                                     .prepare = prepare,
                                     .cancel = cancel,

@@ -5,9 +5,16 @@
 
 #include "tablet/commit_observer.h"
 
-struct stream_log;
+struct shard;
 
-/* Of the queue of the log's shard. */
-struct commit_observer stream_observer_of(struct stream_log *log);
+/* Of the shard's queue. */
+struct commit_observer stream_observer_of(struct shard *shard);
+
+/* Calls `visit` with what it is going to put for the present commit, until it fails: for the change
+ * log (change_log_options.visit_beside), with the shard as `context`. */
+status stream_observer_visit_prepared(void *context,
+                                      status (*visit)(void *visit_context,
+                                                      const struct store_change *change),
+                                      void *visit_context);
 
 #endif

@@ -182,6 +182,23 @@ static bool is_through(struct stream_position reached, uint64_t through)
     return stream_position_compare(reached, (struct stream_position){through, UINT32_MAX}) >= 0;
 }
 
+/* Of the last commit all may not have been got. */
+int64_t table_stream_watermark(const struct table *table, uint32_t shard, bytes start, bytes end,
+                               struct stream_position position, int64_t time_us)
+{
+    uint64_t life = table_description(table)->stream.life;
+    uint64_t through = position.sequence - (position.ordinal != UINT32_MAX);
+    for (size_t i = 0; i < table->space_count; i++) {
+        const struct table_space *space = &table->spaces[i];
+        if (space->shard->number != shard)
+            continue;
+        uint64_t version = telling_cap(space->telling, life, start, end, through);
+        if (version != 0 && version_time_us(version) <= time_us)
+            time_us = version_time_us(version) - 1;
+    }
+    return time_us;
+}
+
 status table_stream_read(struct table *table, struct stream_token *token, size_t most_bytes,
                          status (*visit)(void *context, const struct stream_record *record,
                                          bool *enough),
@@ -206,6 +223,8 @@ status table_stream_read(struct table *table, struct stream_token *token, size_t
     TRY(s);
     *is_at_end = is_through(reached, progress.through);
     int64_t time_us = *is_at_end ? progress.time_us : version_time_us(reached.sequence) - 1;
+    time_us = table_stream_watermark(table, token->shard, token->start, stream_token_end(token),
+                                     reached, time_us);
     *token = stream_token_advanced(token, reached, time_us, token->parts);
     return status_ok();
 }
