@@ -46,6 +46,7 @@ FENCED = {
     "microhttpd": ["wire", "console"],
     "utf8proc": ["sql", "cmd"],
     "histedit": ["cmd"],
+    "librdkafka/": ["transfer"],
     "curl/": ["aws", "server", "cmd"],
     "yaml.h": ["design"],
 }

@@ -12,6 +12,7 @@ struct change_sink {
     status (*add)(void *object, const struct feed_change *change, bytes line);
     /* CANCELLED: nobody wants more. */
     status (*flush)(void *object);
+    status (*tend)(void *object);  /* a few times a second while nothing comes; NULL: no need */
     void (*destroy)(void *object); /* what was not flushed is lost */
 };
 

@@ -4,9 +4,7 @@ import json
 import random
 import signal
 import subprocess
-import threading
 import time
-from datetime import UTC, datetime
 
 import pytest
 from google.cloud.bigtable_v2 import types
@@ -18,10 +16,10 @@ from harness.change_streams import (
     update_stream,
 )
 from harness.patience import PATIENCE_SECONDS
+from harness.proxy import FailingProxy, FollowingProxy
 from harness.rpc import delete_row, set_cell
-from harness.secured import ADMIN
-from harness.server import run_trestle
-from harness.tail import Counts, Tail, bytes_of, wait_for
+from harness.server import binary, run_trestle
+from harness.tail import Counts, Tail, bytes_of, now, wait_for
 
 TABLE = "t"
 NAME = "projects/p/instances/i/tables/t"
@@ -38,17 +36,15 @@ def streamed(fresh_server, connect):
     return make
 
 
+STOPS = (signal.SIGINT, signal.SIGTERM)
+
+
 def put(rpc, key, value=b"v"):
     rpc.mutate(NAME, key, set_cell("f", b"q", value, 1000))
 
 
 def set_to(value):
     return {"set_cell": {"family": "f", "qualifier": "q", "timestamp": 1000, "value": value}}
-
-
-def now():
-    """For --from: nothing was written before."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 # --- what is told ---
@@ -125,3 +121,217 @@ def test_partitions_split_and_merge_meanwhile(streamed):
         told = tail.process.stderr.read()
     assert " partitions\n" in told
     assert told.splitlines()[-1].endswith("; 1 partition")
+
+
+def test_it_goes_on_where_it_stopped(streamed, tmp_path):
+    server, rpc = streamed(splits=[b"m"])
+    place = tmp_path / "place"
+    counts = Counts()
+    options = ["--from", now(), "--token-file", place]
+    for round_ in range(4):
+        for key in (b"a", b"z"):
+            put(rpc, key, b"%d" % round_)
+        with Tail(server.host, TABLE, *options) as tail:
+            lines = tail.take(2)
+            counts.take(lines + tail.stop(random.Random(round_).choice(list(STOPS))))
+    assert counts.got == {b"a": 3, b"z": 3}
+    assert json.loads(place.read_text())["table"] == NAME
+
+
+@pytest.mark.long
+def test_tails_that_are_killed_leave_nothing_out(streamed, tmp_path):
+    """What was printed and not yet kept comes again, from the last place on."""
+    server, rpc = streamed("--split-load", "100", "--merge-after", "1s", splits=[b"50"])
+    counts = Counts()
+    options = ["--from", now(), "--token-file", tmp_path / "place"]
+    chance = random.Random(23)
+    with Writers(rpc, NAME, [b"%02d" % i for i in range(100)]) as writers:
+        for _ in range(8):
+            with Tail(server.host, TABLE, *options) as tail:
+                time.sleep(chance.uniform(0.2, 2.5))
+                counts.take(tail.kill(), may_repeat=True)
+    last = {key: count - 1 for key, count in writers.written.items()}
+    with Tail(server.host, TABLE, *options) as tail:
+        while counts.got != last:
+            counts.take([tail.next()], may_repeat=True)
+        tail.stop()
+    assert counts.again > 0
+
+
+@pytest.mark.long
+def test_a_server_that_is_killed_is_waited_for(streamed, connect):
+    server, rpc = streamed(splits=[b"m"])
+    proxy = FollowingProxy(server.host)
+    counts = Counts()
+    try:
+        with Tail(proxy.host, TABLE, "--from", now()) as tail:
+            for round_ in range(6):
+                for key in (b"a", b"m", b"z"):
+                    put(rpc, key, b"%d" % round_)
+                if round_ % 2 == 0:
+                    counts.take(tail.take(3))  # else they come after the kill
+                server.kill()
+                server.start()
+                proxy.follow(server.host)
+                rpc = connect(server.host)
+            while counts.got != {b"a": 5, b"m": 5, b"z": 5}:
+                counts.take([tail.next()])
+            assert tail.stop() == []
+    finally:
+        proxy.close()
+
+
+def test_a_connection_that_breaks_is_made_again(streamed):
+    server, rpc = streamed()
+    since = now()
+    for i in range(500):
+        put(rpc, b"k", b"%d" % i)
+    proxy = FailingProxy(server.host, after=20_000)
+    counts = Counts()
+    try:
+        with Tail(proxy.host, TABLE, "--from", since) as tail:
+            counts.take(tail.take(500))
+            assert tail.stop() == []
+        assert proxy.connections >= 2
+    finally:
+        proxy.close()
+
+
+# --- bounds ---
+
+
+def test_large_values_are_whole(streamed):
+    server, rpc = streamed(splits=[b"m"])
+    values = {key: random.Random(key).randbytes(5 << 20).hex()[: 5 << 20] for key in (b"a", b"n")}
+    with Tail(server.host, TABLE, "--from", now()) as tail:
+        for key, value in values.items():
+            rpc.mutate(
+                NAME, key, set_cell("f", b"q", value.encode(), 1000),
+                set_cell("f", b"r", b"after", 1000),
+            )  # fmt: skip
+        lines = {bytes_of(line["key"]): line["mutations"] for line in tail.take(2)}
+        assert tail.stop() == []
+    for key, value in values.items():
+        large, after = lines[key]
+        assert large["set_cell"]["value"] == value
+        assert after["set_cell"]["value"] == "after"
+
+
+def test_rows_families_and_an_end(streamed):
+    server, rpc = streamed(families=("f", "g"), splits=[b"m"])
+    since = now()
+    for key in (b"a1", b"b1", b"a2"):
+        rpc.mutate(NAME, key, set_cell("f", b"q", b"v", 1000), set_cell("g", b"q", b"w", 1000))
+    rpc.mutate(NAME, b"a3", set_cell("g", b"q", b"w", 1000))
+    done = run_trestle(
+        "tail", TABLE, "--endpoint", server.host, "--from", since, "--until", now(),
+        "--prefix", "a", "--families", "f|x",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["key"] for line in lines] == ["a1", "a2"]
+    assert [line["mutations"] for line in lines] == [[set_to("v")]] * 2
+
+
+def test_collections_are_told_if_asked_for(streamed):
+    server, rpc = streamed(
+        "--gc-interval", "1s", families=(),
+        column_families={"f": {"gc_rule": {"max_num_versions": 1}}},
+    )  # fmt: skip
+    with (
+        Tail(server.host, TABLE, "--from", now(), "--with-gc") as all_of_it,
+        Tail(server.host, TABLE, "--from", now()) as users,
+    ):
+        for i in range(3):
+            rpc.mutate(NAME, b"k", set_cell("f", b"q", b"%d" % i, 1000 * (i + 1)))
+        told = all_of_it.until(lambda lines: any("collection" in line for line in lines))
+        put(rpc, b"last")
+        lines = users.until(lambda lines: lines and lines[-1]["key"] == "last")
+    assert not any("collection" in line for line in lines)
+    (collection,) = [line for line in told if "collection" in line]
+    assert collection["collection"] is True
+    assert "cluster" not in collection
+    assert collection["mutations"][0]["delete_from_column"]["qualifier"] == "q"
+
+
+def test_who_reads_no_more_ends_it(streamed, tmp_path):
+    server, rpc = streamed()
+    since, place = now(), tmp_path / "place"
+    rows = [(b"%05d" % i, [set_cell("f", b"q", b"v" * 1000, 1000)]) for i in range(2000)]
+    assert set(rpc.mutate_rows(NAME, rows)) == {0}
+    process = subprocess.Popen(
+        [binary(), "tail", TABLE, "--endpoint", server.host, "--from", since, "--token-file",
+         place],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(PATIENCE_SECONDS) == 0
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    with Tail(server.host, TABLE, "--from", since, "--token-file", place) as tail:
+        keys = set()
+        while b"01999" not in keys:
+            keys.add(bytes_of(tail.next()["key"]))
+        assert tail.stop() == []
+
+
+def test_a_secured_server(secure, tmp_path):
+    secured = secure()
+    rpc = secured.rpc("admin")
+    rpc.create_table(TABLE, ("f",), change_stream_config=stream_config())
+    token = tmp_path / "bearer"
+    token.write_text("admin\n")
+    host = secured.server.host.replace("127.0.0.1", "localhost")
+    ca = ["--ca", secured.authority.certificate]
+    with Tail(host, TABLE, "--from", now(), *ca, "--bearer-file", token) as tail:
+        put(rpc, b"k")
+        assert tail.next()["key"] == "k"
+        assert tail.stop() == []
+    for options, words in (
+        (ca, "UNAUTHENTICATED"),
+        ([*ca, "--token", "stranger"], "PERMISSION_DENIED"),
+    ):
+        done = run_trestle("tail", TABLE, "--endpoint", host, *options)
+        assert done.returncode == 1
+        assert words in done.stderr or "ermission" in done.stderr or "redential" in done.stderr
+
+
+# --- what is refused ---
+
+
+def test_what_is_refused_is_told(streamed, tmp_path):
+    server, rpc = streamed()
+    rpc.create_table("plain", ("f",))
+    other, bearer = tmp_path / "other", tmp_path / "bearer"
+    other.write_text('{"change_feed":1,"table":"projects/p/instances/i/tables/x","from":0,'
+                     '"partitions":[]}\n')  # fmt: skip
+    bearer.write_text("secret\n")
+    run = ["--endpoint", server.host]
+    for arguments, code, words in (
+        ([TABLE, "--from", "yesterday"], 2, "--from: yesterday is neither"),
+        ([TABLE, "--from", now(), "--until", "10m"], 2, "--until is before --from"),
+        ([TABLE, *run, "--families", "("], 1, "missing )"),
+        ([TABLE, *run, "--to", "udp:x"], 1, "neither file:DIRECTORY nor kafka://"),
+        ([TABLE, *run, "--to", "kafka://x"], 1, "is no kafka://HOST:PORT/TOPIC"),
+        ([TABLE, *run, "--token-file", other], 1, "of another table"),
+        ([TABLE, *run, "--token-file", bearer], 1, "no place of a change feed"),
+        (["plain", *run], 1, "Change stream is not enabled"),
+        (["absent", *run], 1, "absent"),
+        ([TABLE, *run, "--from", "2020-01-01T00:00:00Z"], 1, "is before what the change stream"),
+    ):
+        done = run_trestle("tail", *map(str, arguments))
+        assert (done.returncode, done.stdout) == (code, ""), done.stderr
+        assert words in done.stderr
+        assert done.stderr.startswith("trestle tail: ")
+        assert done.stderr.count("\n") == 1
+
+
+def test_a_stream_that_is_switched_off_ends_it(streamed):
+    server, rpc = streamed()
+    with Tail(server.host, TABLE, "--from", now()) as tail:
+        put(rpc, b"k")
+        tail.next()
+        update_stream(rpc, NAME, None)
+        assert tail.process.wait(PATIENCE_SECONDS) == 1
+        assert "Change stream is not enabled" in tail.process.stderr.read()

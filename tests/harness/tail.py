@@ -7,9 +7,15 @@ import signal
 import subprocess
 import threading
 import time
+from datetime import UTC, datetime
 
 from harness.patience import PATIENCE_SECONDS
 from harness.server import binary
+
+
+def now():
+    """For --from: nothing was written before."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def bytes_of(told):

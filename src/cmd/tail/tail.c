@@ -199,6 +199,8 @@ static status step(struct tail *tail, bool *is_end)
         TRY(take(tail, change));
     if (change == NULL || has_gathered_enough(tail))
         TRY(flush(tail));
+    if (change == NULL && tail->sink.tend != NULL)
+        TRY(tail->sink.tend(tail->sink.object));
     return change == NULL || tail->gathered == 0 ? tell_and_keep(tail) : status_ok();
 }
 

@@ -48,6 +48,8 @@ static const struct option rows[] = {
         "A file is finished when it has this size."),
     ROW(DURATION, "rotate_time", rotate_us, "1h", SECOND, 30 * 24 * 3600 * SECOND, "DURATION",
         "A file is finished when it is this old."),
+    ROW(STRING, "kafka_config", kafka_config, NULL, 0, 0, "FILE",
+        "Settings of librdkafka, NAME=VALUE a line: security.protocol and the like."),
     ROW(DURATION, "status", status_us, "0", 0, 24 * 3600 * SECOND, "DURATION",
         "Tells how far it is, on stderr, this often; 0: never."),
     ROW(STRING, "metrics_file", metrics_file, NULL, 0, 0, "FILE",

@@ -13,6 +13,7 @@ struct tail_options {
     const char *families;
     const char *token_file;
     const char *to; /* NULL: the output */
+    const char *kafka_config;
     const char *metrics_file;
     uint64_t rotate_bytes;
     int64_t rotate_us;
