@@ -81,11 +81,8 @@ static void get_in_line(struct change_stream *stream)
 
 static void leave_line(struct change_stream *stream)
 {
-    struct link **place = &stream->feed->line.first;
-    while (stream->is_in_line && *place != &stream->link)
-        place = &(*place)->next;
     if (stream->is_in_line)
-        list_take_at(&stream->feed->line, place);
+        list_remove(&stream->feed->line, &stream->link);
     stream->is_in_line = false;
 }
 

@@ -39,7 +39,8 @@ struct loop {
     bool stopping;
 
     struct list deferred;
-    struct timer **heap; /* from 1 to timer_count */
+    struct list deferred_now; /* of them, those that are run in this turn */
+    struct timer **heap;      /* from 1 to timer_count */
     size_t timer_count;
     size_t heap_capacity;
     struct epoll_event events[EVENTS_A_TURN]; /* those of this turn; unwatched ones are nulled */
@@ -148,6 +149,12 @@ void loop_defer(struct loop *loop, struct task *task)
     list_append(&loop->deferred, &task->link);
 }
 
+void loop_undefer(struct loop *loop, struct task *task)
+{
+    if (!list_remove(&loop->deferred_now, &task->link))
+        list_remove(&loop->deferred, &task->link);
+}
+
 void loop_stop(struct loop *loop)
 {
     CHECK_MAGIC(loop, LOOP_MAGIC);
@@ -169,8 +176,8 @@ static void run_tasks(struct list *tasks)
  * next turn, so that it cannot starve the sockets. */
 static void run_deferred(struct loop *loop)
 {
-    struct list tasks = list_take_all(&loop->deferred);
-    run_tasks(&tasks);
+    loop->deferred_now = list_take_all(&loop->deferred);
+    run_tasks(&loop->deferred_now);
 }
 
 /* Runs what was posted up to now. Returns whether to go on. */

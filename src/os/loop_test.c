@@ -116,6 +116,34 @@ static void run_again(struct task *task)
         loop_defer(l->f->loop, task);
 }
 
+/* Takes back what is deferred, and to run in the same turn. */
+struct taking_back {
+    struct task task;
+    struct letter *other;
+};
+
+static void take_back(struct task *task)
+{
+    struct taking_back *taking = (struct taking_back *)(void *)task;
+    loop_undefer(taking->other->f->loop, &taking->other->task);
+}
+
+static void what_is_taken_back_is_not_run(void **state)
+{
+    struct fixture *f = *state;
+    struct letter before = letter(f, 'b', false), now = letter(f, 'n', false),
+                  last = letter(f, 'l', true);
+    struct taking_back taking = {.task.run = take_back, .other = &now};
+    loop_defer(f->loop, &before.task);
+    loop_undefer(f->loop, &before.task);
+    loop_undefer(f->loop, &before.task); /* fine */
+    loop_defer(f->loop, &taking.task);
+    loop_defer(f->loop, &now.task);
+    loop_defer(f->loop, &last.task);
+    loop_run(f->loop);
+    assert_string_equal(f->trace, "l");
+}
+
 static void a_deferred_task_may_come_back(void **state)
 {
     struct fixture *f = *state;
@@ -430,6 +458,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(posts_run_in_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(deferred_tasks_end_the_turn, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_taken_back_is_not_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_deferred_task_may_come_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(threads_wake_the_loop, set_up, tear_down),
         cmocka_unit_test_setup_teardown(timers_ring_in_order, set_up, tear_down),

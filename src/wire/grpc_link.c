@@ -260,6 +260,7 @@ void grpc_link_destroy(struct grpc_link *link)
     link->address_count = 0;
     drop_if_lost(link);
     end_stream(link);
+    loop_undefer(link->loop, &link->flush); /* what ended calls was to be told */
     status_free(link->failure);
     free(link);
 }
