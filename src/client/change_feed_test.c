@@ -33,7 +33,6 @@ struct reader {
     size_t passed[LETTERS]; /* of the log, for each key */
     size_t next;
     bool is_half; /* the first message of the next change was sent */
-    bool is_told; /* something was sent: it has a token of its own */
 };
 
 struct fixture {
@@ -117,13 +116,18 @@ static bool is_current(const struct fixture *f, const struct reader *reader)
 }
 
 /* How far each key of the range is: "c3.5.0" begins at c. */
+static void write_token(const struct reader *reader, int first, int end, char text[TOKEN_MOST])
+{
+    int used = snprintf(text, TOKEN_MOST, "%c", 'a' + first);
+    for (int i = first; i < end; i++)
+        used += snprintf(text + used, (size_t)(TOKEN_MOST - used), "%zu.", reader->passed[i]);
+}
+
 static const char *token_of(const struct reader *reader, int first, int end, struct arena *arena)
 {
     char *text = arena_alloc(arena, TOKEN_MOST);
     assert_non_null(text);
-    int used = snprintf(text, TOKEN_MOST, "%c", 'a' + first);
-    for (int i = first; i < end; i++)
-        used += snprintf(text + used, (size_t)(TOKEN_MOST - used), "%zu.", reader->passed[i]);
+    write_token(reader, first, end, text);
     return text;
 }
 
@@ -235,6 +239,7 @@ struct change_draft {
     Bt__Mutation mutation;
     Bt__Mutation__DeleteFromFamily family;
     Pb__Timestamp time;
+    char token[TOKEN_MOST];
 };
 
 static void draft_init(struct change_draft *d)
@@ -265,33 +270,38 @@ static void send_data(struct reader *reader, data_change *data)
     send_message(reader, &response.base);
 }
 
-/* The first of two messages. */
-static void send_first(struct fixture *f, struct reader *reader)
+/* Makes it the first message of the reader's next change, or the last. */
+static void begin_draft(const struct fixture *f, struct reader *reader, struct change_draft *d)
 {
-    struct change_draft d;
-    draft_init(&d);
-    d.data.type = BT__READ_CHANGE_STREAM_RESPONSE__DATA_CHANGE__TYPE__USER;
-    d.data.source_cluster_id = "c";
-    d.data.row_key = proto_data(key_of(f->log[reader->next], -1));
-    d.data.commit_timestamp = &d.time;
-    d.time.nanos = (int32_t)reader->next * 1000;
-    send_data(reader, &d.data);
+    d->data.type = BT__READ_CHANGE_STREAM_RESPONSE__DATA_CHANGE__TYPE__USER;
+    d->data.source_cluster_id = "c";
+    d->data.row_key = proto_data(key_of(f->log[reader->next], -1));
+    d->data.commit_timestamp = &d->time;
+    d->time.nanos = (int32_t)reader->next * 1000;
     reader->is_half = true;
 }
 
-static void send_last(struct fixture *f, struct reader *reader)
+static void end_draft(const struct fixture *f, struct reader *reader, struct change_draft *d)
 {
-    struct change_draft d;
-    struct arena *arena = answer_arena();
-    draft_init(&d);
     reader->passed[(size_t)f->log[reader->next]] = reader->next + 1;
     reader->next++;
-    d.data.done = true;
-    d.data.token = token_of(reader, reader->first, reader->end, arena);
-    d.data.estimated_low_watermark = &d.time;
-    send_data(reader, &d.data);
+    write_token(reader, reader->first, reader->end, d->token);
+    d->data.done = true;
+    d->data.token = d->token;
+    d->data.estimated_low_watermark = &d->time;
     reader->is_half = false;
-    arena_destroy(arena);
+}
+
+/* In two messages. */
+static void send_half(struct fixture *f, struct reader *reader)
+{
+    struct change_draft d;
+    draft_init(&d);
+    if (reader->is_half)
+        end_draft(f, reader, &d);
+    else
+        begin_draft(f, reader, &d);
+    send_data(reader, &d.data);
 }
 
 /* Steps over what is not the reader's, or has been passed. */
@@ -310,13 +320,13 @@ static bool has_change(const struct fixture *f, struct reader *reader)
 static void serve(struct fixture *f, struct reader *reader)
 {
     if (reader->is_half)
-        send_last(f, reader);
+        send_half(f, reader);
     else if (f->ends_early && !has_change(f, reader))
         close_reader(f, reader);
     else if (!is_current(f, reader) && !f->ends_early)
         close_reader(f, reader);
     else if (has_change(f, reader))
-        send_first(f, reader);
+        send_half(f, reader);
     else if (draw(f, 4) == 0)
         send_heartbeat(reader);
 }
@@ -622,6 +632,146 @@ static void the_watermark_is_known_when_all_have_answered(void **state)
     stop(f);
 }
 
+/* --- bounds --- */
+
+/* Asks for the partitions, and for two streams that begin at a and at n. */
+static void open_two(struct fixture *f)
+{
+    bool is_end;
+    f->is_boundary[13] = true;
+    open_feed(f, bytes_make(NULL, 0));
+    for (int i = 0; i < TURNS_MOST && f->opened < 2; i++)
+        take_next(f, 1000, &is_end);
+    assert_int_equal(f->opened, 2);
+}
+
+enum { PIECE = 300 << 10 };
+
+/* One of the two pieces of a value of the reader's next change. */
+static void send_piece(struct fixture *f, struct reader *reader, bool is_last)
+{
+    static uint8_t value[PIECE];
+    struct change_draft d;
+    Bt__Mutation__SetCell cell = BT__MUTATION__SET_CELL__INIT;
+    Bt__ReadChangeStreamResponse__MutationChunk__ChunkInfo info =
+        BT__READ_CHANGE_STREAM_RESPONSE__MUTATION_CHUNK__CHUNK_INFO__INIT;
+    draft_init(&d);
+    cell.family_name = "f";
+    cell.value = proto_data(bytes_make(value, sizeof value));
+    d.mutation.mutation_case = BT__MUTATION__MUTATION_SET_CELL;
+    d.mutation.set_cell = &cell;
+    info.chunked_value_size = 2 * PIECE;
+    info.chunked_value_offset = is_last ? PIECE : 0;
+    info.last_chunk = is_last;
+    d.chunk.chunk_info = &info;
+    if (is_last)
+        end_draft(f, reader, &d);
+    else
+        begin_draft(f, reader, &d);
+    send_data(reader, &d.data);
+}
+
+static struct reader *reader_at(struct fixture *f, char first)
+{
+    for (size_t i = 0; i < CALLS_MOST; i++)
+        if (f->readers[i].call != NULL && f->readers[i].first == first)
+            return &f->readers[i];
+    fail_msg("nobody reads there");
+    return NULL;
+}
+
+/* The first letter of the next change's row; 0 if there is none. */
+static char next_row(struct fixture *f)
+{
+    const struct feed_change *change;
+    bool is_end;
+    for (int i = 0; i < 20; i++) {
+        assert_ok(change_feed_next(f->feed, 1000, &change, &is_end));
+        if (change != NULL)
+            return (char)change->row_key.data[0];
+    }
+    return 0;
+}
+
+static struct fixture *begin_two_large(void)
+{
+    struct fixture *f = start(4);
+    f->log[f->log_size++] = 0;
+    f->log[f->log_size++] = 13;
+    open_two(f);
+    assert_true(has_change(f, reader_at(f, 0)) && has_change(f, reader_at(f, 13)));
+    send_piece(f, reader_at(f, 0), false);
+    assert_int_equal(next_row(f), 0);
+    send_piece(f, reader_at(f, 13), false);
+    send_piece(f, reader_at(f, 13), true);
+    assert_int_equal(next_row(f), 0); /* it waits for its turn */
+    return f;
+}
+
+static void large_values_are_put_together_in_turn(void **state)
+{
+    struct fixture *f = begin_two_large();
+    (void)state;
+    send_piece(f, reader_at(f, 0), true);
+    assert_int_equal(next_row(f), 'a');
+    assert_int_equal(next_row(f), 'n');
+    stop(f);
+}
+
+static void a_turn_ends_with_its_stream(void **state)
+{
+    struct fixture *f = begin_two_large();
+    (void)state;
+    finish(reader_at(f, 0), status_make(STATUS_ABORTED, "broken"));
+    assert_int_equal(next_row(f), 'n');
+    stop(f);
+}
+
+static void who_is_not_heard_of_is_asked_again(void **state)
+{
+    struct fixture *f = start(5);
+    bool is_end;
+    (void)state;
+    open_two(f);
+    f->clock.steady_ahead_us += 59 * 1000 * 1000;
+    take_next(f, 1000, &is_end);
+    send_heartbeat(reader_at(f, 13));
+    for (int i = 0; i < 20; i++)
+        take_next(f, 1000, &is_end);
+    f->clock.steady_ahead_us += 2 * 1000 * 1000;
+    for (int i = 0; i < TURNS_MOST && f->opened < 3; i++) {
+        take_next(f, 1000, &is_end);
+        f->clock.steady_ahead_us += 1000;
+    }
+    assert_int_equal(f->opened, 3);
+    assert_true(
+        grpc_call_is_cancelled(f->readers[0].first == 0 ? f->readers[0].call : f->readers[1].call));
+    stop(f);
+}
+
+/* A server that is not waited for stops, when so much has come that nobody wants. */
+static void what_nobody_takes_is_bounded(void **state)
+{
+    enum { AHEAD = 64 << 20, ROOM = 8 << 20, TURNS = 20 };
+    struct fixture *f = start(6);
+    size_t sent = 0;
+    (void)state;
+    for (int i = 0; i < LETTERS; i++)
+        f->log[f->log_size++] = 0;
+    open_two(f);
+    struct reader *reader = reader_at(f, 0);
+    for (int idle = 0; idle < TURNS; idle++) {
+        for (; !grpc_call_is_congested(reader->call) && sent < 4 * (size_t)AHEAD; idle = 0) {
+            assert_true(has_change(f, reader));
+            send_piece(f, reader, false);
+            sent += PIECE;
+        }
+        assert_ok(client_session_wait(f->session, 1000));
+    }
+    assert_in_range(sent, AHEAD / 2, AHEAD / 2 + ROOM); /* half of it for each of two */
+    stop(f);
+}
+
 int main(int argc, char **argv)
 {
     struct plan plan = {.seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 20261129,
@@ -631,6 +781,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_feed_ends_when_all_partitions_have),
         cmocka_unit_test(what_does_not_pass_is_told_at_once),
         cmocka_unit_test(the_watermark_is_known_when_all_have_answered),
+        cmocka_unit_test(large_values_are_put_together_in_turn),
+        cmocka_unit_test(a_turn_ends_with_its_stream),
+        cmocka_unit_test(who_is_not_heard_of_is_asked_again),
+        cmocka_unit_test(what_nobody_takes_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

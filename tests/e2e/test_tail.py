@@ -200,6 +200,17 @@ def test_a_connection_that_breaks_is_made_again(streamed):
 # --- bounds ---
 
 
+def test_more_partitions_than_a_connection_has_calls(streamed):
+    """As Google's servers do, this one lets a connection have 100 at a time."""
+    keys = [b"%03d" % i for i in range(230)]
+    server, rpc = streamed("--max-streams", "100", splits=keys[1:])
+    with Tail(server.host, TABLE, "--from", now(), "--status", "100ms") as tail:
+        assert set(rpc.mutate_rows(NAME, [(k, [set_cell("f", b"q", b"v")]) for k in keys])) == {0}
+        assert {bytes_of(line["key"]) for line in tail.take(len(keys))} == set(keys)
+        assert tail.stop() == []
+        assert "; 230 partitions\n" in tail.process.stderr.read()
+
+
 def test_large_values_are_whole(streamed):
     server, rpc = streamed(splits=[b"m"])
     values = {key: random.Random(key).randbytes(5 << 20).hex()[: 5 << 20] for key in (b"a", b"n")}
