@@ -27,6 +27,7 @@ struct change_file {
     struct link link;
     int fd;
     bool is_synced;
+    bool is_cut; /* its last line: who comes next finishes it */
     uint64_t size;
     int64_t begun_us;     /* clock_steady_us */
     char name[NAME_SIZE]; /* when it is finished */
@@ -205,6 +206,7 @@ static bool is_full(const struct change_files *files, const struct change_file *
 static status write_line(const struct change_files *files, struct change_file *file, bytes line)
 {
     file->is_synced = false;
+    file->is_cut = true;
     file->size += line.size;
     while (line.size > 0) {
         ssize_t count = write(file->fd, line.data, line.size);
@@ -214,6 +216,7 @@ static status write_line(const struct change_files *files, struct change_file *f
             return status_from_errno(errno, "cannot write %s/%s" PART, files->directory,
                                      file->name);
     }
+    file->is_cut = false;
     return status_ok();
 }
 
@@ -252,7 +255,7 @@ static status finish_files(struct change_files *files, bool all)
     status s = status_ok();
     while (!list_is_empty(&left)) {
         struct change_file *file = LIST_ENTRY(list_take(&left), struct change_file, link);
-        if (status_is_ok(s) && (all || is_full(files, file)))
+        if (status_is_ok(s) && !file->is_cut && (all || is_full(files, file)))
             s = finish(files, file);
         else
             list_append(&files->files, &file->link);

@@ -322,6 +322,7 @@ def test_what_is_refused_is_told(streamed, tmp_path):
     for arguments, code, words in (
         ([TABLE, "--from", "yesterday"], 2, "--from: yesterday is neither"),
         ([TABLE, "--from", now(), "--until", "10m"], 2, "--until is before --from"),
+        ([TABLE, "--token", "x", "--bearer-file", bearer], 2, "--token, --bearer-file and --acc"),
         ([TABLE, *run, "--families", "("], 1, "missing )"),
         ([TABLE, *run, "--to", "udp:x"], 1, "neither file:DIRECTORY nor kafka://"),
         ([TABLE, *run, "--to", "kafka://x"], 1, "is no kafka://HOST:PORT/TOPIC"),

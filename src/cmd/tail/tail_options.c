@@ -84,6 +84,16 @@ status tail_options_time(const char *name, const char *text, int64_t now_us, int
     return status_ok();
 }
 
+/* As target_options_resolve does, by the name that the file has here. */
+static status check_credentials(const struct endpoint_options *server)
+{
+    int given =
+        (server->token != NULL) + (server->token_file != NULL) + (server->account_file != NULL);
+    return given <= 1 ? status_ok()
+                      : status_make(STATUS_INVALID_ARGUMENT,
+                                    "--token, --bearer-file and --account exclude each other");
+}
+
 status tail_options_read(const char *const *arguments, int64_t now_us, struct tail_options *out)
 {
     struct option_origin origins[ROW_COUNT] = {0};
@@ -93,6 +103,7 @@ status tail_options_read(const char *const *arguments, int64_t now_us, struct ta
     TRY(command_need_words(arguments, 1, "the table comes first"));
     TRY(options_read(&table, arguments + 1, no_environment, &values));
     out->table = arguments[0];
+    TRY(check_credentials(&out->target.server));
     TRY(target_options_resolve(&table, origins, &out->target));
     TRY(tail_options_time("--from", out->from, now_us, &out->from_us));
     TRY(tail_options_time("--until", out->until, now_us, &out->until_us));

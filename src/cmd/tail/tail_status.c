@@ -40,9 +40,8 @@ static void tell_line(const struct tail_status *self, int64_t watermark_us, size
 static void append_metric(struct buffer *out, const struct tail_status *self, const char *name,
                           const char *type, const char *help)
 {
-    buffer_append_format(out, "# HELP trestle_tail_%s %s\n# TYPE trestle_tail_%s %s\n", name, help,
-                         name, type);
-    buffer_append_format(out, "trestle_tail_%s{table=", name);
+    buffer_append_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    buffer_append_format(out, "%s{table=", name);
     json_encode_string(bytes_of(self->table), out);
     buffer_append_format(out, "} ");
 }
@@ -50,14 +49,14 @@ static void append_metric(struct buffer *out, const struct tail_status *self, co
 static status write_metrics(const struct tail_status *self, int64_t watermark_us, size_t partitions)
 {
     struct buffer text = {0};
-    append_metric(&text, self, "changes_total", "counter", "Changes that were given.");
+    append_metric(&text, self, "trestle_tail_changes_total", "counter", "Changes that were given.");
     buffer_append_format(&text, "%" PRIu64 "\n", self->changes);
-    append_metric(&text, self, "bytes_total", "counter", "Bytes of their lines.");
+    append_metric(&text, self, "trestle_tail_bytes_total", "counter", "Bytes of their lines.");
     buffer_append_format(&text, "%" PRIu64 "\n", self->bytes);
-    append_metric(&text, self, "partitions", "gauge", "Partitions that are followed.");
+    append_metric(&text, self, "trestle_tail_partitions", "gauge", "Partitions that are followed.");
     buffer_append_format(&text, "%zu\n", partitions);
     if (watermark_us > 0) {
-        append_metric(&text, self, "lag_seconds", "gauge",
+        append_metric(&text, self, "trestle_tail_lag_seconds", "gauge",
                       "What was committed before this time ago has been given.");
         buffer_append_format(&text, "%.6f\n", lag_seconds(watermark_us));
     }
