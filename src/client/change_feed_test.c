@@ -749,6 +749,29 @@ static void who_is_not_heard_of_is_asked_again(void **state)
     stop(f);
 }
 
+/* Google's front ends ask for that now and then. */
+static void a_server_may_want_another_connection(void **state)
+{
+    struct fixture *f = start(7);
+    bool is_end;
+    (void)state;
+    open_two(f);
+    fake_endpoint_drain(&f->endpoint);
+    for (int i = 0; i < 20; i++)
+        take_next(f, 1000, &is_end);
+    finish(reader_at(f, 0), status_make(STATUS_ABORTED, "broken"));
+    for (int i = 0; i < TURNS_MOST && f->opened < 3; i++) {
+        take_next(f, 1000, &is_end);
+        f->clock.steady_ahead_us += 1000;
+    }
+    assert_int_equal(f->opened, 3);
+    f->log[f->log_size++] = 13;
+    while (reader_at(f, 13)->next < f->log_size) /* it goes on where it is */
+        serve(f, reader_at(f, 13));
+    assert_int_equal(next_row(f), 'n');
+    stop(f);
+}
+
 /* A server that is not waited for stops, when so much has come that nobody wants. */
 static void what_nobody_takes_is_bounded(void **state)
 {
@@ -784,6 +807,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(large_values_are_put_together_in_turn),
         cmocka_unit_test(a_turn_ends_with_its_stream),
         cmocka_unit_test(who_is_not_heard_of_is_asked_again),
+        cmocka_unit_test(a_server_may_want_another_connection),
         cmocka_unit_test(what_nobody_takes_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -177,6 +177,32 @@ static void what_is_no_directory_is_refused(void **state)
 
 /* --- the output --- */
 
+static bool never(void)
+{
+    return false;
+}
+
+static bool at_once(void)
+{
+    return true;
+}
+
+static void a_reader_that_does_not_read_may_be_given_up(void **state)
+{
+    int ends[2];
+    struct change_sink sink;
+    status s = status_ok();
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    assert_ok(change_output_create(ends[1], at_once, &sink));
+    for (int i = 0; i < 1 << 20 && status_is_ok(s); i++)
+        s = add(&sink, bytes_of(""), "{}\n");
+    assert_status(s, STATUS_CANCELLED);
+    change_sink_destroy(&sink);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void a_reader_that_is_gone_is_known(void **state)
 {
     int ends[2];
@@ -184,7 +210,7 @@ static void a_reader_that_is_gone_is_known(void **state)
     (void)state;
     signal(SIGPIPE, SIG_IGN);
     assert_int_equal(pipe(ends), 0);
-    assert_ok(change_output_create(ends[1], &sink));
+    assert_ok(change_output_create(ends[1], never, &sink));
     assert_ok(add(&sink, bytes_of(""), "{}\n"));
     close(ends[0]);
     assert_status(sink.flush(sink.object), STATUS_CANCELLED);
@@ -198,7 +224,7 @@ static void a_full_disk_is_told(void **state)
     int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
     (void)state;
     assert_true(full >= 0);
-    assert_ok(change_output_create(full, &sink));
+    assert_ok(change_output_create(full, never, &sink));
     assert_ok(add(&sink, bytes_of(""), "{}\n"));
     assert_status(sink.flush(sink.object), STATUS_RESOURCE_EXHAUSTED);
     change_sink_destroy(&sink);
@@ -295,6 +321,7 @@ int main(void)
         IN_A_DIRECTORY(what_cannot_be_written_is_told_and_cut),
         IN_A_DIRECTORY(what_is_no_directory_is_refused),
         cmocka_unit_test(a_reader_that_is_gone_is_known),
+        cmocka_unit_test(a_reader_that_does_not_read_may_be_given_up),
         cmocka_unit_test(a_full_disk_is_told),
         IN_A_DIRECTORY(a_place_is_replaced_as_a_whole),
         cmocka_unit_test(a_library_that_is_missing_is_named),

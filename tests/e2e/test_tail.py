@@ -287,6 +287,21 @@ def test_who_reads_no_more_ends_it(streamed, tmp_path):
         assert tail.stop() == []
 
 
+def test_who_reads_nothing_is_not_waited_for_at_a_signal(streamed):
+    server, rpc = streamed()
+    since = now()
+    rows = [(b"%05d" % i, [set_cell("f", b"q", b"v" * 1000, 1000)]) for i in range(2000)]
+    assert set(rpc.mutate_rows(NAME, rows)) == {0}
+    process = subprocess.Popen(
+        [binary(), "tail", TABLE, "--endpoint", server.host, "--from", since],
+        stdout=subprocess.PIPE,
+    )  # fmt: skip
+    process.stdout.read(1)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE_SECONDS) == 0
+    process.stdout.close()
+
+
 def test_a_secured_server(secure, tmp_path):
     secured = secure()
     rpc = secured.rpc("admin")

@@ -110,6 +110,15 @@ void fake_endpoint_cut(struct fake_endpoint *endpoint)
         end(LIST_ENTRY(link, struct fake_connection, link));
 }
 
+void fake_endpoint_drain(struct fake_endpoint *endpoint)
+{
+    for (struct link *link = endpoint->connections.first; link != NULL; link = link->next) {
+        struct fake_connection *connection = LIST_ENTRY(link, struct fake_connection, link);
+        if (connection->stream != NULL)
+            grpc_connection_drain(connection->grpc);
+    }
+}
+
 void fake_endpoint_stop(struct fake_endpoint *endpoint)
 {
     fake_endpoint_cut(endpoint);

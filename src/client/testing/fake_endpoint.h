@@ -21,6 +21,9 @@ void fake_endpoint_start(struct fake_endpoint *endpoint, struct loop *loop,
 /* Cuts all connections; clients may connect again. Not from within a call's handler. */
 void fake_endpoint_cut(struct fake_endpoint *endpoint);
 
+/* Takes no more calls on the connections that there are. */
+void fake_endpoint_drain(struct fake_endpoint *endpoint);
+
 /* When each call has been finished. Runs the loop for what is left of them. */
 void fake_endpoint_stop(struct fake_endpoint *endpoint);
 

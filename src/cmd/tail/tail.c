@@ -109,7 +109,7 @@ static status begin(struct tail *tail)
     TRY(open_feed(tail));
     tail->kept_us = steady_us();
     tail_status_begin(&tail->status, o, tail->kept_us);
-    return tail_sink_open(o, &tail->sink);
+    return tail_sink_open(o, is_told_to_stop, &tail->sink);
 }
 
 static void end(struct tail *tail)

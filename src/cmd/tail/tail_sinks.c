@@ -30,10 +30,11 @@ static status open_kafka(const struct tail_options *options, struct change_sink 
     return change_kafka_create(&kafka, out);
 }
 
-status tail_sink_open(const struct tail_options *options, struct change_sink *out)
+status tail_sink_open(const struct tail_options *options, bool (*gives_up)(void),
+                      struct change_sink *out)
 {
     if (options->to == NULL)
-        return change_output_create(STDOUT_FILENO, out);
+        return change_output_create(STDOUT_FILENO, gives_up, out);
     if (has_scheme(options->to, "file:"))
         return open_files(options, out);
     if (has_scheme(options->to, "kafka:"))

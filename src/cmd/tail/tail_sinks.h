@@ -5,7 +5,9 @@
 #include "cmd/tail/tail_options.h"
 #include "transfer/change_sink.h"
 
-/* INVALID_ARGUMENT for what is no sink. */
-status tail_sink_open(const struct tail_options *options, struct change_sink *out);
+/* INVALID_ARGUMENT for what is no sink. An output that nobody reads is waited for until
+ * `gives_up`. */
+status tail_sink_open(const struct tail_options *options, bool (*gives_up)(void),
+                      struct change_sink *out);
 
 #endif
