@@ -401,7 +401,7 @@ static status list_partitions(struct change_feed *feed, int64_t now_us, int64_t 
         return status_ok();
     TRY(change_listing_begin(&feed->listing, &options, feed->options.table,
                              feed->options.app_profile, now_us));
-    earlier(due_us, now_us + HEARTBEAT_US);
+    earlier(due_us, feed->listing.call == NULL ? feed->listing.retry.at_us : now_us + HEARTBEAT_US);
     return status_ok();
 }
 

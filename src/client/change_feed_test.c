@@ -47,11 +47,13 @@ struct fixture {
     size_t log_size;
     bool is_boundary[LETTERS + 1]; /* of partitions, at that letter */
     struct reader readers[CALLS_MOST];
-    enum status_code refuses; /* every read; OK: none */
-    bool ends_early;          /* streams, with a close at the end time */
-    size_t got[LETTERS];      /* the place behind the last change of each row */
-    size_t opened;            /* reads */
-    size_t joined;            /* of them with several tokens */
+    enum status_code refuses;   /* every read; OK: none */
+    struct grpc_call *unlisted; /* the first request for partitions, if it is not answered */
+    bool is_silent;             /* it is not */
+    bool ends_early;            /* streams, with a close at the end time */
+    size_t got[LETTERS];        /* the place behind the last change of each row */
+    size_t opened;              /* reads */
+    size_t joined;              /* of them with several tokens */
 };
 
 static uint64_t draw(struct fixture *f, uint64_t below)
@@ -351,6 +353,11 @@ static void list_partitions(void *context, struct grpc_call *call, bytes request
     struct reader listing = {.call = call};
     struct arena *arena = answer_arena();
     decode(call, &bt__generate_initial_change_stream_partitions_request__descriptor, request);
+    if (f->is_silent && f->unlisted == NULL) {
+        f->unlisted = call;
+        arena_destroy(arena);
+        return;
+    }
     for (int at = 0; at < LETTERS; at = next_boundary(f, at)) {
         Bt__GenerateInitialChangeStreamPartitionsResponse response =
             BT__GENERATE_INITIAL_CHANGE_STREAM_PARTITIONS_RESPONSE__INIT;
@@ -772,6 +779,26 @@ static void a_server_may_want_another_connection(void **state)
     stop(f);
 }
 
+static void partitions_are_asked_for_again(void **state)
+{
+    struct fixture *f = start(8);
+    bool is_end;
+    (void)state;
+    f->is_silent = true;
+    open_feed(f, bytes_make(NULL, 0));
+    for (int i = 0; i < TURNS_MOST && f->unlisted == NULL; i++)
+        take_next(f, 1000, &is_end);
+    assert_non_null(f->unlisted);
+    f->clock.steady_ahead_us += 61 * 1000 * 1000;
+    for (int i = 0; i < TURNS_MOST && f->opened == 0; i++) {
+        take_next(f, 1000, &is_end);
+        f->clock.steady_ahead_us += 1000;
+    }
+    assert_int_equal(f->opened, 1);
+    grpc_call_finish(f->unlisted, status_make(STATUS_CANCELLED, "cancelled"));
+    stop(f);
+}
+
 /* A server that is not waited for stops, when so much has come that nobody wants. */
 static void what_nobody_takes_is_bounded(void **state)
 {
@@ -808,6 +835,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_turn_ends_with_its_stream),
         cmocka_unit_test(who_is_not_heard_of_is_asked_again),
         cmocka_unit_test(a_server_may_want_another_connection),
+        cmocka_unit_test(partitions_are_asked_for_again),
         cmocka_unit_test(what_nobody_takes_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
