@@ -18,8 +18,10 @@ from harness.change_streams import (
 from harness.patience import PATIENCE_SECONDS
 from harness.proxy import FailingProxy, FollowingProxy
 from harness.rpc import delete_row, set_cell
+from harness.secured import ADMIN
 from harness.server import binary, run_trestle
 from harness.tail import Counts, Tail, bytes_of, now, wait_for
+from harness.tokens import Key, write_jwks
 
 TABLE = "t"
 NAME = "projects/p/instances/i/tables/t"
@@ -321,6 +323,30 @@ def test_a_secured_server(secure, tmp_path):
         done = run_trestle("tail", TABLE, "--endpoint", host, *options)
         assert done.returncode == 1
         assert words in done.stderr or "ermission" in done.stderr or "redential" in done.stderr
+
+
+def test_a_service_account(secure, tmp_path):
+    """As from Google's service: a key that signs the tokens."""
+    key, who = Key(tmp_path, "RS256", "key1"), "mover@p.iam.gserviceaccount.com"
+    account = tmp_path / "account.json"
+    account.write_text(json.dumps({
+        "type": "service_account", "client_email": who, "private_key_id": key.name,
+        "private_key": key.path.read_text(),
+    }))  # fmt: skip
+    owners = [ADMIN, f"serviceAccount:{who}"]
+    secured = secure(
+        "--auth-jwks", write_jwks(tmp_path / "jwks.json", key),
+        "--auth-audience", "https://localhost/", "--auth-issuer", who,
+        policy={"*": {"bindings": [{"role": "roles/owner", "members": owners}]}},
+    )  # fmt: skip
+    rpc = secured.rpc("admin")
+    rpc.create_table(TABLE, ("f",), change_stream_config=stream_config())
+    host = secured.server.host.replace("127.0.0.1", "localhost")
+    options = ["--ca", secured.authority.certificate, "--account", account]
+    with Tail(host, TABLE, "--from", now(), *options) as tail:
+        put(rpc, b"k")
+        assert tail.next()["key"] == "k"
+        assert tail.stop() == []
 
 
 # --- what is refused ---
