@@ -321,13 +321,10 @@ static bool has_change(const struct fixture *f, struct reader *reader)
 /* A message, or what becomes of the stream. */
 static void serve(struct fixture *f, struct reader *reader)
 {
-    if (reader->is_half)
-        send_half(f, reader);
-    else if (f->ends_early && !has_change(f, reader))
+    bool is_over = f->ends_early ? !has_change(f, reader) : !is_current(f, reader);
+    if (is_over && !reader->is_half)
         close_reader(f, reader);
-    else if (!is_current(f, reader) && !f->ends_early)
-        close_reader(f, reader);
-    else if (has_change(f, reader))
+    else if (reader->is_half || has_change(f, reader))
         send_half(f, reader);
     else if (draw(f, 4) == 0)
         send_heartbeat(reader);
