@@ -29,7 +29,7 @@ typedef Bt__ReadChangeStreamResponse__DataChange data_change;
 /* A ReadChangeStream that runs: keys from `first` to before `end`, letters; 'z' + 1 is no bound. */
 struct reader {
     struct grpc_call *call; /* NULL: none */
-    char first, end;
+    int first, end;
     size_t passed[LETTERS]; /* of the log, for each key */
     size_t next;
     bool is_half; /* the first message of the next change was sent */
@@ -43,7 +43,7 @@ struct fixture {
     struct client_session *session;
     struct change_feed *feed;
     uint64_t seed;
-    char log[LOG_MOST]; /* whose row each change is of */
+    uint8_t log[LOG_MOST]; /* whose row each change is of */
     size_t log_size;
     bool is_boundary[LETTERS + 1]; /* of partitions, at that letter */
     struct reader readers[CALLS_MOST];
@@ -285,7 +285,7 @@ static void begin_draft(const struct fixture *f, struct reader *reader, struct c
 
 static void end_draft(const struct fixture *f, struct reader *reader, struct change_draft *d)
 {
-    reader->passed[(size_t)f->log[reader->next]] = reader->next + 1;
+    reader->passed[f->log[reader->next]] = reader->next + 1;
     reader->next++;
     write_token(reader, reader->first, reader->end, d->token);
     d->data.done = true;
@@ -383,7 +383,7 @@ static void read_stream(void *context, struct grpc_call *call, bytes wire)
         decode(call, &bt__read_change_stream_request__descriptor, wire);
     struct reader *reader = free_reader(f);
     read_partition(request->partition, &first, &end);
-    *reader = (struct reader){.call = call, .first = (char)first, .end = (char)end};
+    *reader = (struct reader){.call = call, .first = first, .end = end};
     f->opened++;
     if (request->start_from_case ==
         BT__READ_CHANGE_STREAM_REQUEST__START_FROM_CONTINUATION_TOKENS) {
@@ -482,7 +482,7 @@ static size_t missing(const struct fixture *f)
 {
     size_t count = 0;
     for (size_t i = 0; i < f->log_size; i++)
-        count += i >= f->got[(size_t)f->log[i]];
+        count += i >= f->got[f->log[i]];
     return count;
 }
 
@@ -528,7 +528,7 @@ static void step(struct fixture *f)
     bool is_end;
     uint64_t what = draw(f, 100);
     if (what < 20)
-        f->log[f->log_size++] = (char)draw(f, LETTERS);
+        f->log[f->log_size++] = (uint8_t)draw(f, LETTERS);
     else if (what < 25)
         f->is_boundary[1 + draw(f, LETTERS - 1)] ^= true;
     else if (what < 27)
@@ -586,7 +586,7 @@ static void a_feed_ends_when_all_partitions_have(void **state)
     (void)state;
     f->ends_early = f->is_boundary[5] = f->is_boundary[9] = true;
     for (int i = 0; i < 50; i++)
-        f->log[f->log_size++] = (char)(i % LETTERS);
+        f->log[f->log_size++] = (uint8_t)(i % LETTERS);
     open_feed(f, bytes_make(NULL, 0));
     for (int i = 0; i < TURNS_MOST && !is_end; i++) {
         serve_one(f);
@@ -675,7 +675,7 @@ static void send_piece(struct fixture *f, struct reader *reader, bool is_last)
     send_data(reader, &d.data);
 }
 
-static struct reader *reader_at(struct fixture *f, char first)
+static struct reader *reader_at(struct fixture *f, int first)
 {
     for (size_t i = 0; i < CALLS_MOST; i++)
         if (f->readers[i].call != NULL && f->readers[i].first == first)
