@@ -478,6 +478,15 @@ static bool take_next(struct fixture *f, int64_t wait_us, bool *is_end)
     return change != NULL;
 }
 
+/* A turn, and some of the time that a client waits before it asks again. Whether the feed ends. */
+static bool pass(struct fixture *f)
+{
+    bool is_end;
+    take_next(f, 1000, &is_end);
+    f->clock.steady_ahead_us += 10 * 1000;
+    return is_end;
+}
+
 static size_t missing(const struct fixture *f)
 {
     size_t count = 0;
@@ -590,7 +599,7 @@ static void a_feed_ends_when_all_partitions_have(void **state)
     open_feed(f, bytes_make(NULL, 0));
     for (int i = 0; i < TURNS_MOST && !is_end; i++) {
         serve_one(f);
-        take_next(f, 1000, &is_end);
+        is_end = pass(f);
     }
     assert_true(is_end);
     assert_int_equal(missing(f), 0);
@@ -624,14 +633,14 @@ static void the_watermark_is_known_when_all_have_answered(void **state)
     f->is_boundary[13] = true;
     open_feed(f, bytes_make(NULL, 0));
     for (int i = 0; i < TURNS_MOST && f->opened < 2; i++)
-        take_next(f, 1000, &is_end);
+        pass(f);
     send_heartbeat(&f->readers[0]);
     for (int i = 0; i < 20; i++)
         take_next(f, 1000, &is_end);
     assert_int_equal(change_feed_watermark_us(f->feed), 0);
     send_heartbeat(&f->readers[1]);
     for (int i = 0; i < TURNS_MOST && change_feed_watermark_us(f->feed) == 0; i++)
-        take_next(f, 1000, &is_end);
+        pass(f);
     assert_int_equal(change_feed_watermark_us(f->feed), 1000000);
     stop(f);
 }
@@ -641,11 +650,10 @@ static void the_watermark_is_known_when_all_have_answered(void **state)
 /* Asks for the partitions, and for two streams that begin at a and at n. */
 static void open_two(struct fixture *f)
 {
-    bool is_end;
     f->is_boundary[13] = true;
     open_feed(f, bytes_make(NULL, 0));
     for (int i = 0; i < TURNS_MOST && f->opened < 2; i++)
-        take_next(f, 1000, &is_end);
+        pass(f);
     assert_int_equal(f->opened, 2);
 }
 
@@ -737,15 +745,14 @@ static void who_is_not_heard_of_is_asked_again(void **state)
     bool is_end;
     (void)state;
     open_two(f);
-    f->clock.steady_ahead_us += 59 * 1000 * 1000;
+    f->clock.steady_ahead_us += 50 * 1000 * 1000;
     take_next(f, 1000, &is_end);
     send_heartbeat(reader_at(f, 13));
     for (int i = 0; i < 20; i++)
         take_next(f, 1000, &is_end);
-    f->clock.steady_ahead_us += 2 * 1000 * 1000;
+    f->clock.steady_ahead_us += 11 * 1000 * 1000;
     for (int i = 0; i < TURNS_MOST && f->opened < 3; i++) {
-        take_next(f, 1000, &is_end);
-        f->clock.steady_ahead_us += 1000;
+        pass(f);
     }
     assert_int_equal(f->opened, 3);
     assert_true(
@@ -765,8 +772,7 @@ static void a_server_may_want_another_connection(void **state)
         take_next(f, 1000, &is_end);
     finish(reader_at(f, 0), status_make(STATUS_ABORTED, "broken"));
     for (int i = 0; i < TURNS_MOST && f->opened < 3; i++) {
-        take_next(f, 1000, &is_end);
-        f->clock.steady_ahead_us += 1000;
+        pass(f);
     }
     assert_int_equal(f->opened, 3);
     f->log[f->log_size++] = 13;
@@ -779,17 +785,15 @@ static void a_server_may_want_another_connection(void **state)
 static void partitions_are_asked_for_again(void **state)
 {
     struct fixture *f = start(8);
-    bool is_end;
     (void)state;
     f->is_silent = true;
     open_feed(f, bytes_make(NULL, 0));
     for (int i = 0; i < TURNS_MOST && f->unlisted == NULL; i++)
-        take_next(f, 1000, &is_end);
+        pass(f);
     assert_non_null(f->unlisted);
     f->clock.steady_ahead_us += 61 * 1000 * 1000;
     for (int i = 0; i < TURNS_MOST && f->opened == 0; i++) {
-        take_next(f, 1000, &is_end);
-        f->clock.steady_ahead_us += 1000;
+        pass(f);
     }
     assert_int_equal(f->opened, 1);
     grpc_call_finish(f->unlisted, status_make(STATUS_CANCELLED, "cancelled"));
