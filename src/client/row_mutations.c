@@ -30,7 +30,8 @@ static status set_cell(const struct move_cell *cell, struct arena *arena, Bt__Mu
     return status_ok();
 }
 
-static status remove_cell(const struct move_cell *cell, struct arena *arena, Bt__Mutation **out)
+status row_mutations_remove_cell(const struct move_cell *cell, struct arena *arena,
+                                 Bt__Mutation **out)
 {
     Bt__Mutation__DeleteFromColumn *removal;
     PROTO_NEW(arena, removal, BT__MUTATION__DELETE_FROM_COLUMN__INIT);
@@ -45,7 +46,8 @@ static status remove_cell(const struct move_cell *cell, struct arena *arena, Bt_
     return status_ok();
 }
 
-static status merge_cell(const struct move_cell *cell, struct arena *arena, Bt__Mutation **out)
+status row_mutations_merge_cell(const struct move_cell *cell, struct arena *arena,
+                                Bt__Mutation **out)
 {
     Bt__Mutation__MergeToCell *merge;
     PROTO_NEW(arena, merge, BT__MUTATION__MERGE_TO_CELL__INIT);
@@ -82,8 +84,8 @@ static status add_cell(struct row_mutations *out, const char *const *aggregates,
     TRY(copy_cell(cell, arena, &copy));
     if (!is_aggregate(aggregates, copy.family))
         return set_cell(&copy, arena, &out->all[out->count++]);
-    TRY(remove_cell(&copy, arena, &out->all[out->count++]));
-    return merge_cell(&copy, arena, &out->all[out->count++]);
+    TRY(row_mutations_remove_cell(&copy, arena, &out->all[out->count++]));
+    return row_mutations_merge_cell(&copy, arena, &out->all[out->count++]);
 }
 
 /* The row's deletion comes first: mutations of a row are made in their order. */

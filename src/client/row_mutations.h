@@ -16,6 +16,14 @@ struct row_mutations {
 status row_mutations_make(const struct move_change *change, const char *const *aggregates,
                           struct arena *arena, struct row_mutations *out);
 
+/* A cell of an aggregate is set by two mutations, one behind the other: what there is goes, and
+ * then the state, which is the cell's value, is merged into nothing. Names and bytes stay where
+ * they are. */
+status row_mutations_remove_cell(const struct move_cell *cell, struct arena *arena,
+                                 Bt__Mutation **out);
+status row_mutations_merge_cell(const struct move_cell *cell, struct arena *arena,
+                                Bt__Mutation **out);
+
 /* The request that makes them if the row has no cell later than `written_us`, without table and
  * profile. */
 status row_mutations_condition(const struct row_mutations *mutations, int64_t written_us,

@@ -11,6 +11,7 @@
 
 enum {
     TABLES = 40,
+    STARTS = 8,
     EXTRA = 1200,
     POLICIES = 120,
     POLICY = 400, /* bytes, which do not compress */
@@ -176,6 +177,19 @@ static void make_log(struct cluster_fixture *f)
     put(f, store_keyspace_find(f->cluster->home->store, id), bytes_of("dentries"), bytes_of("-"));
 }
 
+/* With a clock that stands: each start gives versions that are above the ceiling of the last. */
+static void start_many_times(struct cluster_fixture *f, const struct known_table *known)
+{
+    for (unsigned i = 0; i < STARTS; i++) {
+        stop(f);
+        open_test_cluster(f);
+        assert_ok(cluster_table(f->cluster, bytes_of(known->name), &f->table));
+        set_cell(f, "a", known->name);
+        table_release(f->table);
+        f->table = NULL;
+    }
+}
+
 /* All of the catalog is in one table file, except what a server writes at its end. */
 static void tell(struct story *story)
 {
@@ -187,6 +201,7 @@ static void tell(struct story *story)
         create(f, name, &story->tables[i]);
         put_kept(f, story->tables[i].id);
     }
+    start_many_times(f, &story->tables[0]);
     put_policies(f);
     compact(f);
     newest_file(f->directory, story->file);

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { CATALOG_MEMORY = 1 << 30 };
+enum { CATALOG_MEMORY = 1 << 30, LOST_CEILINGS_AHEAD_US = 60 * 1000 * 1000 };
 #define IDS_SKIPPED (UINT64_C(1) << 32) /* more than any server gives */
 
 struct salvaged_table {
@@ -332,11 +332,12 @@ static void note_unclaimed(struct salvage *salvage)
 
 /* --- what the catalog itself has lost --- */
 
-/* The last one was that far ahead of the clock, if it was right. */
+/* The last ones were less than that ahead of the clock, if it was right: each start that follows
+ * another at once adds up to COMMIT_CEILING_SLACK_US to what they are ahead. */
 static status raise_ceilings(struct salvage *salvage)
 {
     struct cluster *cluster = salvage->cluster;
-    int64_t least_us = clock_wall_us(cluster->options.clock) + COMMIT_CEILING_SLACK_US;
+    int64_t least_us = clock_wall_us(cluster->options.clock) + LOST_CEILINGS_AHEAD_US;
     struct commit_ceilings ceilings;
     TRY(commit_read_ceilings(cluster->catalog, &ceilings));
     if (ceilings.version == 0)

@@ -39,8 +39,8 @@ struct loop {
     bool stopping;
 
     struct list deferred;
-    struct list deferred_now; /* of them, those that are run in this turn */
-    struct timer **heap;      /* from 1 to timer_count */
+    struct list running; /* of what was deferred: what has not had its turn */
+    struct timer **heap; /* from 1 to timer_count */
     size_t timer_count;
     size_t heap_capacity;
     struct epoll_event events[EVENTS_A_TURN]; /* those of this turn; unwatched ones are nulled */
@@ -149,12 +149,6 @@ void loop_defer(struct loop *loop, struct task *task)
     list_append(&loop->deferred, &task->link);
 }
 
-void loop_undefer(struct loop *loop, struct task *task)
-{
-    if (!list_remove(&loop->deferred_now, &task->link))
-        list_remove(&loop->deferred, &task->link);
-}
-
 void loop_stop(struct loop *loop)
 {
     CHECK_MAGIC(loop, LOOP_MAGIC);
@@ -176,8 +170,14 @@ static void run_tasks(struct list *tasks)
  * next turn, so that it cannot starve the sockets. */
 static void run_deferred(struct loop *loop)
 {
-    loop->deferred_now = list_take_all(&loop->deferred);
-    run_tasks(&loop->deferred_now);
+    loop->running = list_take_all(&loop->deferred);
+    run_tasks(&loop->running);
+}
+
+void loop_forget(struct loop *loop, struct task *task)
+{
+    if (!list_remove(&loop->deferred, &task->link))
+        list_remove(&loop->running, &task->link);
 }
 
 /* Runs what was posted up to now. Returns whether to go on. */

@@ -52,8 +52,8 @@ struct clock *loop_clock(const struct loop *loop);
  * of many causes becomes one write. */
 void loop_defer(struct loop *loop, struct task *task);
 
-/* Takes it back, before the object that it works on is freed; fine if it is not deferred. */
-void loop_undefer(struct loop *loop, struct task *task);
+/* Takes back a task that was deferred: it does not run, and may be freed. Fine if it is not. */
+void loop_forget(struct loop *loop, struct task *task);
 
 /* A file descriptor that is watched. The object is the caller's; `ready` gets EPOLLIN, EPOLLOUT,
  * EPOLLHUP, EPOLLERR. Level-triggered. */

@@ -116,34 +116,6 @@ static void run_again(struct task *task)
         loop_defer(l->f->loop, task);
 }
 
-/* Takes back what is deferred, and to run in the same turn. */
-struct taking_back {
-    struct task task;
-    struct letter *other;
-};
-
-static void take_back(struct task *task)
-{
-    struct taking_back *taking = (struct taking_back *)(void *)task;
-    loop_undefer(taking->other->f->loop, &taking->other->task);
-}
-
-static void what_is_taken_back_is_not_run(void **state)
-{
-    struct fixture *f = *state;
-    struct letter before = letter(f, 'b', false), now = letter(f, 'n', false),
-                  last = letter(f, 'l', true);
-    struct taking_back taking = {.task.run = take_back, .other = &now};
-    loop_defer(f->loop, &before.task);
-    loop_undefer(f->loop, &before.task);
-    loop_undefer(f->loop, &before.task); /* fine */
-    loop_defer(f->loop, &taking.task);
-    loop_defer(f->loop, &now.task);
-    loop_defer(f->loop, &last.task);
-    loop_run(f->loop);
-    assert_string_equal(f->trace, "l");
-}
-
 static void a_deferred_task_may_come_back(void **state)
 {
     struct fixture *f = *state;
@@ -152,6 +124,40 @@ static void a_deferred_task_may_come_back(void **state)
     loop_defer(f->loop, &again.task);
     loop_run(f->loop);
     assert_string_equal(f->trace, "rrr");
+}
+
+struct forgetting {
+    struct task task;
+    struct letter *forgotten;
+};
+
+static void run_forgetting(struct task *task)
+{
+    struct forgetting *f = LIST_ENTRY(task, struct forgetting, task);
+    loop_forget(f->forgotten->f->loop, &f->forgotten->task);
+}
+
+/* Before the turn, and in it by a task that was deferred before. */
+static void a_deferred_task_is_taken_back(void **state)
+{
+    struct fixture *f = *state;
+    struct letter before = letter(f, 'b', false), amid = letter(f, 'm', false);
+    struct letter last = letter(f, 'l', true);
+    struct forgetting forgetting = {.task.run = run_forgetting, .forgotten = &amid};
+    loop_defer(f->loop, &before.task);
+    loop_defer(f->loop, &forgetting.task);
+    loop_defer(f->loop, &amid.task);
+    loop_defer(f->loop, &last.task);
+    loop_forget(f->loop, &before.task);
+    loop_run(f->loop);
+    loop_forget(f->loop, &before.task);
+    assert_string_equal(f->trace, "l");
+    loop_defer(f->loop, &last.task);
+    loop_forget(f->loop, &last.task);
+    loop_defer(f->loop, &before.task);
+    before.stops = true;
+    loop_run(f->loop);
+    assert_string_equal(f->trace, "lb");
 }
 
 enum { POSTS = 20000, POSTERS = 3 };
@@ -458,8 +464,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(posts_run_in_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(deferred_tasks_end_the_turn, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_taken_back_is_not_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_deferred_task_may_come_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_deferred_task_is_taken_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(threads_wake_the_loop, set_up, tear_down),
         cmocka_unit_test_setup_teardown(timers_ring_in_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(timers_move_and_clear, set_up, tear_down),

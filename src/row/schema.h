@@ -62,6 +62,14 @@ struct schema {
  * cells are left alone by folds that still have this one. */
 status schema_create(enum granularity granularity, const struct family *families, size_t count,
                      uint32_t next_family_id, struct schema **out);
+/* The first time behind that one which a cell may have: where a range of times ends that a request
+ * may name, too. */
+static inline int64_t schema_time_behind(const struct schema *schema, int64_t timestamp_us)
+{
+    int64_t step = schema->granularity == GRANULARITY_MILLIS ? 1000 : 1;
+    return timestamp_us - timestamp_us % step + step;
+}
+
 /* The same schema, families and ids, without rules: by which nothing is condemned, and only cells
  * of families that were dropped may be collected. */
 status schema_without_rules(const struct schema *schema, struct schema **out);

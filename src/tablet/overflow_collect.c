@@ -148,7 +148,7 @@ static void cut_hot(struct collection *c)
     const struct entry cut = {.kind = ENTRY_COLUMN_TOMBSTONE,
                               .family = c->family,
                               .qualifier = c->hot.qualifier,
-                              .end_us = c->hot.timestamp_us + 1};
+                              .end_us = schema_time_behind(c->rules->schema, c->hot.timestamp_us)};
     if (!c->is_cut)
         fragment_writer_add(&c->cuts, &cut);
     c->is_cut = true;
@@ -191,7 +191,7 @@ static status cut_column(struct collection *c, int64_t newest_us)
     const struct entry cut = {.kind = ENTRY_COLUMN_TOMBSTONE,
                               .family = c->family,
                               .qualifier = buffer_bytes(qualifier),
-                              .end_us = newest_us + 1};
+                              .end_us = schema_time_behind(c->rules->schema, newest_us)};
     fragment_writer_add(&c->cuts, &cut);
     c->is_cut = true;
     return qualifier->failed ? status_out_of_memory() : status_ok();

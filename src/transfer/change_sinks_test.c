@@ -6,6 +6,7 @@
 #include "transfer/change_kafka.h"
 #include "transfer/change_output.h"
 #include "transfer/change_position.h"
+#include "transfer/text_file.h"
 #include "wire/proto.h"
 
 #include <dirent.h>
@@ -241,10 +242,10 @@ static void a_place_is_replaced_as_a_whole(void **state)
     snprintf(fresh, sizeof fresh, "%s.new", path);
     assert_ok(change_position_read(path, &text));
     assert_int_equal(text.size, 0);
-    assert_ok(change_position_write(path, bytes_of("one, which is longer")));
-    assert_ok(change_position_write(path, bytes_of("two")));
+    assert_ok(text_file_replace(path, "one, which is longer"));
+    assert_ok(text_file_replace(path, "two"));
     assert_int_equal(mkdir(fresh, 0700), 0); /* in the way of a third */
-    status s = change_position_write(path, bytes_of("three"));
+    status s = text_file_replace(path, "three");
     assert_false(status_is_ok(s));
     status_free(s);
     assert_int_equal(rmdir(fresh), 0);

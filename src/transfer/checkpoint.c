@@ -1,47 +1,13 @@
 #include "transfer/checkpoint.h"
 
 #include "os/file.h"
+#include "transfer/text_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { MOST_BYTES = 16 << 20 };
 
 /* --- writing --- */
-
-static status write_all(int fd, const char *path, const char *text)
-{
-    size_t size = strlen(text);
-    while (size > 0) {
-        ssize_t count = write(fd, text, size);
-        if (count < 0)
-            return status_from_errno(errno, "cannot write %s", path);
-        text += count;
-        size -= (size_t)count;
-    }
-    return fsync(fd) == 0 ? status_ok() : status_from_errno(errno, "cannot sync %s", path);
-}
-
-static status replace_file(const char *path, const char *text)
-{
-    struct buffer fresh = {0};
-    buffer_append_format(&fresh, "%s.new%c", path, 0);
-    if (fresh.failed)
-        return status_out_of_memory();
-    const char *name = (const char *)fresh.data;
-    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    status s =
-        fd < 0 ? status_from_errno(errno, "cannot write %s", name) : write_all(fd, name, text);
-    if (fd >= 0)
-        close(fd);
-    if (status_is_ok(s) && rename(name, path) != 0)
-        s = status_from_errno(errno, "cannot replace %s", path);
-    buffer_free(&fresh);
-    return s;
-}
 
 status checkpoint_write(const char *path, const char *identity, const struct checkpoint *checkpoint)
 {
@@ -54,7 +20,7 @@ status checkpoint_write(const char *path, const char *identity, const struct che
                   (json_int_t)checkpoint->seen_bytes, "made_target", checkpoint->made_target,
                   "source", checkpoint->source, "sink", checkpoint->sink);
     char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT);
-    status s = text == NULL ? status_out_of_memory() : replace_file(path, text);
+    status s = text == NULL ? status_out_of_memory() : text_file_replace(path, text);
     free(text);
     json_decref(json);
     return s;

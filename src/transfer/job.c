@@ -105,6 +105,19 @@ void transfer_job_destroy(struct transfer_job *job)
     free(job);
 }
 
+status transfer_job_forget(const struct transfer_options *options, const char *table_id)
+{
+    struct buffer path = {0};
+    name_file(options->checkpoint, table_id, ".checkpoint", &path);
+    if (path.failed)
+        return status_out_of_memory();
+    bool failed = unlink((const char *)path.data) != 0 && errno != ENOENT;
+    status s = failed ? status_from_errno(errno, "cannot remove %s", (const char *)path.data)
+                      : status_ok();
+    buffer_free(&path);
+    return s;
+}
+
 /* --- rejects --- */
 
 static status reject(struct transfer_job *job, uint64_t tag, status why, bytes text)

@@ -71,6 +71,9 @@ status transfer_job_create(const struct transfer_options *options, const char *t
                            struct transfer_job **out);
 void transfer_job_destroy(struct transfer_job *job); /* NULL is fine */
 
+/* Removes the checkpoint that a job with these options would go on from, if there is one. */
+status transfer_job_forget(const struct transfer_options *options, const char *table_id);
+
 /* For the sink of this job, which is made when the job is. */
 struct transfer_refusal transfer_job_refusal(struct transfer_job *job);
 

@@ -3,21 +3,15 @@
  *     scanning ──► following ──► the end
  *         └───────(or not)──────────┘
  *
- * SIGINT and SIGTERM are blocked while it follows, and read from a signalfd on the loop; before and
- * after that they end the process, as ever. */
+ * SIGINT and SIGTERM stop it while it follows (transfer/stop_signals.h). */
 #include "transfer/live_source.h"
 
 #include "aws/dynamo_stream.h"
 #include "base/clock.h"
 #include "formats/dynamo_change.h"
+#include "transfer/stop_signals.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 enum { SETUP_LIMIT = 1 << 20, US_PER_MS = 1000 };
 
@@ -36,8 +30,7 @@ struct live_source {
     bool was_stopped;             /* by a signal */
     uint64_t records;
     uint64_t bytes; /* of a scan that is over */
-    struct watch signals;
-    sigset_t old_mask;
+    struct stop_signals signals;
 };
 
 /* --- making and ending --- */
@@ -62,7 +55,6 @@ status live_source_create(const struct live_source_options *options, struct live
     if (source == NULL)
         return status_out_of_memory();
     source->options = *options;
-    source->signals.fd = -1;
     status s = open_table(source);
     if (status_is_ok(s))
         return s;
@@ -71,21 +63,11 @@ status live_source_create(const struct live_source_options *options, struct live
     return s;
 }
 
-static void stop_watching(struct live_source *source)
-{
-    if (source->signals.fd < 0)
-        return;
-    loop_unwatch(source->loop, &source->signals);
-    close(source->signals.fd);
-    source->signals.fd = -1;
-    pthread_sigmask(SIG_SETMASK, &source->old_mask, NULL);
-}
-
 void live_source_destroy(struct live_source *source)
 {
     if (source == NULL)
         return;
-    stop_watching(source);
+    stop_signals_end(&source->signals);
     dynamo_scan_destroy(source->scan);
     dynamo_stream_destroy(source->stream);
     dynamo_client_destroy(source->client);
@@ -128,33 +110,10 @@ status live_source_begin(struct live_source *source, const struct item_layout *l
     return begin_scan(source);
 }
 
-static void signal_came(struct watch *watch, uint32_t events)
+static void stop(void *context)
 {
-    struct live_source *source = LIST_ENTRY(watch, struct live_source, signals);
-    struct signalfd_siginfo info;
-    (void)events;
-    if (read(watch->fd, &info, sizeof info) == sizeof info)
-        dynamo_stream_stop(source->stream);
-}
-
-static status watch_signals(struct live_source *source)
-{
-    sigset_t ends;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &ends, &source->old_mask);
-    source->signals.ready = signal_came;
-    source->signals.fd = signalfd(-1, &ends, SFD_NONBLOCK | SFD_CLOEXEC);
-    status s = source->signals.fd < 0 ? status_from_errno(errno, "cannot wait for signals")
-                                      : loop_watch(source->loop, &source->signals, EPOLLIN);
-    if (status_is_ok(s))
-        return s;
-    if (source->signals.fd >= 0)
-        close(source->signals.fd);
-    source->signals.fd = -1;
-    pthread_sigmask(SIG_SETMASK, &source->old_mask, NULL);
-    return s;
+    struct live_source *source = context;
+    dynamo_stream_stop(source->stream);
 }
 
 static status begin_stream(struct live_source *source)
@@ -165,7 +124,7 @@ static status begin_stream(struct live_source *source)
         return status_make(STATUS_FAILED_PRECONDITION, "the table %s has no stream any more",
                            source->table.name);
     TRY(dynamo_stream_create(&options, source->noted, &source->stream));
-    return watch_signals(source);
+    return stop_signals_watch(&source->signals, source->loop, stop, source);
 }
 
 /* --- records --- */
@@ -237,7 +196,7 @@ static status next(void *context, struct arena *arena, struct transfer_record *o
         TRY(begin_stream(source));
     TRY(next_change(source, arena, out, is_end));
     if (*is_end)
-        stop_watching(source);
+        stop_signals_end(&source->signals);
     return status_ok();
 }
 

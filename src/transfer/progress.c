@@ -38,11 +38,15 @@ static void show_left(const struct progress *progress, const struct transfer_cou
             (unsigned)(left % 60));
 }
 
+static double seconds_of(const struct progress *progress)
+{
+    return (double)(clock_steady_us(progress->clock) - progress->start_us) / US_PER_S + 1e-6;
+}
+
 static void show(const struct progress *progress, const struct transfer_counts *counts,
                  uint64_t total)
 {
-    double seconds =
-        (double)(clock_steady_us(progress->clock) - progress->start_us) / US_PER_S + 1e-6;
+    double seconds = seconds_of(progress);
     fprintf(stderr, "%s%" PRIu64 " %s, ", progress->is_terminal ? "\r\033[K" : "", counts->records,
             progress->noun);
     show_size(counts->bytes);
@@ -59,14 +63,20 @@ static void show(const struct progress *progress, const struct transfer_counts *
         fputc('\n', stderr);
 }
 
-void progress_show(struct progress *progress, const struct transfer_counts *counts, uint64_t total)
+static bool is_due(struct progress *progress)
 {
     int64_t now = clock_steady_us(progress->clock);
     if (progress->is_quiet ||
         now - progress->shown_us < (progress->is_terminal ? TERMINAL_US : FILE_US))
-        return;
+        return false;
     progress->shown_us = now;
-    show(progress, counts, total);
+    return true;
+}
+
+void progress_show(struct progress *progress, const struct transfer_counts *counts, uint64_t total)
+{
+    if (is_due(progress))
+        show(progress, counts, total);
 }
 
 void progress_end(struct progress *progress, const struct transfer_counts *counts, uint64_t total)
@@ -75,5 +85,30 @@ void progress_end(struct progress *progress, const struct transfer_counts *count
         return;
     show(progress, counts, total);
     if (progress->is_terminal)
+        fputc('\n', stderr);
+}
+
+void progress_begin_following(struct progress *progress, struct clock *clock, uint64_t changes,
+                              bool is_quiet)
+{
+    progress_begin(progress, clock, "changes", is_quiet);
+    progress->at_start.records = changes;
+    progress->shown_us -= FILE_US;
+}
+
+void progress_show_following(struct progress *progress, const struct follow_counts *counts)
+{
+    if (!is_due(progress))
+        return;
+    double behind = counts->behind_us < 0 ? 0 : (double)counts->behind_us / US_PER_S;
+    fprintf(stderr, "%s%" PRIu64 " changes, %.0f changes/s, %.1f s behind, %zu partitions%s",
+            progress->is_terminal ? "\r\033[K" : "", counts->changes,
+            (double)(counts->changes - progress->at_start.records) / seconds_of(progress), behind,
+            counts->partitions, progress->is_terminal ? "" : "\n");
+}
+
+void progress_end_following(struct progress *progress)
+{
+    if (!progress->is_quiet && progress->is_terminal)
         fputc('\n', stderr);
 }

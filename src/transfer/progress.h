@@ -5,6 +5,7 @@
 #include "base/clock.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct transfer_counts {
     uint64_t records;  /* that were read */
@@ -29,5 +30,19 @@ void progress_begin(struct progress *progress, struct clock *clock, const char *
 void progress_show(struct progress *progress, const struct transfer_counts *counts, uint64_t total);
 /* Ends the line. */
 void progress_end(struct progress *progress, const struct transfer_counts *counts, uint64_t total);
+
+/* The same of a table that is followed. */
+struct follow_counts {
+    uint64_t changes; /* that were replayed, by former runs, too */
+    size_t partitions;
+    int64_t behind_us; /* now, less the time up to which all is replayed */
+};
+
+/* `changes`: of former runs. */
+void progress_begin_following(struct progress *progress, struct clock *clock, uint64_t changes,
+                              bool is_quiet);
+/* Shows them, if it is time to; the first at once. */
+void progress_show_following(struct progress *progress, const struct follow_counts *counts);
+void progress_end_following(struct progress *progress);
 
 #endif

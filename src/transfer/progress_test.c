@@ -80,11 +80,35 @@ static void a_quiet_job_writes_no_line(void **state)
     assert_int_equal(lines_of(60, true, text, sizeof text), 0);
 }
 
+/* Following shows at once that it does, and then a line every ten seconds. */
+static void following_shows_how_far_it_is_behind(void **state)
+{
+    static char text[1 << 10];
+    struct turned_clock clock = {.clock = TURNED_CLOCK};
+    struct follow_counts counts = {.changes = 500, .partitions = 3, .behind_us = -SECOND};
+    struct progress progress;
+    struct caught caught;
+    (void)state;
+    catch_stderr(&caught);
+    progress_begin_following(&progress, &clock.clock, 500, false);
+    for (int i = 0; i < 19; i++) {
+        clock.now_us += SECOND;
+        progress_show_following(&progress, &counts);
+        counts.changes += 100;
+        counts.behind_us = SECOND + SECOND / 2;
+    }
+    progress_end_following(&progress);
+    let_go(&caught, text, sizeof text);
+    assert_string_equal(text, "500 changes, 0 changes/s, 0.0 s behind, 3 partitions\n"
+                              "1500 changes, 91 changes/s, 1.5 s behind, 3 partitions\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_every_ten_seconds),
         cmocka_unit_test(a_quiet_job_writes_no_line),
+        cmocka_unit_test(following_shows_how_far_it_is_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 #include "transfer/table.h"
 
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
+#include "google/longrunning/operations.pb-c.h"
 
 #define ADMIN "/google.bigtable.admin.v2.BigtableTableAdmin/"
 
@@ -189,4 +190,56 @@ status transfer_prepare_table(struct client_session *session, const struct trans
     *is_made = true;
     *schema = table->schema;
     return status_ok();
+}
+
+/* --- the change stream --- */
+
+static status ask_for_stream(struct client_session *session, const char *name, int64_t retention_us,
+                             struct arena *arena)
+{
+    enum { US_PER_S = 1000 * 1000 };
+    const char *paths[] = {"change_stream_config.retention_period"};
+    Pb__Duration retention = PB__DURATION__INIT;
+    BtAdmin__ChangeStreamConfig config = BT_ADMIN__CHANGE_STREAM_CONFIG__INIT;
+    BtAdmin__Table table = BT_ADMIN__TABLE__INIT;
+    Pb__FieldMask mask = PB__FIELD_MASK__INIT;
+    BtAdmin__UpdateTableRequest request = BT_ADMIN__UPDATE_TABLE_REQUEST__INIT;
+    const ProtobufCMessage *answer;
+    retention.seconds = retention_us / US_PER_S;
+    config.retention_period = &retention;
+    table.name = name;
+    table.change_stream_config = &config;
+    mask.paths = paths;
+    mask.n_paths = 1;
+    request.table = &table;
+    request.update_mask = &mask;
+    return client_session_call(session, ADMIN "UpdateTable", NULL, &request.base,
+                               &lro__operation__descriptor, arena, &answer);
+}
+
+/* The operation may go on for a while: the table says when it is over. */
+static status wait_for_stream(struct client_session *session, const char *table_id,
+                              struct arena *arena)
+{
+    enum { TRIES = 60, WAIT_US = 500 * 1000 };
+    for (int i = 0; i < TRIES; i++) {
+        const BtAdmin__Table *table;
+        TRY(transfer_get_schema(session, table_id, arena, &table));
+        if (table->change_stream_config != NULL)
+            return status_ok();
+        TRY(client_session_wait(session, WAIT_US));
+    }
+    return status_make(STATUS_DEADLINE_EXCEEDED, "the change stream of %s is not on yet", table_id);
+}
+
+status transfer_switch_stream_on(struct client_session *session, const char *table_id,
+                                 int64_t retention_us, struct arena *arena)
+{
+    struct buffer name = {0};
+    buffer_append_format(&name, "%s/tables/%s%c", client_session_instance(session), table_id, 0);
+    if (name.failed)
+        return status_out_of_memory();
+    status s = ask_for_stream(session, (const char *)name.data, retention_us, arena);
+    buffer_free(&name);
+    return status_is_ok(s) ? wait_for_stream(session, table_id, arena) : s;
 }

@@ -31,4 +31,9 @@ uint32_t transfer_kept_versions(const BtAdmin__Table *schema, const char *family
 status transfer_get_schema(struct client_session *session, const char *table_id,
                            struct arena *arena, const BtAdmin__Table **out);
 
+/* Switches the table's change stream on, with this retention, and waits until it is, or for half a
+ * minute: DEADLINE_EXCEEDED. */
+status transfer_switch_stream_on(struct client_session *session, const char *table_id,
+                                 int64_t retention_us, struct arena *arena);
+
 #endif

@@ -260,7 +260,8 @@ void grpc_link_destroy(struct grpc_link *link)
     link->address_count = 0;
     drop_if_lost(link);
     end_stream(link);
-    loop_undefer(link->loop, &link->flush); /* what ended calls was to be told */
+    if (link->flush_deferred) /* what cancels a call has output */
+        loop_forget(link->loop, &link->flush);
     status_free(link->failure);
     free(link);
 }

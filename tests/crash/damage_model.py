@@ -34,12 +34,14 @@ class Model:
         self.history = {row: [(SINCE_EVER, None)] for name in TABLES for row in self.rows(name)}
         self.made = {}  # {table: place}
         self.drops = set()  # the places of DropRowRanges, whose records the catalog has
+        self.or_before = {}  # {place: another, in an earlier log, where the change may lie}
         self.backup, self.then = None, {}  # a whole backup, and {row: value} as it has them
 
     def copy(self, dice):
         other = Model(dice, self.count)
         other.history = {row: list(changes) for row, changes in self.history.items()}
         other.made, other.drops = dict(self.made), set(self.drops)
+        other.or_before = dict(self.or_before)
         other.backup, other.then = self.backup, self.then
         return other
 
@@ -59,7 +61,8 @@ class Model:
         """What the row may be if a change is there for certain only where `is_kept(place)`."""
         values = []
         for place, value in self.history[row]:
-            values = [value] if is_kept(place) else [*values, value]
+            places = {place, self.or_before.get(place, place)}
+            values = [value] if all(map(is_kept, places)) else [*values, value]
         return values
 
     def describe(self, row, value):
@@ -109,8 +112,12 @@ class Model:
         self.made[name] = server.place()
 
     def drop(self, server, name, prefix):
+        """The drop's pass may begin another log before anybody asks for the place."""
+        before, _ = server.place()
         server.rpc.drop_row_range(name, prefix)
         place = server.place()
+        if place[0] != before:
+            self.or_before[place] = (before, float("inf"))
         self.drops.add(place)
         for row in self.rows(name):
             if row.startswith(prefix):

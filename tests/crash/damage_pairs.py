@@ -296,11 +296,7 @@ class PairRound(TableRound):
         return "catalog" in self.kinds and places & self.model.drops
 
     def check_service(self):
-        lost, named = self.settled()
-        check(lost <= self.bound, sorted(lost - self.bound)[:20],
-              "were not hit, and are out of service:", self.ranges())  # fmt: skip
-        files, hit = {each["file"] for each in self.ranges()}, {hit.name for hit in self.hits}
-        check(files <= hit, files - hit, "are said to be damaged")
+        named = self.check_out_of_service()
         check("table" in self.kinds or not named, "out of service:", self.ranges())
         self.write_some(named)
 

@@ -56,6 +56,21 @@ def test_every_workload_of_datastore(server):
     assert of["transaction"]["rows"] == 10 * of["transaction"]["requests"] > 0
 
 
+def test_a_stream_is_read_from_its_beginning(fresh_server):
+    """As many changes as there were rows written; the table goes with its stream for the next."""
+    host = fresh_server().host
+    for _ in range(2):
+        done, results = bench(
+            host, "--stream", "--workloads", "load,write,changes", "--operations", "3",
+            "--connections", "1", "--streams", "1",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert [result["rows"] for result in results] == [500, 3, 3 * 503]
+    done, _ = bench(host, "--workloads", "load,changes")
+    assert done.returncode == 2
+    assert "changes wants load before it, and --stream" in done.stderr
+
+
 def test_requests_keep_to_their_pace(server, rpc):
     done, results = bench(
         server.host, "--workloads", "load,read", "--rate", "100", "--operations", "21"

@@ -14,9 +14,9 @@ from harness.killing import kill_some_times
 from harness.patience import PATIENCE_SECONDS
 from harness.proxy import FailingProxy
 from harness.rpc import Rpc, set_cell
-from harness.secured import ADMIN
+from harness.secured import account_key
 from harness.server import binary
-from harness.tokens import Key, write_jwks
+from harness.tokens import Key
 
 MS = 1000
 
@@ -304,25 +304,10 @@ def test_a_table_that_is_not_there(copier, server):
 
 # --- who copies ---
 
-MOVER = "mover@p.iam.gserviceaccount.com"
-
-
 @pytest.fixture
 def account(secure, tmp_path):
     """A server that believes a service account's key; the file is as Google hands it out."""
-    key = Key(tmp_path, "RS256", "key1")
-    file = tmp_path / "account.json"
-    file.write_text(json.dumps({
-        "type": "service_account", "client_email": MOVER, "private_key_id": key.name,
-        "private_key": key.path.read_text(),
-    }))  # fmt: skip
-    owners = [ADMIN, f"serviceAccount:{MOVER}"]
-    secured = secure(
-        "--auth-jwks", write_jwks(tmp_path / "jwks.json", key),
-        "--auth-audience", "https://localhost/", "--auth-issuer", MOVER,
-        policy={"*": {"bindings": [{"role": "roles/owner", "members": owners}]}},
-    )  # fmt: skip
-    return secured, file
+    return account_key(secure, tmp_path), tmp_path / "account.json"
 
 
 def test_a_service_account(account, fresh_server, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from google.iam.v1 import iam_policy_pb2, policy_pb2
 from grpc import StatusCode
 from harness.damage import CATALOG, flip, tables, tables_of
+from harness.moved_server import DAY_SECONDS, MovedServer
 from harness.rpc import Rpc, fails_with, set_cell
 from harness.secured import OTHER_TABLE, POLICY, TABLE, Secured
 from harness.server import EXTERNAL, Server, run_trestle
@@ -216,6 +217,36 @@ def test_a_table_that_was_claimed_comes_back_from_a_whole_backup(hit):
     assert versions_kept(secured, TABLE) == {"f": 3}
     secured.rpc("admin").mutate(TABLE, b"new", set_cell("f", b"q", b"v", 1000))
     assert rows(secured, "admin", TABLE) == {**MODEL[TABLE], b"new": b"v"}
+
+
+def test_a_claimed_table_takes_writes_though_the_clock_was_ahead(tmp_path):
+    """The ceiling of versions is lost with the table, and what was written has versions of
+    tomorrow. A row that was written to was overwritten in vain, until tomorrow, and a server that
+    checks itself ended when it moved large cells that were newer than the move."""
+    server = MovedServer(tmp_path, ["--heat=false", "--overflow-threshold", "1KB"])
+    server.move(DAY_SECONDS)
+    rpc = Rpc(server.start().host)
+    table = rpc.create_table("t")
+    rpc.mutate(table, b"row", set_cell("f", b"large", b"-" * 3000, 1000))
+    rpc.mutate(table, b"row", set_cell("f", b"q", b"of tomorrow", 1000))
+    server.stop()
+    (server.data / "SYNCED").unlink()
+    salvage(server)
+    server.stop()
+    flip(max(tables_of(server.data, CATALOG), key=lambda each: each.stat().st_size), -12, 8)
+    server.move(0)
+    mended = run_trestle("repair", server.data, "--in-place")
+    (keyspace,) = KEPT.findall(mended.stdout)
+    claimed = run_trestle("repair", server.data, "--claim", f"{keyspace}={table}", "--in-place")
+    assert claimed.returncode == 0, claimed.stderr
+
+    rpc = Rpc(server.start().host)
+    rpc.mutate(table, b"row", set_cell("f1", b"q", b"of today", 1000))
+    rpc.mutate(table, b"row", set_cell("f1", b"other", b"+" * 3000, 1000))
+    ((_, cells),) = rpc.read(table)
+    values = {cell.qualifier: cell.value for cell in cells}
+    assert values == {b"large": b"-" * 3000, b"other": b"+" * 3000, b"q": b"of today"}
+    server.close()
 
 
 def named(text):

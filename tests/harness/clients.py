@@ -74,6 +74,15 @@ def java_program(classpath, program):
     return ["java", *JAVA_OPTIONS, "-cp", classpath, program]
 
 
+def java_classes(classpath, program, folder):
+    """The folder with what is compiled of a program that belongs to a library's package."""
+    subprocess.run(
+        ["javac", "-nowarn", "-d", folder, "-cp", classpath, program], check=True,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    return folder
+
+
 def node_packages(source):
     """The folder of what the lock file of `source` names. Others may be making it, too: whoever is
     first has made it, whole."""

@@ -5,7 +5,7 @@ import json
 import grpc
 from harness.certificates import Authority
 from harness.rpc import INSTANCE, Rpc
-from harness.tokens import token_line
+from harness.tokens import Key, token_line, write_jwks
 
 TABLE = f"{INSTANCE}/tables/t"
 OTHER_TABLE = f"{INSTANCE}/tables/other"
@@ -28,6 +28,25 @@ TOKENS = {
     "viewer": "user:viewer@example.com",
     "stranger": "user:stranger@example.com",
 }
+
+
+MOVER = "mover@p.iam.gserviceaccount.com"
+
+
+def account_key(secure, directory, name="account.json"):
+    """A server that believes a service account's key, started by the fixture `secure`. The file of
+    that name in the directory is as Google hands it out; the key is `key1` there."""
+    key = Key(directory, "RS256", "key1")
+    (directory / name).write_text(json.dumps({
+        "type": "service_account", "client_email": MOVER, "private_key_id": key.name,
+        "private_key": key.path.read_text(),
+    }))  # fmt: skip
+    owners = [ADMIN, f"serviceAccount:{MOVER}"]
+    return secure(
+        "--auth-jwks", write_jwks(directory / "jwks.json", key),
+        "--auth-audience", "https://localhost/", "--auth-issuer", MOVER,
+        policy={"*": {"bindings": [{"role": "roles/owner", "members": owners}]}},
+    )  # fmt: skip
 
 
 class Secured:

@@ -31,7 +31,7 @@ from harness.server import SHARDS, Server  # noqa: E402
 from shrink import shrink  # noqa: E402
 from table import Family, Refused, Table, cells_of  # noqa: E402
 from view import View, Viewed  # noqa: E402
-from wire import Failed, Wire, now_us  # noqa: E402
+from wire import Failed, Wire  # noqa: E402
 
 OPS_A_ROUND = 1000
 EVALUATIONS_A_ROUND = 20000
@@ -84,7 +84,7 @@ class Round:
         self.known = known
         self.counts = collections.Counter()
         self.returned = set()  # (key, family) with cells that a rule had condemned
-        now = now_us() // 1000 * 1000
+        now = wire.clock.now_us() // 1000 * 1000
         families = {name: Family() for name in PLAIN_FAMILIES}
         families |= {name: Family(gc=self.rule()) for name in RULED_FAMILIES}
         families |= {name: Family(aggregate=kind) for name, kind in AGGREGATES.items()}
@@ -153,9 +153,9 @@ class Round:
 
     def write(self, kind, request):
         keys = [entry.row_key for entry in getattr(request, "entries", [request])]
-        first = now_us()
+        first = self.wire.clock.now_us()
         answer = self.wire.call(kind, request)
-        last = now_us()
+        first, last = min(first, self.wire.clock.now_us()), self.wire.clock.latest_us()
         observed = self.wire.rows_of(self.table, keys)
         differences = []
         for now in self.moments(observed, answer, first, last):

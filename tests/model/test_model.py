@@ -3,6 +3,7 @@
 import compare
 import emulator
 import pytest
+import wire
 from filters import Filter, contains, faults
 from harness.rpc import Cell
 from harness.server import ROOT
@@ -18,6 +19,20 @@ def test_server_is_as_the_model(fresh_server, capfd):
     shown = capfd.readouterr()
     assert code == 0, shown.err
     assert "as the model has it; " in shown.out
+
+
+def test_a_clock_that_is_set_back_takes_no_time_from_the_server(monkeypatch):
+    """A machine set its clock back by 3 ms amid the comparison. The server went on with the time
+    that it had given, as it must, and that was no moment of the request for the model."""
+    now = {"wall": 1_000_000_000, "steady": 5_000_000}
+    monkeypatch.setattr(wire.time, "time_ns", lambda: now["wall"])
+    monkeypatch.setattr(wire.time, "monotonic_ns", lambda: now["steady"])
+    clock = wire.Clock()
+    given_us = clock.now_us()
+    now["wall"] -= 3_000_000
+    now["steady"] += 1_000
+    assert clock.now_us() == given_us - 3_000
+    assert given_us <= clock.latest_us() <= given_us + 3
 
 
 @pytest.mark.skipif(not emulator.find(), reason="Google's emulator is not on this machine")

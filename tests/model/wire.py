@@ -26,8 +26,22 @@ AGGREGATORS = {"sum": "sum", "min": "min_", "max": "max_"}  # as the package cal
 Failed = collections.namedtuple("Failed", "code text")
 
 
-def now_us():
-    return time.time_ns() // 1000
+class Clock:
+    """The machine's, which somebody may set back. A server gives no time twice, so it goes on with
+    what the clock had shown until that comes again (docs/internals/clocks.md)."""
+
+    def __init__(self):
+        self.ahead_ns = -float("inf")  # of the steady clock: the most that it has been
+
+    def now_us(self):
+        steady = time.monotonic_ns()
+        wall = time.time_ns()
+        self.ahead_ns = max(self.ahead_ns, wall - steady)
+        return wall // 1000
+
+    def latest_us(self):
+        """What a clock would show that was never set back."""
+        return max(self.now_us(), (time.monotonic_ns() + self.ahead_ns) // 1000 + 1)
 
 
 def failed(error):
@@ -38,6 +52,7 @@ class Wire:
     instance = INSTANCE
 
     def __init__(self, host):
+        self.clock = Clock()
         self.channel = grpc.insecure_channel(host, options=CHANNEL_OPTIONS)
         self.calls = {
             "mutate_row": self.method(DATA, "MutateRow", types.MutateRowResponse),

@@ -77,9 +77,9 @@ static status run_one(struct bench_client *client, struct bench_context *context
 {
     const struct bench_mix *mix = bench_mix_find(name);
     if (mix == NULL)
-        return status_make(STATUS_INVALID_ARGUMENT, "--workloads: %.*s is none of %s,%s",
+        return status_make(STATUS_INVALID_ARGUMENT, "--workloads: %.*s is none of %s,%s,%s",
                            (int)name.size, (const char *)name.data, bench_mix_names,
-                           bench_datastore_names);
+                           bench_stream_names, bench_datastore_names);
     if (mix->prepare != NULL)
         TRY(mix->prepare(client, context));
     struct bench_result result = {0};

@@ -22,6 +22,7 @@
 #define TRESTLE_CMD_BENCH_BENCH_H
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/histogram.h"
 #include "base/options.h"
 #include "cmd/bench/bench_process.h"
@@ -50,6 +51,7 @@ struct bench_options {
     uint64_t scan_rows;
     uint64_t columns;    /* of the row of `wide` */
     uint64_t tablets;    /* that the table is made with */
+    bool stream;         /* and has a change stream */
     uint64_t server_pid; /* 0: unknown, no CPU figures */
     uint64_t seed;
     bool json;
@@ -86,6 +88,10 @@ struct bench_context {
     struct bench_keys keys;
     uint8_t *values;        /* random bytes to cut values from; owned */
     struct buffer prepared; /* the query of `query`; owned */
+    /* By the wall clock: when `load` made the table with a stream, or 0; up to when `changes` reads
+     * it. */
+    int64_t stream_from_us;
+    int64_t stream_until_us;
     uint64_t random;
 };
 
@@ -132,8 +138,10 @@ struct bench_mix {
 /* NULL if there is none of that name. */
 const struct bench_mix *bench_mix_find(bytes name);
 
-/* The names of all of Bigtable's, and of Datastore's, separated by commas. */
+/* The names of those that run if none is named, of those of change streams, and of Datastore's;
+ * separated by commas. */
 extern const char bench_mix_names[];
+extern const char bench_stream_names[];
 extern const char bench_datastore_names[];
 
 /* --- a run --- */

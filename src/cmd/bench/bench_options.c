@@ -44,6 +44,8 @@ static const struct option rows[] = {
         "Rows of one request of scan, limit and reverse."),
     ROW(INTEGER, columns, "1000000", 1, 100000000, "COUNT", "Columns of the row that wide reads."),
     ROW(INTEGER, tablets, "1", 1, 1000, "COUNT", "Tablets that the table is made with."),
+    ROW(BOOLEAN, stream, "false", 0, 0, "",
+        "The table keeps a change stream for a day, which `changes` reads."),
     ROW(INTEGER, server_pid, "0", 0, PID_MOST, "PID",
         "The server's process, to count its CPU time; 0 means not to."),
     ROW(INTEGER, seed, "1", 0, INT64_MAX, "NUMBER", "Makes the random choices the same again."),

@@ -47,8 +47,9 @@ status bench_read_rows_response(bytes message, struct arena *arena, struct bench
 extern const struct bench_workload bench_add; /* bench_add.c */
 extern const struct bench_workload bench_hot;
 extern const struct bench_workload bench_hotread;
-extern const struct bench_workload bench_query; /* bench_query.c */
-extern const struct bench_workload bench_scan;  /* bench_range.c */
+extern const struct bench_workload bench_changes; /* bench_changes.c */
+extern const struct bench_workload bench_query;   /* bench_query.c */
+extern const struct bench_workload bench_scan;    /* bench_range.c */
 extern const struct bench_workload bench_sift;
 extern const struct bench_workload bench_limit;
 extern const struct bench_workload bench_reverse;
@@ -65,6 +66,7 @@ extern const struct bench_workload bench_down;
 extern const struct bench_workload bench_merge;
 extern const struct bench_workload bench_transaction;
 status bench_add_prepare(struct bench_client *client, struct bench_context *context);
+status bench_changes_prepare(struct bench_client *client, struct bench_context *context);
 status bench_query_prepare(struct bench_client *client, struct bench_context *context);
 status bench_table_prepare(struct bench_client *client, struct bench_context *context);
 status bench_wide_prepare(struct bench_client *client, struct bench_context *context);

@@ -3,16 +3,44 @@
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 #include "wire/grpc.h"
 
-enum { SETUP_ARENA_LIMIT = 1 << 20 };
+enum { SETUP_ARENA_LIMIT = 1 << 20, DAY_SECONDS = 86400 };
 
-static status delete_table(struct bench_client *client, const char *name)
+static status delete_it(struct bench_client *client, const char *name)
 {
     BtAdmin__DeleteTableRequest request = BT_ADMIN__DELETE_TABLE_REQUEST__INIT;
     request.name = name;
     struct buffer message = {0};
     grpc_message_start(&message);
     proto_encode(&request.base, &message);
-    status s = bench_call(client, BENCH_ADMIN "DeleteTable", &message);
+    return bench_call(client, BENCH_ADMIN "DeleteTable", &message);
+}
+
+static status end_stream(struct bench_client *client, const char *name)
+{
+    const char *paths[] = {"change_stream_config"};
+    Pb__FieldMask mask = PB__FIELD_MASK__INIT;
+    mask.n_paths = 1;
+    mask.paths = paths;
+    BtAdmin__Table table = BT_ADMIN__TABLE__INIT;
+    table.name = name;
+    BtAdmin__UpdateTableRequest request = BT_ADMIN__UPDATE_TABLE_REQUEST__INIT;
+    request.table = &table;
+    request.update_mask = &mask;
+    struct buffer message = {0};
+    grpc_message_start(&message);
+    proto_encode(&request.base, &message);
+    return bench_call(client, BENCH_ADMIN "UpdateTable", &message);
+}
+
+/* One with a change stream is not deleted before that has ended. */
+static status delete_table(struct bench_client *client, const char *name)
+{
+    status s = delete_it(client, name);
+    if (s.code == STATUS_FAILED_PRECONDITION) {
+        status_free(s);
+        TRY(end_stream(client, name));
+        s = delete_it(client, name);
+    }
     if (s.code != STATUS_NOT_FOUND)
         return s;
     status_free(s);
@@ -54,6 +82,11 @@ static status encode_create_table(const struct bench_options *options, struct ar
     BtAdmin__Table table = BT_ADMIN__TABLE__INIT;
     table.n_column_families = 1;
     table.column_families = entries;
+    Pb__Duration day = PB__DURATION__INIT;
+    day.seconds = DAY_SECONDS;
+    BtAdmin__ChangeStreamConfig stream = BT_ADMIN__CHANGE_STREAM_CONFIG__INIT;
+    stream.retention_period = &day;
+    table.change_stream_config = options->stream ? &stream : NULL;
     request.table = &table;
     proto_encode(&request.base, message);
     return status_ok();
@@ -77,5 +110,7 @@ static status create_table(struct bench_client *client, const struct bench_optio
 status bench_table_prepare(struct bench_client *client, struct bench_context *context)
 {
     TRY(delete_table(client, context->options->table));
-    return create_table(client, context->options);
+    TRY(create_table(client, context->options));
+    context->stream_from_us = context->options->stream ? clock_wall_us(clock_system()) : 0;
+    return status_ok();
 }

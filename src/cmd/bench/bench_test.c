@@ -51,14 +51,21 @@ static void impossible_options_are_refused(void **state)
     assert_status(bench_options_read(no_rows, &options), STATUS_INVALID_ARGUMENT);
 }
 
-static void every_name_is_a_workload(void **state)
+static void assert_workloads(const char *names)
 {
-    (void)state;
     const char *end;
-    for (const char *name = bench_mix_names; *name != '\0'; name = *end == ',' ? end + 1 : end) {
+    for (const char *name = names; *name != '\0'; name = *end == ',' ? end + 1 : end) {
         end = strchrnul(name, ',');
         assert_non_null(bench_mix_find(bytes_make(name, (size_t)(end - name))));
     }
+}
+
+static void every_name_is_a_workload(void **state)
+{
+    (void)state;
+    assert_workloads(bench_mix_names);
+    assert_workloads(bench_stream_names);
+    assert_workloads(bench_datastore_names);
     assert_null(bench_mix_find(bytes_of("none")));
     assert_null(bench_mix_find(bytes_of("")));
 }

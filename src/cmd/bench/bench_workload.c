@@ -228,6 +228,7 @@ static const struct bench_workload ping = {.name = "ping",
 
 const char bench_mix_names[] = "load,overwrite,batch,write,read,query,scan,sift,limit,reverse,"
                                "mixed,rmw,add,hot,hotread,wide,ping";
+const char bench_stream_names[] = "changes";
 const char bench_datastore_names[] =
     "entities,put,batchput,update,get,ancestor,find,up,down,merge,transaction";
 
@@ -248,6 +249,7 @@ static const struct bench_mix mixes[] = {
     {"hot", {&bench_hot, &bench_hot}, NULL, bench_add_prepare},
     {"hotread", {&bench_hotread, &bench_hotread}, NULL, NULL},
     {"wide", {&bench_wide, &bench_wide}, NULL, bench_wide_prepare},
+    {"changes", {&bench_changes, &bench_changes}, NULL, bench_changes_prepare},
     {"ping", {&ping, &ping}, NULL, NULL},
     {"entities", {&bench_entities, &bench_entities}, rows_of_load, NULL},
     {"put", {&bench_put, &bench_put}, NULL, NULL},

@@ -5,6 +5,7 @@
  * was dropped (tablet/drop_records.h) is passed over, as readers do. */
 #include "cmd/command.h"
 #include "cmd/repair/doctor_private.h"
+#include "cmd/repair/stray_cells.h"
 #include "datastore/database.h"
 #include "datastore/model/rows.h"
 #include "row/fold.h"
@@ -78,25 +79,6 @@ static void check_record(struct doctor *doctor, struct found_table *table, bytes
     table->cells += cells;
 }
 
-static status row_has_overflow(struct keyspace *keyspace, bytes row_key, bool *has)
-{
-    struct buffer key = {0};
-    struct store_value value = {0};
-    enum store_presence presence = STORE_ABSENT;
-    row_record_key(&key, row_key);
-    status s = key.failed ? status_out_of_memory()
-                          : store_get(keyspace, NULL, buffer_bytes(&key), STORE_READ_ANY, &value,
-                                      &presence);
-    *has = presence == STORE_FOUND && fragment_has_overflow(value.bytes);
-    store_value_release(&value);
-    buffer_free(&key);
-    if (s.code != STATUS_DATA_LOSS)
-        return s;
-    status_free(s); /* the row's record is out of service, which has been told: nobody knows */
-    *has = true;
-    return status_ok();
-}
-
 /* `row` holds the last overflow cell's row key, for which the mark was found; `scratch` is for the
  * key's parts. */
 struct overflow_check {
@@ -116,7 +98,7 @@ static status check_overflow(struct doctor *doctor, struct found_table *table,
     }
     if (!check->has_row || !bytes_equal(buffer_bytes(&check->row), parts.row_key)) {
         bool has_overflow;
-        TRY(row_has_overflow(keyspace, parts.row_key, &has_overflow));
+        TRY(stray_cells_has_mark(keyspace, parts.row_key, &has_overflow));
         if (!has_overflow)
             doctor_report_key(doctor, table, parts.row_key,
                               "it has overflow cells, but its record does not say so");

@@ -4,7 +4,8 @@
  *  0. A list of tables that is lost: repair_old_data.h. Then a catalog that is damaged:
  *     repair_catalog.h. The rest is looked at after that.
  *  1. Table files that are damaged or missing: repair_tables.h. Their rows are lost.
- *  2. The indexes of Datastore's databases, which follow from their entities:
+ *  2. Large cells that their rows do not name: stray_cells.h. Nobody sees them.
+ *  3. The indexes of Datastore's databases, which follow from their entities:
  *     datastore/index/index_repair.h.
  * Other faults that the doctor finds are not looked at.
  *
@@ -24,6 +25,7 @@
 #include "cmd/repair/repair_keyspaces.h"
 #include "cmd/repair/repair_old_data.h"
 #include "cmd/repair/repair_server.h"
+#include "cmd/repair/repair_strays.h"
 #include "cmd/repair/repair_tables.h"
 #include "datastore/index/index_repair.h"
 #include "server/offline_cluster.h"
@@ -64,6 +66,7 @@ struct repair {
     uint64_t lost;         /* ranges of rows, or what would be */
     uint64_t lost_records; /* the same of the catalog's */
     uint64_t named;        /* tables that were claimed, and get names and rules from a backup */
+    uint64_t strays;       /* rows with large cells that they do not name */
     struct log log;
     struct store *store;
     struct commit_queue *commits; /* NULL: the store is open for reading alone */
@@ -366,6 +369,7 @@ static status repair_directory(struct repair *repair)
     if (repair->would_accept || repair->would_give_up)
         return status_ok();
     TRY(repair_files(repair));
+    TRY(repair_strays(repair->directory, &repair->log, repair->in_place, &repair->strays));
     repair->arena = arena_create(CATALOG_MEMORY);
     if (repair->arena == NULL)
         return status_out_of_memory();
@@ -381,6 +385,11 @@ static status repair_directory(struct repair *repair)
 
 /* --- the command --- */
 
+static bool has_work(const struct repair *repair)
+{
+    return repair->lost + repair->named + repair->strays + repair->to_repair > 0;
+}
+
 /* Sums up what comes first, also of a directory in which nothing is wrong. */
 static void sum_up_catalog(const struct repair *repair)
 {
@@ -391,7 +400,7 @@ static void sum_up_catalog(const struct repair *repair)
     else if (repair->would_accept || repair->would_give_up)
         printf("%s: nothing was changed (--in-place does it), and nothing else looked at\n",
                repair->directory);
-    else if (repair->lost == 0 && repair->named == 0 && repair->to_repair == 0 && repair->left == 0)
+    else if (!has_work(repair) && repair->left == 0)
         printf("%s: nothing to repair\n", repair->directory);
 }
 
@@ -413,6 +422,14 @@ static void sum_up_names(const struct repair *repair)
                repair->directory, repair->named, plural(repair->named));
 }
 
+static void sum_up_strays(const struct repair *repair)
+{
+    if (repair->strays > 0 && !repair->in_place)
+        printf("%s: large cells of %" PRIu64 " row%s to remove; nothing was changed (--in-place "
+               "does it)\n",
+               repair->directory, repair->strays, plural(repair->strays));
+}
+
 static void sum_up_indexes(const struct repair *repair)
 {
     if (repair->to_repair > 0 && repair->in_place)
@@ -425,13 +442,13 @@ static void sum_up_indexes(const struct repair *repair)
 
 static int sum_up(const struct repair *repair)
 {
-    bool is_repaired =
-        repair->in_place || (repair->lost == 0 && repair->named == 0 && repair->to_repair == 0);
+    bool is_repaired = repair->in_place || !has_work(repair);
     sum_up_catalog(repair);
     if (repair->would_accept || repair->would_give_up)
         return EXIT_FAILURE;
     sum_up_rows(repair);
     sum_up_names(repair);
+    sum_up_strays(repair);
     sum_up_indexes(repair);
     if (repair->left > 0)
         fprintf(stderr, "%" PRIu64 " thing%s %s left, named above\n", repair->left,

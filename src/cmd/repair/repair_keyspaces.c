@@ -5,18 +5,24 @@
  * f1, f2 …, and no rules: nothing is collected before a user sets some.
  *
  * Rows that are out of service are passed over, and stay so: they are for a repair of the table
- * that it becomes. The directory is looked at while it is open for reading, and then once more for
- * the batch: while it is open for writing, no damage is met. Without --in-place nothing is written.
+ * that it becomes. So are then large cells that their rows do not name, which go at once otherwise:
+ * the record of a drop may be lost with the table's.
+ *
+ * The directory is looked at while it is open for reading, and then once more for the batch: while
+ * it is open for writing, no damage is met. Without --in-place nothing is written.
  */
 #include "cmd/repair/repair_keyspaces.h"
 
 #include "cluster/catalog.h"
 #include "cluster/shard_directories.h"
 #include "cmd/command.h"
+#include "cmd/plural.h"
+#include "cmd/repair/stray_cells.h"
 #include "row/fragment.h"
 #include "row/row_key.h"
 #include "server/offline_cluster.h"
 #include "tablet/change_log.h"
+#include "tablet/commit.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -49,7 +55,9 @@ struct claim {
     struct found_family families[MOST_FAMILIES];
     size_t family_count;
     uint64_t rows;
+    uint64_t newest; /* version */
     bool has_damage; /* of the rows some are out of service, and not counted */
+    uint64_t strays; /* rows with large cells that they did not name, which were removed */
 };
 
 /* Keys of it, up to `to` (empty: its end), of which none is out of service. */
@@ -126,9 +134,11 @@ static status note_record(struct claim *claim, bytes key, bytes record)
     if (!fragment_reader_start(&reader, record))
         return status_make(STATUS_DATA_LOSS, "a record does not parse");
     claim->rows += is_row;
-    while (fragment_reader_next(&reader, &entry))
+    while (fragment_reader_next(&reader, &entry)) {
+        claim->newest = entry.version > claim->newest ? entry.version : claim->newest;
         if (entry_is_cell(entry.kind))
             TRY(note_family(claim, is_row ? entry.family : family, entry.kind));
+    }
     return status_ok();
 }
 
@@ -250,6 +260,19 @@ static status make_schema(const struct claim *claim, struct schema **out)
 
 /* --- what is written --- */
 
+/* The ceiling of versions may have been lost, too, and the rows be of a clock that was ahead: what
+ * is written to them from now on must not lose to what they have. */
+static status raise_ceiling(const struct claim *claim, struct store_batch *batch)
+{
+    struct commit_ceilings ceilings;
+    TRY(commit_read_ceilings(claim->catalog, &ceilings));
+    if (ceilings.version <= claim->newest) {
+        ceilings.version = claim->newest + version_at(COMMIT_CEILING_SLACK_US);
+        commit_put_ceilings(batch, claim->catalog, &ceilings);
+    }
+    return status_ok();
+}
+
 static status put_table(const struct claim *claim, struct store_batch *batch)
 {
     struct schema *schema;
@@ -262,6 +285,7 @@ static status put_table(const struct claim *claim, struct store_batch *batch)
     schema_destroy(schema);
     TRY(s);
     TRY(catalog_put_tablet(batch, claim->catalog, &tablet));
+    TRY(raise_ceiling(claim, batch));
     return catalog_put_next_id(batch, claim->catalog, claim->next_id + 2);
 }
 
@@ -283,6 +307,22 @@ static status carry_out(const struct claim *claim)
     status s = write_claim(claim, batch);
     store_batch_destroy(batch);
     return s;
+}
+
+/* Of a table that has just been claimed. */
+static status remove_strays(struct claim *claim)
+{
+    struct keyspace *keyspace = store_keyspace_find(claim->store, claim->wish->keyspace);
+    if (claim->wish->table == NULL || claim->has_damage || keyspace == NULL)
+        return status_ok();
+    return stray_cells_remove(claim->store, keyspace, claim->catalog, &claim->strays);
+}
+
+static void tell_strays(const struct claim *claim)
+{
+    if (claim->strays > 0)
+        printf("%s: removed large cells that their rows do not name, of %" PRIu64 " row%s\n",
+               claim->wish->table, claim->strays, plural(claim->strays));
 }
 
 static void tell(const struct claim *claim)
@@ -335,8 +375,10 @@ static status run_claim(struct claim *claim, const struct log *log)
     if (claim->wish->in_place) {
         TRY(open_store(claim, false, log));
         TRY(carry_out(claim));
+        TRY(remove_strays(claim));
     }
     tell(claim);
+    tell_strays(claim);
     return status_ok();
 }
 

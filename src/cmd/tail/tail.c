@@ -17,6 +17,7 @@
 #include "row/regex.h"
 #include "transfer/change_json.h"
 #include "transfer/change_position.h"
+#include "transfer/text_file.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -137,10 +138,10 @@ static status keep_place(struct tail *tail)
     if (tail->options->token_file == NULL || !place_is_known(tail))
         return status_ok();
     status s = change_feed_save(tail->feed, &text);
-    buffer_append_byte(&text, '\n');
+    buffer_append_format(&text, "\n%c", 0);
     if (status_is_ok(s))
         s = text.failed ? status_out_of_memory()
-                        : change_position_write(tail->options->token_file, buffer_bytes(&text));
+                        : text_file_replace(tail->options->token_file, (const char *)text.data);
     buffer_free(&text);
     return s;
 }

@@ -3,7 +3,7 @@
 #include "cmd/tail/tail_status.h"
 
 #include "base/clock.h"
-#include "transfer/change_position.h"
+#include "transfer/text_file.h"
 #include "wire/json.h"
 
 #include <inttypes.h>
@@ -60,8 +60,9 @@ static status write_metrics(const struct tail_status *self, int64_t watermark_us
                       "What was committed before this time ago has been given.");
         buffer_append_format(&text, "%.6f\n", lag_seconds(watermark_us));
     }
+    buffer_append_byte(&text, '\0');
     status s = text.failed ? status_out_of_memory()
-                           : change_position_write(self->metrics_file, buffer_bytes(&text));
+                           : text_file_replace(self->metrics_file, (const char *)text.data);
     buffer_free(&text);
     return s;
 }

@@ -114,6 +114,7 @@ func main() {
 		{"bulk writes", p.bulk},
 		{"wide and long scans", p.scans},
 		{"large cells", p.largeCells},
+		{"change streams", p.changeStreams},
 		{"SQL and its parameters", p.parameters},
 		{"SQL over a table", p.sqlOfTable},
 		{"the end of the instance", p.deleteInstance},

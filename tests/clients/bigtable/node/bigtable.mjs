@@ -6,6 +6,7 @@
 
 import {Bigtable} from '@google-cloud/bigtable';
 import * as admin from './admin.mjs';
+import * as changes from './changes.mjs';
 import * as rows from './rows.mjs';
 import * as sql from './sql.mjs';
 
@@ -28,6 +29,7 @@ const checks = {
   'bulk writes': rows.bulk,
   'wide and long scans': rows.scans,
   'large cells': rows.largeCells,
+  'change streams': changes.streams,
   'SQL and its parameters': sql.parameters,
   'SQL over a table': sql.ofTable,
   'the end of the instance': admin.deleteInstance,
