@@ -31,7 +31,7 @@ ROOMS = {
     "sql": "syntax time functions plan analyze run".split(),
     "datastore": "model gql index+commit query admin".split(),
     "cluster": ["heat+backup+stream"],
-    "cmd": ["advise+backup+bench+repair+sql+status+support+transfer"],
+    "cmd": ["advise+backup+bench+repair+sql+status+support+tail+transfer"],
 }
 TESTING = "testing"  # a folder's room of fixtures and doubles, which only tests see
 OF_TESTS = re.compile(rf"(_(test|fuzz|bench)\.cc?$|/{TESTING}/)")
@@ -46,6 +46,7 @@ FENCED = {
     "microhttpd": ["wire", "console"],
     "utf8proc": ["sql", "cmd"],
     "histedit": ["cmd"],
+    "librdkafka/": ["transfer"],
     "curl/": ["aws", "server", "cmd"],
     "yaml.h": ["design"],
 }

@@ -52,6 +52,18 @@ static inline void list_take_at(struct list *list, struct link **place)
     *place = (*place)->next;
 }
 
+/* Takes the entry off the list, if it is there: looks at those before it. */
+static inline bool list_remove(struct list *list, const struct link *entry)
+{
+    struct link **place = &list->first;
+    while (*place != NULL && *place != entry)
+        place = &(*place)->next;
+    if (*place == NULL)
+        return false;
+    list_take_at(list, place);
+    return true;
+}
+
 /* All entries, leaving `list` empty. */
 static inline struct list list_take_all(struct list *list)
 {

@@ -324,6 +324,7 @@ static const struct example refused[] = {
     {"a value whose start is missing", {"U:P1/9=v"}, "E"},
     {"a value of no bytes", {"U:L0/0= !"}, "E"},
     {"pieces with a gap", {"U:P0/9=v", "c:L2/9=lue-VAL !"}, "E"},
+    {"pieces at other places", {"U:P0/9=v", "c:L2/9=alue-VAL !"}, "E"},
     {"a piece again", {"U:P0/9=v", "c:P0/9=v"}, "E"},
     {"pieces that are more than the value", {"U:P0/2=v", "c:L1/2=alue !"}, "E"},
     {"a first piece that is", {"U:P0/1=va"}, "E"},

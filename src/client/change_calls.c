@@ -10,6 +10,7 @@ enum { CALLS_MOST = 90 /* on one link; servers that are known take 100 */ };
 struct change_link {
     struct grpc_link *grpc;
     size_t calls;      /* on it */
+    bool is_leaving;   /* the server wants no more of them; those that it has go on */
     uint64_t received; /* bytes; nobody asks */
 };
 
@@ -68,14 +69,13 @@ static status add_link(struct change_links *links, struct change_link **out)
     return status_ok();
 }
 
-/* One that is not lost, or nobody uses, and has room for a call. A lost one is left alone while
- * there are calls on it: they are about to end. */
+/* One that takes calls and has room for one, or that nobody uses. */
 static struct change_link *find_link(const struct change_links *links)
 {
     for (size_t i = 0; i < links->count; i++) {
         struct change_link *link = links->items[i];
-        bool is_lost = link->grpc != NULL && grpc_link_is_lost(link->grpc);
-        if (is_lost ? link->calls == 0 : link->calls < CALLS_MOST)
+        bool takes_none = link->is_leaving || (link->grpc != NULL && grpc_link_is_lost(link->grpc));
+        if (takes_none ? link->calls == 0 : link->calls < CALLS_MOST)
             return link;
     }
     return NULL;
@@ -87,6 +87,11 @@ static status take_link(struct change_call *call)
     struct change_link *link = find_link(links);
     if (link == NULL)
         TRY(add_link(links, &link));
+    if (link->is_leaving) {
+        grpc_link_destroy(link->grpc);
+        link->grpc = NULL;
+        link->is_leaving = false;
+    }
     TRY(endpoint_connect(client_session_endpoint(call->options.session), loop_of(call),
                          &link->grpc));
     grpc_link_narrow(link->grpc, CHANGE_CALL_WINDOW, &link->received);
@@ -171,7 +176,9 @@ static status start(struct change_call *call, const struct change_call_options *
         buffer_free(&message);
         return status_out_of_memory();
     }
-    return grpc_link_call(call->link->grpc, &grpc, &message, &call->call);
+    status s = grpc_link_call(call->link->grpc, &grpc, &message, &call->call);
+    call->link->is_leaving = s.code == STATUS_UNAVAILABLE;
+    return s;
 }
 
 status change_call_create(const struct change_call_options *options, struct change_call **out)

@@ -81,11 +81,8 @@ static void get_in_line(struct change_stream *stream)
 
 static void leave_line(struct change_stream *stream)
 {
-    struct link **place = &stream->feed->line.first;
-    while (stream->is_in_line && *place != &stream->link)
-        place = &(*place)->next;
     if (stream->is_in_line)
-        list_take_at(&stream->feed->line, place);
+        list_remove(&stream->feed->line, &stream->link);
     stream->is_in_line = false;
 }
 
@@ -404,7 +401,7 @@ static status list_partitions(struct change_feed *feed, int64_t now_us, int64_t 
         return status_ok();
     TRY(change_listing_begin(&feed->listing, &options, feed->options.table,
                              feed->options.app_profile, now_us));
-    earlier(due_us, now_us + HEARTBEAT_US);
+    earlier(due_us, feed->listing.call == NULL ? feed->listing.retry.at_us : now_us + HEARTBEAT_US);
     return status_ok();
 }
 

@@ -7,7 +7,10 @@
 
 #define LIST_PARTITIONS "/google.bigtable.v2.Bigtable/GenerateInitialChangeStreamPartitions"
 
-enum { LISTING_LIMIT = 256 << 20 }; /* bytes of memory */
+enum {
+    LISTING_LIMIT = 256 << 20,    /* bytes of memory */
+    SILENT_US = 60 * 1000 * 1000, /* without a message: the connection is dead */
+};
 
 struct listed_range {
     bytes start, end;
@@ -127,7 +130,13 @@ status change_listing_take(struct change_listing *listing, struct change_partiti
             return fail(listing, s, now_us);
         change_call_drop_message(listing->call);
     }
-    if (listing->call == NULL || !change_call_has_ended(listing->call, &how))
+    if (listing->call == NULL)
+        return status_ok();
+    if (now_us - change_call_heard_us(listing->call) > SILENT_US)
+        return fail(listing,
+                    status_make(STATUS_DEADLINE_EXCEEDED, "the server does not list partitions"),
+                    now_us);
+    if (!change_call_has_ended(listing->call, &how))
         return status_ok();
     return take_end(listing, partitions, how, now_us, is_whole);
 }

@@ -10,6 +10,7 @@
 #include "cmd/sql/sql_shell.h"
 #include "cmd/status/status.h"
 #include "cmd/support/support_bundle.h"
+#include "cmd/tail/tail.h"
 #include "cmd/token.h"
 #include "cmd/transfer/copy.h"
 #include "cmd/transfer/export.h"
@@ -56,6 +57,7 @@ static const struct command commands[] = {
      false},
     {"export", export_command, "write a table into files that others read", false},
     {"copy", copy_command, "copy a table from one Bigtable endpoint to another", false},
+    {"tail", tail_command, "print what happens to the rows of a table, as it happens", false},
     {"advise", advise_command, "say what is wrong with a table's keys and columns", false},
     {"sql", sql_command, "query any Bigtable endpoint with GoogleSQL", false},
     {"status", status_command, "say what a server does", false},

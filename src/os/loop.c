@@ -174,21 +174,10 @@ static void run_deferred(struct loop *loop)
     run_tasks(&loop->running);
 }
 
-static bool take_back(struct list *tasks, const struct task *task)
-{
-    struct link **place = &tasks->first;
-    while (*place != NULL && *place != &task->link)
-        place = &(*place)->next;
-    if (*place == NULL)
-        return false;
-    list_take_at(tasks, place);
-    return true;
-}
-
 void loop_forget(struct loop *loop, struct task *task)
 {
-    if (!take_back(&loop->deferred, task))
-        (void)take_back(&loop->running, task);
+    if (!list_remove(&loop->deferred, &task->link))
+        list_remove(&loop->running, &task->link);
 }
 
 /* Runs what was posted up to now. Returns whether to go on. */

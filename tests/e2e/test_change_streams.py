@@ -22,6 +22,7 @@ from harness.change_streams import (
     MISALIGNED,
     Reader,
     USER,
+    Writers,
     bounds,
     micros_of,
     now_micros,
@@ -245,32 +246,6 @@ def test_check_8_any_token_goes_on_behind_its_change(rpc, make_streamed):
 
 
 # --- splits and merges ---
-
-
-class Writers:
-    """Write rows of a few keys in turn, each with its number, until the end of the block."""
-
-    def __init__(self, rpc, name, keys):
-        self.rpc, self.name, self.keys = rpc, name, keys
-        self.written = dict.fromkeys(keys, 0)
-        self.is_over = threading.Event()
-        self.thread = threading.Thread(target=self.run, daemon=True)
-
-    def run(self):
-        while not self.is_over.is_set():
-            entries = []
-            for key in self.keys:
-                entries.append((key, [set_cell("f", b"q", b"%d" % self.written[key], 1000)]))
-                self.written[key] += 1
-            assert set(self.rpc.mutate_rows(self.name, entries)) == {0}
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *failure):
-        self.is_over.set()
-        self.thread.join(PATIENCE_SECONDS)
 
 
 def is_inside(part, partition):

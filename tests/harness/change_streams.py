@@ -11,6 +11,7 @@ from google.cloud.bigtable_v2 import types
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from harness.patience import PATIENCE_SECONDS
+from harness.rpc import set_cell
 
 DAY = 24 * 3600
 USER = types.ReadChangeStreamResponse.DataChange.Type.USER
@@ -193,3 +194,29 @@ def partitions_of(rpc, name, **fields):
     request = types.GenerateInitialChangeStreamPartitionsRequest(table_name=name, **fields)
     answers = rpc.data.generate_initial_change_stream_partitions(request, timeout=PATIENCE_SECONDS)
     return [bounds(answer.partition) for answer in answers]
+
+
+class Writers:
+    """Write rows of a few keys in turn, each with its number, until the end of the block."""
+
+    def __init__(self, rpc, name, keys):
+        self.rpc, self.name, self.keys = rpc, name, keys
+        self.written = dict.fromkeys(keys, 0)
+        self.is_over = threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def run(self):
+        while not self.is_over.is_set():
+            entries = []
+            for key in self.keys:
+                entries.append((key, [set_cell("f", b"q", b"%d" % self.written[key], 1000)]))
+                self.written[key] += 1
+            assert set(self.rpc.mutate_rows(self.name, entries)) == {0}
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *failure):
+        self.is_over.set()
+        self.thread.join(PATIENCE_SECONDS)

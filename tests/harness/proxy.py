@@ -108,3 +108,29 @@ class HoldingProxy(CountingProxy):
     def close(self):
         self.release()
         super().close()
+
+
+class FollowingProxy(FailingProxy):
+    """Forwards to a server that is started again elsewhere: `follow`. Connections are lost while
+    it is away."""
+
+    def __init__(self, host):
+        super().__init__(host, None)
+
+    def follow(self, host):
+        address, port = host.rsplit(":", 1)
+        self.target = (address, int(port))
+
+    def accept(self):
+        with contextlib.suppress(OSError):  # closed
+            while True:
+                client, _ = self.listener.accept()
+                self.sockets.append(client)
+                self.connections += 1
+                try:
+                    server = socket.create_connection(self.target)
+                except OSError:
+                    client.shutdown(socket.SHUT_RDWR)
+                    continue
+                self.sockets.append(server)
+                self.spawn(self.forward, client, server, None)

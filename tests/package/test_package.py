@@ -149,6 +149,7 @@ def test_manual(unpacked, page):
         ("trestle sup", ["support-bundle"]),
         ("trestle adv", ["advise"]),
         ("trestle copy --from-end", ["--from-endpoint"]),
+        ("trestle tail --bear", ["--bearer-file"]),
         ("trestle export dyn", ["dynamodb"]),
         ("trestle serve --otlp-h", ["--otlp-headers"]),
         ("trestle serve --data-", ["--data-dir"]),

@@ -1,0 +1,250 @@
+/* See tail.h.
+ *
+ *     a change ─► a line ─► the sink ──(nothing more is here, or much has gathered)──► flushed
+ *                                        └──► once a second: where the feed stands, to --token-file
+ *
+ * Invariant: the place that is kept is one that the feed had when all before it was flushed. So who
+ * goes on there has each change at least once, whatever was killed.
+ *
+ * SIGINT and SIGTERM are blocked, and looked for between changes. */
+#include "cmd/tail/tail.h"
+
+#include "client/change_feed.h"
+#include "cmd/command.h"
+#include "cmd/tail/tail_options.h"
+#include "cmd/tail/tail_sinks.h"
+#include "cmd/tail/tail_status.h"
+#include "row/regex.h"
+#include "transfer/change_json.h"
+#include "transfer/change_position.h"
+#include "transfer/text_file.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum {
+    WAIT_US = 100 * 1000,        /* until signals are looked for again */
+    GATHERED_MOST = 1000,        /* changes that wait to be flushed */
+    GATHERED_BYTES = 4 << 20,    /* of them */
+    KEEP_EVERY_US = 1000 * 1000, /* where the feed stands */
+};
+
+struct tail {
+    const struct tail_options *options;
+    struct client_session *session;
+    struct buffer table; /* its full name, and a NUL */
+    struct change_feed *feed;
+    struct change_sink sink;
+    struct regex *families; /* NULL: all */
+    struct buffer line;
+    size_t gathered; /* changes that are not flushed */
+    size_t gathered_bytes;
+    int64_t kept_us; /* when: clock_steady_us */
+    struct tail_status status;
+};
+
+static int64_t steady_us(void)
+{
+    return clock_steady_us(clock_system());
+}
+
+/* --- signals --- */
+
+static void stop_signals(sigset_t *signals)
+{
+    sigemptyset(signals);
+    sigaddset(signals, SIGINT);
+    sigaddset(signals, SIGTERM);
+}
+
+static status block_signals(void)
+{
+    sigset_t signals;
+    stop_signals(&signals);
+    signal(SIGPIPE, SIG_IGN); /* a write says so */
+    if (pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0)
+        return status_make(STATUS_INTERNAL, "cannot block signals");
+    return status_ok();
+}
+
+static bool is_told_to_stop(void)
+{
+    const struct timespec at_once = {0};
+    sigset_t signals;
+    stop_signals(&signals);
+    return sigtimedwait(&signals, NULL, &at_once) > 0;
+}
+
+/* --- beginning --- */
+
+static status open_feed(struct tail *tail)
+{
+    const struct tail_options *o = tail->options;
+    const struct client_session_options session = {.target = o->target};
+    struct buffer position = {0};
+    TRY(client_session_create(&session, &tail->session));
+    buffer_append_format(&tail->table, "%s/tables/%s%c", client_session_instance(tail->session),
+                         o->table, 0);
+    if (tail->table.failed)
+        return status_out_of_memory();
+    if (o->token_file != NULL)
+        TRY(change_position_read(o->token_file, &position));
+    const struct change_feed_options feed = {.session = tail->session,
+                                             .table = (const char *)tail->table.data,
+                                             .app_profile = o->target.app_profile,
+                                             .from_us = o->from_us,
+                                             .end_us = o->until_us,
+                                             .state = buffer_bytes(&position)};
+    status s = change_feed_create(&feed, &tail->feed);
+    buffer_free(&position);
+    return s;
+}
+
+static status begin(struct tail *tail)
+{
+    const struct tail_options *o = tail->options;
+    TRY(block_signals());
+    if (o->families != NULL)
+        TRY(regex_compile(bytes_of(o->families), &tail->families));
+    TRY(open_feed(tail));
+    tail->kept_us = steady_us();
+    tail_status_begin(&tail->status, o, tail->kept_us);
+    return tail_sink_open(o, is_told_to_stop, &tail->sink);
+}
+
+static void end(struct tail *tail)
+{
+    change_sink_destroy(&tail->sink);
+    change_feed_destroy(tail->feed);
+    client_session_destroy(tail->session);
+    regex_destroy(tail->families);
+    buffer_free(&tail->table);
+    buffer_free(&tail->line);
+}
+
+/* --- the place --- */
+
+static bool place_is_known(const struct tail *tail)
+{
+    return change_feed_watermark_us(tail->feed) > 0;
+}
+
+/* What was flushed is all that the feed has given. */
+static status keep_place(struct tail *tail)
+{
+    struct buffer text = {0};
+    tail->kept_us = steady_us();
+    if (tail->options->token_file == NULL || !place_is_known(tail))
+        return status_ok();
+    status s = change_feed_save(tail->feed, &text);
+    buffer_append_format(&text, "\n%c", 0);
+    if (status_is_ok(s))
+        s = text.failed ? status_out_of_memory()
+                        : text_file_replace(tail->options->token_file, (const char *)text.data);
+    buffer_free(&text);
+    return s;
+}
+
+static status flush(struct tail *tail)
+{
+    if (tail->gathered > 0)
+        TRY(tail->sink.flush(tail->sink.object));
+    tail->gathered = tail->gathered_bytes = 0;
+    return status_ok();
+}
+
+/* --- changes --- */
+
+static status take(struct tail *tail, const struct feed_change *change)
+{
+    const struct tail_options *o = tail->options;
+    if (change->is_collection && !o->with_gc)
+        return status_ok();
+    if (o->prefix != NULL && !bytes_start_with(change->row_key, bytes_of(o->prefix)))
+        return status_ok();
+    buffer_clear(&tail->line);
+    change_json_write(change, tail->families, &tail->line);
+    if (tail->line.failed)
+        return status_out_of_memory();
+    if (tail->line.size == 0)
+        return status_ok();
+    tail->gathered++;
+    tail->gathered_bytes += tail->line.size;
+    tail->status.changes++;
+    tail->status.bytes += tail->line.size;
+    return tail->sink.add(tail->sink.object, change, buffer_bytes(&tail->line));
+}
+
+static bool has_gathered_enough(const struct tail *tail)
+{
+    return tail->gathered >= GATHERED_MOST || tail->gathered_bytes >= GATHERED_BYTES;
+}
+
+static status tell_and_keep(struct tail *tail)
+{
+    int64_t now_us = steady_us();
+    TRY(tail_status_tell(&tail->status, change_feed_watermark_us(tail->feed),
+                         change_feed_partitions(tail->feed), now_us));
+    if (tail->gathered > 0 || now_us - tail->kept_us < KEEP_EVERY_US)
+        return status_ok();
+    return keep_place(tail);
+}
+
+/* One change, or a while without one. What has gathered is flushed when nothing more is here. */
+static status step(struct tail *tail, bool *is_end)
+{
+    const struct feed_change *change;
+    TRY(change_feed_next(tail->feed, tail->gathered > 0 ? 0 : WAIT_US, &change, is_end));
+    if (change != NULL)
+        TRY(take(tail, change));
+    if (change == NULL || has_gathered_enough(tail))
+        TRY(flush(tail));
+    if (change == NULL && tail->sink.tend != NULL)
+        TRY(tail->sink.tend(tail->sink.object));
+    return change == NULL || tail->gathered == 0 ? tell_and_keep(tail) : status_ok();
+}
+
+/* A reader that is gone wants no more. */
+static status as_quiet_end(status s)
+{
+    if (s.code != STATUS_CANCELLED)
+        return s;
+    status_free(s);
+    return status_ok();
+}
+
+static status run(struct tail *tail)
+{
+    bool is_end = false;
+    status s = begin(tail);
+    while (status_is_ok(s) && !is_end && !is_told_to_stop())
+        s = step(tail, &is_end);
+    if (s.code == STATUS_CANCELLED || tail->sink.object == NULL)
+        return as_quiet_end(s);
+    /* What was given before a failure is in order, and need not come again. */
+    status last = flush(tail);
+    if (status_is_ok(last))
+        last = keep_place(tail);
+    if (status_is_ok(last))
+        last = tail_status_end(&tail->status, change_feed_watermark_us(tail->feed),
+                               change_feed_partitions(tail->feed));
+    if (status_is_ok(s))
+        return as_quiet_end(last);
+    status_free(last);
+    return s;
+}
+
+int tail_command(const char *const *arguments)
+{
+    struct tail_options options;
+    struct tail tail = {.options = &options};
+    if (command_asks_for(arguments, "--help"))
+        return command_print(tail_options_write_help);
+    status s = tail_options_read(arguments, clock_wall_us(clock_system()), &options);
+    if (!status_is_ok(s))
+        return command_refuse("tail", s);
+    s = run(&tail);
+    end(&tail);
+    return command_end("tail", s, true);
+}

@@ -1,0 +1,45 @@
+/* See tail_sinks.h. */
+#include "cmd/tail/tail_sinks.h"
+
+#include "transfer/change_files.h"
+#include "transfer/change_kafka.h"
+#include "transfer/change_output.h"
+
+#include <unistd.h>
+
+static bool has_scheme(const char *to, const char *scheme)
+{
+    return strncmp(to, scheme, strlen(scheme)) == 0;
+}
+
+static status open_files(const struct tail_options *options, struct change_sink *out)
+{
+    const struct change_files_options files = {
+        .directory = options->to + strlen("file:"),
+        .rotate_bytes = options->rotate_bytes,
+        .rotate_us = options->rotate_us,
+        .clock = clock_system(),
+    };
+    return change_files_create(&files, out);
+}
+
+static status open_kafka(const struct tail_options *options, struct change_sink *out)
+{
+    const struct change_kafka_options kafka = {
+        .library = CHANGE_KAFKA_LIBRARY, .url = options->to, .config = options->kafka_config};
+    return change_kafka_create(&kafka, out);
+}
+
+status tail_sink_open(const struct tail_options *options, bool (*gives_up)(void),
+                      struct change_sink *out)
+{
+    if (options->to == NULL)
+        return change_output_create(STDOUT_FILENO, gives_up, out);
+    if (has_scheme(options->to, "file:"))
+        return open_files(options, out);
+    if (has_scheme(options->to, "kafka:"))
+        return open_kafka(options, out);
+    return status_make(STATUS_INVALID_ARGUMENT,
+                       "--to: %s is neither file:DIRECTORY nor kafka://HOST:PORT/TOPIC",
+                       options->to);
+}

@@ -1,0 +1,15 @@
+/* See change_position.h. */
+#include "transfer/change_position.h"
+
+#include "os/file.h"
+
+enum { POSITION_MOST = 64 << 20 /* bytes */ };
+
+status change_position_read(const char *path, struct buffer *out)
+{
+    status s = file_read(path, POSITION_MOST, 0, out);
+    if (s.code != STATUS_NOT_FOUND)
+        return s;
+    status_free(s);
+    return status_ok();
+}

@@ -1,0 +1,390 @@
+"""`trestle tail`: changes as lines, through splits, merges and kills of either side."""
+
+import json
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+from google.cloud.bigtable_v2 import types
+from harness.change_streams import (
+    Writers,
+    now_micros,
+    partitions_of,
+    stream_config,
+    update_stream,
+)
+from harness.patience import PATIENCE_SECONDS
+from harness.proxy import FailingProxy, FollowingProxy
+from harness.rpc import delete_row, set_cell
+from harness.secured import ADMIN
+from harness.server import binary, run_trestle
+from harness.tail import Counts, Tail, bytes_of, now, wait_for
+from harness.tokens import Key, write_jwks
+
+TABLE = "t"
+NAME = "projects/p/instances/i/tables/t"
+
+
+@pytest.fixture
+def streamed(fresh_server, connect):
+    def make(*arguments, families=("f",), splits=(), **fields):
+        server = fresh_server(*arguments)
+        rpc = connect(server.host)
+        rpc.create_table(TABLE, families, splits, change_stream_config=stream_config(), **fields)
+        return server, rpc
+
+    return make
+
+
+STOPS = (signal.SIGINT, signal.SIGTERM)
+
+
+def put(rpc, key, value=b"v"):
+    rpc.mutate(NAME, key, set_cell("f", b"q", value, 1000))
+
+
+def set_to(value):
+    return {"set_cell": {"family": "f", "qualifier": "q", "timestamp": 1000, "value": value}}
+
+
+# --- what is told ---
+
+
+def test_every_kind_of_change_is_a_line(streamed):
+    kinds = {"int64_type": {"encoding": {"big_endian_bytes": {}}}}
+    server, rpc = streamed(families=(), column_families={
+        "f": {}, "g": {},
+        "s": {"value_type": {"aggregate_type": {"input_type": kinds, "sum": {}}}},
+    })  # fmt: skip
+    aggregate = {
+        "family_name": "s", "column_qualifier": {"raw_value": b"n"},
+        "timestamp": {"raw_timestamp_micros": 1000},
+    }  # fmt: skip
+    before = now_micros()
+    with Tail(server.host, TABLE, "--from", now()) as tail:
+        rpc.mutate(
+            NAME, b"k\xff", set_cell("f", b"q", b"v", 1000), set_cell("f", b"\x80", b"\xfe", 2000),
+            types.Mutation(delete_from_column={
+                "family_name": "f", "column_qualifier": b"d",
+                "time_range": {"start_timestamp_micros": 1000, "end_timestamp_micros": 5000},
+            }),
+            types.Mutation(delete_from_column={"family_name": "f", "column_qualifier": b"e"}),
+            types.Mutation(delete_from_family={"family_name": "g"}),
+            types.Mutation(add_to_cell={**aggregate, "input": {"int_value": -5}}),
+            types.Mutation(merge_to_cell={**aggregate, "input": {"bytes_value": b"\0" * 8}}),
+        )  # fmt: skip
+        put(rpc, "ü".encode(), b'"\\\n')
+        rpc.mutate(NAME, "ü".encode(), delete_row())
+        all_kinds, umlaut, deletion = tail.take(3)
+        assert tail.stop() == []
+    assert before <= all_kinds.pop("commit") <= now_micros()
+    assert bytes_of(all_kinds.pop("key")) == b"k\xff"
+    assert all_kinds == {
+        "tiebreaker": 0, "cluster": "trestle", "mutations": [
+            set_to("v"),
+            {"set_cell": {
+                "family": "f", "qualifier": {"base64": "gA=="}, "timestamp": 2000,
+                "value": {"base64": "/g=="},
+            }},
+            {"delete_from_column": {"family": "f", "qualifier": "d", "start": 1000, "end": 5000}},
+            {"delete_from_column": {"family": "f", "qualifier": "e"}},
+            {"delete_from_family": {"family": "g"}},
+            {"add_to_cell": {"family": "s", "qualifier": "n", "timestamp": 1000, "input": -5}},
+            {"merge_to_cell": {
+                "family": "s", "qualifier": "n", "timestamp": 1000, "input": "\0" * 8,
+            }},
+        ],
+    }  # fmt: skip
+    assert (umlaut["key"], umlaut["mutations"]) == ("ü", [set_to('"\\\n')])
+    assert deletion["mutations"] == [{"delete_from_family": {"family": "f"}}]
+
+
+# --- splits, merges, kills ---
+
+
+@pytest.mark.long
+def test_partitions_split_and_merge_meanwhile(streamed):
+    server, rpc = streamed("--split-load", "100", "--merge-after", "1s")
+    keys = [b"%02d" % i for i in range(100)]
+    counts = Counts()
+    with Tail(server.host, TABLE, "--from", now(), "--status", "100ms") as tail:
+        with Writers(rpc, NAME, keys) as writers:
+            wait_for(lambda: len(partitions_of(rpc, NAME)) >= 3, "no split")
+            counts.take(tail.take_here())
+        last = {key: count - 1 for key, count in writers.written.items()}
+        while counts.got != last:
+            counts.take([tail.next()])
+        wait_for(lambda: partitions_of(rpc, NAME) == [(b"", b"")], "no merge")
+        put(rpc, b"00", b"%d" % (last[b"00"] + 1))
+        counts.take([tail.next()])
+        assert tail.stop() == []
+        told = tail.process.stderr.read()
+    assert " partitions\n" in told
+    assert told.splitlines()[-1].endswith("; 1 partition")
+
+
+def test_it_goes_on_where_it_stopped(streamed, tmp_path):
+    server, rpc = streamed(splits=[b"m"])
+    place = tmp_path / "place"
+    counts = Counts()
+    options = ["--from", now(), "--token-file", place]
+    for round_ in range(4):
+        for key in (b"a", b"z"):
+            put(rpc, key, b"%d" % round_)
+        with Tail(server.host, TABLE, *options) as tail:
+            lines = tail.take(2)
+            counts.take(lines + tail.stop(random.Random(round_).choice(list(STOPS))))
+    assert counts.got == {b"a": 3, b"z": 3}
+    assert json.loads(place.read_text())["table"] == NAME
+
+
+@pytest.mark.long
+def test_tails_that_are_killed_leave_nothing_out(streamed, tmp_path):
+    """What was printed and not yet kept comes again, from the last place on."""
+    server, rpc = streamed("--split-load", "100", "--merge-after", "1s", splits=[b"50"])
+    counts = Counts()
+    options = ["--from", now(), "--token-file", tmp_path / "place"]
+    chance = random.Random(23)
+    with Writers(rpc, NAME, [b"%02d" % i for i in range(100)]) as writers:
+        for _ in range(8):
+            with Tail(server.host, TABLE, *options) as tail:
+                time.sleep(chance.uniform(0.2, 2.5))
+                counts.take(tail.kill(), may_repeat=True)
+    last = {key: count - 1 for key, count in writers.written.items()}
+    with Tail(server.host, TABLE, *options) as tail:
+        while counts.got != last:
+            counts.take([tail.next()], may_repeat=True)
+        tail.stop()
+    assert counts.again > 0
+
+
+@pytest.mark.long
+def test_a_server_that_is_killed_is_waited_for(streamed, connect):
+    server, rpc = streamed(splits=[b"m"])
+    proxy = FollowingProxy(server.host)
+    counts = Counts()
+    try:
+        with Tail(proxy.host, TABLE, "--from", now()) as tail:
+            for round_ in range(6):
+                for key in (b"a", b"m", b"z"):
+                    put(rpc, key, b"%d" % round_)
+                if round_ % 2 == 0:
+                    counts.take(tail.take(3))  # else they come after the kill
+                server.kill()
+                server.start()
+                proxy.follow(server.host)
+                rpc = connect(server.host)
+            while counts.got != {b"a": 5, b"m": 5, b"z": 5}:
+                counts.take([tail.next()])
+            assert tail.stop() == []
+    finally:
+        proxy.close()
+
+
+def test_a_connection_that_breaks_is_made_again(streamed):
+    server, rpc = streamed()
+    since = now()
+    for i in range(500):
+        put(rpc, b"k", b"%d" % i)
+    proxy = FailingProxy(server.host, after=20_000)
+    counts = Counts()
+    try:
+        with Tail(proxy.host, TABLE, "--from", since) as tail:
+            counts.take(tail.take(500))
+            assert tail.stop() == []
+        assert proxy.connections >= 2
+    finally:
+        proxy.close()
+
+
+# --- bounds ---
+
+
+def test_more_partitions_than_a_connection_has_calls(streamed):
+    """As Google's servers do, this one lets a connection have 100 at a time."""
+    keys = [b"%03d" % i for i in range(230)]
+    server, rpc = streamed("--max-streams", "100", splits=keys[1:])
+    with Tail(server.host, TABLE, "--from", now(), "--status", "100ms") as tail:
+        assert set(rpc.mutate_rows(NAME, [(k, [set_cell("f", b"q", b"v")]) for k in keys])) == {0}
+        assert {bytes_of(line["key"]) for line in tail.take(len(keys))} == set(keys)
+        assert tail.stop() == []
+        assert "; 230 partitions\n" in tail.process.stderr.read()
+
+
+def test_large_values_are_whole(streamed):
+    server, rpc = streamed(splits=[b"m"])
+    values = {key: random.Random(key).randbytes(5 << 20).hex()[: 5 << 20] for key in (b"a", b"n")}
+    with Tail(server.host, TABLE, "--from", now()) as tail:
+        for key, value in values.items():
+            rpc.mutate(
+                NAME, key, set_cell("f", b"q", value.encode(), 1000),
+                set_cell("f", b"r", b"after", 1000),
+            )  # fmt: skip
+        lines = {bytes_of(line["key"]): line["mutations"] for line in tail.take(2)}
+        assert tail.stop() == []
+    for key, value in values.items():
+        large, after = lines[key]
+        assert large["set_cell"]["value"] == value
+        assert after["set_cell"]["value"] == "after"
+
+
+def test_rows_families_and_an_end(streamed):
+    server, rpc = streamed(families=("f", "g"), splits=[b"m"])
+    since = now()
+    for key in (b"a1", b"b1", b"a2"):
+        rpc.mutate(NAME, key, set_cell("f", b"q", b"v", 1000), set_cell("g", b"q", b"w", 1000))
+    rpc.mutate(NAME, b"a3", set_cell("g", b"q", b"w", 1000))
+    done = run_trestle(
+        "tail", TABLE, "--endpoint", server.host, "--from", since, "--until", now(),
+        "--prefix", "a", "--families", "f|x",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["key"] for line in lines] == ["a1", "a2"]
+    assert [line["mutations"] for line in lines] == [[set_to("v")]] * 2
+
+
+def test_collections_are_told_if_asked_for(streamed):
+    server, rpc = streamed(
+        "--gc-interval", "1s", families=(),
+        column_families={"f": {"gc_rule": {"max_num_versions": 1}}},
+    )  # fmt: skip
+    with (
+        Tail(server.host, TABLE, "--from", now(), "--with-gc") as all_of_it,
+        Tail(server.host, TABLE, "--from", now()) as users,
+    ):
+        for i in range(3):
+            rpc.mutate(NAME, b"k", set_cell("f", b"q", b"%d" % i, 1000 * (i + 1)))
+        told = all_of_it.until(lambda lines: any("collection" in line for line in lines))
+        put(rpc, b"last")
+        lines = users.until(lambda lines: lines and lines[-1]["key"] == "last")
+    assert not any("collection" in line for line in lines)
+    (collection,) = [line for line in told if "collection" in line]
+    assert collection["collection"] is True
+    assert "cluster" not in collection
+    assert collection["mutations"][0]["delete_from_column"]["qualifier"] == "q"
+
+
+def test_who_reads_no_more_ends_it(streamed, tmp_path):
+    server, rpc = streamed()
+    since, place = now(), tmp_path / "place"
+    rows = [(b"%05d" % i, [set_cell("f", b"q", b"v" * 1000, 1000)]) for i in range(2000)]
+    assert set(rpc.mutate_rows(NAME, rows)) == {0}
+    process = subprocess.Popen(
+        [binary(), "tail", TABLE, "--endpoint", server.host, "--from", since, "--token-file",
+         place],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(PATIENCE_SECONDS) == 0
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    with Tail(server.host, TABLE, "--from", since, "--token-file", place) as tail:
+        keys = set()
+        while b"01999" not in keys:
+            keys.add(bytes_of(tail.next()["key"]))
+        assert tail.stop() == []
+
+
+def test_who_reads_nothing_is_not_waited_for_at_a_signal(streamed):
+    server, rpc = streamed()
+    since = now()
+    rows = [(b"%05d" % i, [set_cell("f", b"q", b"v" * 1000, 1000)]) for i in range(2000)]
+    assert set(rpc.mutate_rows(NAME, rows)) == {0}
+    process = subprocess.Popen(
+        [binary(), "tail", TABLE, "--endpoint", server.host, "--from", since],
+        stdout=subprocess.PIPE,
+    )  # fmt: skip
+    process.stdout.read(1)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE_SECONDS) == 0
+    process.stdout.close()
+
+
+def test_a_secured_server(secure, tmp_path):
+    secured = secure()
+    rpc = secured.rpc("admin")
+    rpc.create_table(TABLE, ("f",), change_stream_config=stream_config())
+    token = tmp_path / "bearer"
+    token.write_text("admin\n")
+    host = secured.server.host.replace("127.0.0.1", "localhost")
+    ca = ["--ca", secured.authority.certificate]
+    with Tail(host, TABLE, "--from", now(), *ca, "--bearer-file", token) as tail:
+        put(rpc, b"k")
+        assert tail.next()["key"] == "k"
+        assert tail.stop() == []
+    for options, words in (
+        (ca, "UNAUTHENTICATED"),
+        ([*ca, "--token", "stranger"], "PERMISSION_DENIED"),
+    ):
+        done = run_trestle("tail", TABLE, "--endpoint", host, *options)
+        assert done.returncode == 1
+        assert words in done.stderr or "ermission" in done.stderr or "redential" in done.stderr
+
+
+def test_a_service_account(secure, tmp_path):
+    """As from Google's service: a key that signs the tokens."""
+    key, who = Key(tmp_path, "RS256", "key1"), "mover@p.iam.gserviceaccount.com"
+    account = tmp_path / "account.json"
+    account.write_text(json.dumps({
+        "type": "service_account", "client_email": who, "private_key_id": key.name,
+        "private_key": key.path.read_text(),
+    }))  # fmt: skip
+    owners = [ADMIN, f"serviceAccount:{who}"]
+    secured = secure(
+        "--auth-jwks", write_jwks(tmp_path / "jwks.json", key),
+        "--auth-audience", "https://localhost/", "--auth-issuer", who,
+        policy={"*": {"bindings": [{"role": "roles/owner", "members": owners}]}},
+    )  # fmt: skip
+    rpc = secured.rpc("admin")
+    rpc.create_table(TABLE, ("f",), change_stream_config=stream_config())
+    host = secured.server.host.replace("127.0.0.1", "localhost")
+    options = ["--ca", secured.authority.certificate, "--account", account]
+    with Tail(host, TABLE, "--from", now(), *options) as tail:
+        put(rpc, b"k")
+        assert tail.next()["key"] == "k"
+        assert tail.stop() == []
+
+
+# --- what is refused ---
+
+
+def test_what_is_refused_is_told(streamed, tmp_path):
+    server, rpc = streamed()
+    rpc.create_table("plain", ("f",))
+    other, bearer = tmp_path / "other", tmp_path / "bearer"
+    other.write_text('{"change_feed":1,"table":"projects/p/instances/i/tables/x","from":0,'
+                     '"partitions":[]}\n')  # fmt: skip
+    bearer.write_text("secret\n")
+    run = ["--endpoint", server.host]
+    for arguments, code, words in (
+        ([TABLE, "--from", "yesterday"], 2, "--from: yesterday is neither"),
+        ([TABLE, "--from", now(), "--until", "10m"], 2, "--until is before --from"),
+        ([TABLE, "--token", "x", "--bearer-file", bearer], 2, "--token, --bearer-file and --acc"),
+        ([TABLE, *run, "--families", "("], 1, "missing )"),
+        ([TABLE, *run, "--to", "udp:x"], 1, "neither file:DIRECTORY nor kafka://"),
+        ([TABLE, *run, "--to", "kafka://x"], 1, "is no kafka://HOST:PORT/TOPIC"),
+        ([TABLE, *run, "--token-file", other], 1, "of another table"),
+        ([TABLE, *run, "--token-file", bearer], 1, "no place of a change feed"),
+        (["plain", *run], 1, "Change stream is not enabled"),
+        (["absent", *run], 1, "absent"),
+        ([TABLE, *run, "--from", "2020-01-01T00:00:00Z"], 1, "is before what the change stream"),
+    ):
+        done = run_trestle("tail", *map(str, arguments))
+        assert (done.returncode, done.stdout) == (code, ""), done.stderr
+        assert words in done.stderr
+        assert done.stderr.startswith("trestle tail: ")
+        assert done.stderr.count("\n") == 1
+
+
+def test_a_stream_that_is_switched_off_ends_it(streamed):
+    server, rpc = streamed()
+    with Tail(server.host, TABLE, "--from", now()) as tail:
+        put(rpc, b"k")
+        tail.next()
+        update_stream(rpc, NAME, None)
+        assert tail.process.wait(PATIENCE_SECONDS) == 1
+        assert "Change stream is not enabled" in tail.process.stderr.read()
