@@ -16,13 +16,13 @@
  *     else - heartbeats, closes, the end - waits until the change has been sent.
  *  4. The loop's thread alone waits, is woken, and ends the call: what `awaits` says.
  *  5. Watermarks that the client is told do not go back. */
-#include "base/limits.h"
 #include "base/metrics.h"
 #include "bigtable/change_writer.h"
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
 #include "bigtable/stream_end.h"
 #include "bigtable/stream_profile.h"
+#include "bigtable/stream_readers.h"
 #include "bigtable/stream_request.h"
 #include "cluster/stream/table_stream.h"
 
@@ -42,6 +42,7 @@ enum awaited {
 struct read_change_stream {
     struct data_call data;
     struct stream_request request;
+    struct stream_reader reader;
     struct buffer token; /* a string, without NUL; empty before the first read */
     uint64_t life;       /* of the stream, when the call began */
     int64_t watermark_us;
@@ -300,6 +301,14 @@ static status read_once(struct read_change_stream *self)
     return off;
 }
 
+/* For who looks at the readers. */
+static void note_progress(struct read_change_stream *self)
+{
+    if (self->watermark_us > atomic_load(&self->reader.position_us))
+        atomic_store(&self->reader.position_us, self->watermark_us);
+    atomic_store(&self->reader.records, self->records_sent);
+}
+
 static void go_on(struct task *task);
 
 static void run_on_pool(struct task *task)
@@ -309,6 +318,7 @@ static void run_on_pool(struct task *task)
     self->result = read_once(self);
     self->is_over = self->is_over || !status_is_ok(self->result);
     grpc_call_count(self->data.call, self->records_sent, self->records_seen);
+    note_progress(self);
     self->task.run = go_on;
     grpc_call_step(self->data.call, CALL_AWAITS_LOOP);
     loop_post(grpc_call_loop(self->data.call), &self->task);
@@ -318,11 +328,9 @@ static void run_on_pool(struct task *task)
 
 static void finish(struct read_change_stream *self)
 {
-    struct bigtable *bigtable = self->data.bigtable;
     change_writer_rest(&self->writer);
     buffer_free(&self->token);
-    atomic_fetch_sub(&bigtable->change_streams, 1);
-    metrics_add(bigtable->metrics, METRIC_change_streams, -1);
+    stream_readers_leave(&self->data.bigtable->stream_readers, &self->reader);
     data_call_finish(&self->data, self->result);
 }
 
@@ -385,6 +393,9 @@ static void wait_for_changes(struct read_change_stream *self, int64_t due_us)
 
 static void stop_waiting(struct read_change_stream *self)
 {
+    struct stream_reader *reader = &self->reader;
+    if (atomic_exchange(&reader->has_all, false)) /* up to what has woken it */
+        atomic_store(&reader->position_us, cluster_version_us(self->data.bigtable->cluster));
     loop_timer_clear(grpc_call_loop(self->data.call), &self->timer);
     grpc_call_rested(self->data.call, steady_us(self) - self->rests_since_us);
 }
@@ -449,6 +460,7 @@ static void go_on(struct task *task)
         self->awaits = AWAITS_CLIENT;
         grpc_call_step(call, CALL_AWAITS_CLIENT);
     } else if (self->is_at_end && self->is_in_line) {
+        atomic_store(&self->reader.has_all, true);
         wait_for_changes(self, next_due_us(self));
     } else {
         read_again(self);
@@ -502,13 +514,20 @@ static status open_table(struct read_change_stream *self,
                                 cluster_version_us(data->bigtable->cluster));
 }
 
-static status claim_place(struct bigtable *bigtable)
+/* Among those who read now. */
+static status enter(struct read_change_stream *self)
 {
-    if (atomic_fetch_add(&bigtable->change_streams, 1) < LIMIT_CHANGE_STREAMS)
-        return status_ok();
-    atomic_fetch_sub(&bigtable->change_streams, 1);
-    return status_make(STATUS_RESOURCE_EXHAUSTED, "More than %d change streams are read at a time",
-                       LIMIT_CHANGE_STREAMS);
+    const struct stream_request *request = &self->request;
+    struct bigtable *bigtable = self->data.bigtable;
+    const char *profile = self->data.profile;
+    self->reader = (struct stream_reader){.table = self->data.table,
+                                          .start = request->start,
+                                          .end = request->end,
+                                          .profile = profile == NULL ? "" : profile,
+                                          .since_us = cluster_wall_us(bigtable->cluster)};
+    atomic_init(&self->reader.position_us,
+                request->has_tokens ? request->token.time_us : request->start_us);
+    return stream_readers_enter(&bigtable->stream_readers, &self->reader);
 }
 
 static status start(struct read_change_stream *self, bytes wire)
@@ -519,8 +538,7 @@ static status start(struct read_change_stream *self, bytes wire)
     const Bt__ReadChangeStreamRequest *request = (const void *)message;
     TRY(stream_request_read(request, data->arena, &self->request));
     TRY(open_table(self, request));
-    TRY(claim_place(data->bigtable));
-    metrics_add(data->bigtable->metrics, METRIC_change_streams, 1);
+    TRY(enter(self));
     data_call_add_headers(data);
     self->timer.run = time_is_over;
     self->heartbeat_due_us = steady_us(self) + self->request.heartbeat_us;

@@ -606,5 +606,6 @@ void cluster_measure(struct cluster *cluster)
     shards_measure(cluster);
     metrics_set(cluster->options.metrics, METRIC_hot_tablets, (int64_t)heat_hot_count(cluster));
     traffic_measure(cluster);
+    stream_upkeep_measure(cluster);
     maintenance_measure(cluster->maintenance, cluster->options.metrics);
 }

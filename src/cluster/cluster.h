@@ -49,6 +49,7 @@ struct cluster_options {
     bool heat;                  /* whether requests are counted by ranges of keys */
     int64_t heat_window_us;     /* that they are counted for */
     int64_t undelete_window_us; /* how long a deleted table is kept; 0: not at all */
+    uint64_t change_log_bytes;  /* what change streams may keep; 0: no bound */
     bool maintenance_by_hand;   /* none by itself: a test says when (maintenance_run_once) */
     uint64_t piece_bytes;       /* a piece of maintenance, for tests; 0: 64 MiB */
     unsigned shards;            /* stores that tables may lie in; 0: one. See cluster/shard.h */

@@ -56,6 +56,21 @@ uint64_t keyspace_size(keyspace *keyspace, bytes from, bytes to)
     }
 }
 
+struct keyspace_bytes keyspace_bytes(keyspace *keyspace)
+{
+    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
+    struct keyspace_bytes bytes = {};
+    keyspace->db->GetIntProperty(keyspace->handle, DB::Properties::kLiveSstFilesSize,
+                                 &bytes.tables);
+    keyspace->db->GetIntProperty(keyspace->handle, DB::Properties::kCurSizeAllMemTables,
+                                 &bytes.buffers);
+    uint64_t count = 0;
+    keyspace->db->GetApproximateMemTableStats(keyspace->handle, {Slice(), LAST}, &count,
+                                              &bytes.buffered);
+    bytes.buffered = std::min(bytes.buffered, bytes.buffers);
+    return bytes;
+}
+
 /* What RocksDB itself starts it stops after a fatal error; what it is asked for it tries, and it
  * aborts if it must seal a write buffer that it could not seal before. */
 status check_unfenced(const store *store)
