@@ -495,6 +495,16 @@ static void client_is_to_leave(void *context)
 
 /* --- the request --- */
 
+/* Those from before a restore are as good as any if they are not behind it. */
+static status adopt_tokens(struct stream_request *request, struct table *table)
+{
+    for (size_t i = 0; i < request->token_count; i++) {
+        TRY(table_stream_adopt(table, &request->tokens[i]));
+        request->token.era = request->tokens[i].era;
+    }
+    return status_ok();
+}
+
 static status open_table(struct read_change_stream *self,
                          const Bt__ReadChangeStreamRequest *request)
 {
@@ -510,8 +520,8 @@ static status open_table(struct read_change_stream *self,
     const struct stream_facts facts = table_stream_facts(data->table);
     self->life = facts.life;
     TRY(stream_facts_check(&facts, request->table_name));
-    return stream_request_check(&self->request, &facts,
-                                cluster_version_us(data->bigtable->cluster));
+    TRY(stream_request_check(&self->request, &facts, cluster_version_us(data->bigtable->cluster)));
+    return adopt_tokens(&self->request, data->table);
 }
 
 /* Among those who read now. */

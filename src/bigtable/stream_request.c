@@ -55,6 +55,8 @@ static status read_tokens(const Bt__StreamContinuationTokens *message, struct ar
     for (size_t i = 0; i < message->n_tokens; i++)
         TRY(read_token(message->tokens[i], arena, &tokens[i]));
     out->has_tokens = true;
+    out->tokens = tokens;
+    out->token_count = message->n_tokens;
     return stream_token_join(tokens, message->n_tokens, out->start, out->end, arena, &out->token);
 }
 

@@ -75,6 +75,13 @@ void stream_log_written(struct stream_log *log, bool is_written);
  * one is open from here on. Of all others nothing follows. */
 void stream_log_see_segment(struct stream_log *log, const struct commit *commit);
 
+/* --- tokens --- */
+
+/* What a token is to say of the server (eras.h). */
+uint64_t stream_log_era(const struct stream_log *log);
+/* Whether a token of any era stands at a place of this log: stream_eras_check. */
+status stream_log_check_era(const struct stream_log *log, const struct stream_token *token);
+
 /* --- segments: one caller at a time, which may block --- */
 
 /* Cheap; any thread. */

@@ -5,6 +5,7 @@
 #ifndef TRESTLE_STREAM_LOG_PRIVATE_H
 #define TRESTLE_STREAM_LOG_PRIVATE_H
 
+#include "stream/eras.h"
 #include "stream/log.h"
 
 #include <pthread.h>
@@ -46,6 +47,7 @@ struct prepared {
 struct stream_log {
     uint32_t magic;
     struct stream_log_options options;
+    struct stream_eras eras; /* does not change */
 
     pthread_mutex_t lock;      /* of what follows */
     pthread_cond_t left;       /* a reader has left */

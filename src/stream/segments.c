@@ -154,7 +154,9 @@ status stream_log_open(const struct stream_log_options *options, struct stream_l
     if (log == NULL)
         return status_out_of_memory();
     init(log, options);
-    status s = stream_segments_visit(options->system, add_segment, log);
+    status s = stream_eras_read(options->system, &log->eras);
+    if (status_is_ok(s))
+        s = stream_segments_visit(options->system, add_segment, log);
     find_oldest(log);
     if (status_is_ok(s))
         *out = log;
@@ -172,6 +174,7 @@ void stream_log_close(struct stream_log *log)
     for (size_t i = 0; i < log->count; i++)
         free(log->segments[i]);
     free(log->segments);
+    stream_eras_free(&log->eras);
     free(log->prepared);
     buffer_free(&log->values);
     waiters_destroy(log);
@@ -250,6 +253,18 @@ status log_start_refuse(const struct log_start *start)
                        "The change stream keeps no more what comes next there: the oldest "
                        "time that can be read is %s",
                        oldest);
+}
+
+uint64_t stream_log_era(const struct stream_log *log)
+{
+    CHECK_MAGIC(log, STREAM_LOG_MAGIC);
+    return stream_eras_present(&log->eras);
+}
+
+status stream_log_check_era(const struct stream_log *log, const struct stream_token *token)
+{
+    CHECK_MAGIC(log, STREAM_LOG_MAGIC);
+    return stream_eras_check(&log->eras, token);
 }
 
 bool stream_log_has_keyspace(struct stream_log *log, uint64_t id)

@@ -117,6 +117,7 @@ status table_stream_token_at(struct table *table, int64_t time_us, bytes start, 
     struct shard *shard = tablet->shard;
     struct stream_part *part = arena_alloc(arena, sizeof *part);
     *out = (struct stream_token){.life = table_description(table)->stream.life,
+                                 .era = stream_log_era(shard->streams),
                                  .shard = shard->number,
                                  .time_us = time_us,
                                  .start = start,
@@ -129,6 +130,15 @@ status table_stream_token_at(struct table *table, int64_t time_us, bytes start, 
     if (is_behind_all(shard, time_us, &part->after))
         return status_ok();
     return stream_log_find_time(shard->streams, time_us, &part->after);
+}
+
+status table_stream_adopt(struct table *table, struct stream_token *token)
+{
+    struct shard *shard;
+    TRY(shard_numbered(table, token->shard, &shard));
+    TRY(stream_log_check_era(shard->streams, token));
+    token->era = stream_log_era(shard->streams);
+    return status_ok();
 }
 
 /* --- reading --- */

@@ -41,6 +41,11 @@ bool table_stream_is_partition(struct table *table, bytes start, bytes end, uint
 status table_stream_token_at(struct table *table, int64_t time_us, bytes start, bytes end,
                              struct arena *arena, struct stream_token *out);
 
+/* Whether the token stands at a place of this server's log, or of before a restore that led to it;
+ * then it is of the present era from now on. OUT_OF_RANGE: it is behind what was restored.
+ * INVALID_ARGUMENT. */
+status table_stream_adopt(struct table *table, struct stream_token *token);
+
 /* Reads on from the token, at most about `most_bytes`. `*token` moves: its parts are what was
  * visited through, its time the watermark: no commit of the partition up to it is to come. Facts of
  * retention are its caller's to look at. OUT_OF_RANGE if the log has lost what is behind it.
