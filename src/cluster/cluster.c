@@ -396,6 +396,7 @@ static status open_parts(struct cluster *cluster)
     TRY(open_shards(cluster));
     TRY(open_catalog(cluster));
     TRY(start_shards(cluster));
+    TRY(stream_logs_resume(cluster));
     identity_record_update(cluster->home->store, cluster->catalog, cluster->options.log);
     TRY(heat_create(cluster, &cluster->heat));
     TRY(maintenance_start(cluster, &cluster->maintenance));

@@ -80,6 +80,24 @@ status stream_logs_begin(struct cluster *cluster)
     return status_ok();
 }
 
+static bool has_any_stream(const struct cluster *cluster)
+{
+    for (size_t i = 0; i < cluster->table_count; i++)
+        if (table_has_stream(cluster->tables[i]))
+            return true;
+    return false;
+}
+
+status stream_logs_resume(struct cluster *cluster)
+{
+    if (store_old_data(cluster->home->store) != NULL) /* nothing is written */
+        return status_ok();
+    pthread_mutex_lock(&cluster->admin);
+    status s = has_any_stream(cluster) ? stream_logs_begin(cluster) : status_ok();
+    pthread_mutex_unlock(&cluster->admin);
+    return s;
+}
+
 static void renew_segment(struct shard *shard)
 {
     if (!stream_log_wants_segment(shard->streams))

@@ -19,6 +19,10 @@ status stream_logs_open(struct cluster *cluster);
  * the cluster's admin held. Blocks. */
 status stream_logs_begin(struct cluster *cluster);
 
+/* The same at a start, once the shards take commits, if some table has a stream: a log whose last
+ * segment is lost (a salvage) has none that is open. */
+status stream_logs_resume(struct cluster *cluster);
+
 /* A round of maintenance: begins segments where the open one is full or old, drops what no stream
  * keeps any more, and what is too much. */
 void stream_upkeep_run(struct cluster *cluster);

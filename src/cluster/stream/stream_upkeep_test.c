@@ -273,6 +273,30 @@ static void what_the_log_has_of_a_table_is_estimated(void **state)
     assert_int_equal(table_stream_log_bytes(f->table), 0);
 }
 
+/* As a salvage may leave it: its table has a stream, and the next write has to go somewhere. */
+static void a_start_without_the_open_segment_begins_another(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct stream_token early = token_at(f, table_stream_facts(f->table).oldest_us);
+    write_megabytes(f, 0, 1);
+    struct store *store = f->cluster->home->store;
+    for (size_t i = 0; store_keyspace_at(store, i) != NULL;) {
+        struct keyspace *keyspace = store_keyspace_at(store, i);
+        if (keyspace_kind(keyspace) == KEYSPACE_LOG)
+            assert_ok(store_keyspace_drop(store, keyspace));
+        else
+            i++;
+    }
+    table_release(f->table);
+    close_test_cluster(f);
+    open_test_cluster(f);
+    assert_ok(cluster_table(f->cluster, bytes_of(TEST_TABLE), &f->table));
+    write_megabytes(f, 1, 1);
+    assert_is_lost(f, early);
+    struct stream_token left = token_at(f, table_stream_facts(f->table).logged_us);
+    assert_int_equal(rows_behind(f, left), 1);
+}
+
 #define UPKEEP_TEST(name) cmocka_unit_test_setup_teardown(name, setup, cluster_fixture_teardown)
 
 int main(void)
@@ -284,6 +308,7 @@ int main(void)
         UPKEEP_TEST(the_shortage_ends),
         UPKEEP_TEST(the_log_gives_way_where_space_is_short),
         UPKEEP_TEST(the_log_is_measured),
+        UPKEEP_TEST(a_start_without_the_open_segment_begins_another),
         UPKEEP_TEST(what_the_log_has_of_a_table_is_estimated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
