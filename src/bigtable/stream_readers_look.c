@@ -24,13 +24,10 @@ static status copy_bounds(const struct stream_reader *reader, struct arena *aren
 static status look_at(const struct stream_reader *reader, struct arena *arena,
                       struct stream_reader_view *out)
 {
-    int64_t now_us = cluster_version_us(table_cluster(reader->table));
     *out = (struct stream_reader_view){.since_us = reader->since_us,
+                                       .position_us = atomic_load(&reader->position_us),
                                        .has_all = atomic_load(&reader->has_all),
                                        .records = atomic_load(&reader->records)};
-    int64_t position_us = atomic_load(&reader->position_us);
-    out->position_us = out->has_all || position_us > now_us ? now_us : position_us;
-    out->behind_us = now_us - out->position_us;
     TRY(copy_bounds(reader, arena, out));
     table_retain(reader->table);
     out->table = reader->table;
@@ -51,6 +48,15 @@ static status look_at_all(const struct stream_readers *readers, struct arena *ar
     return status_ok();
 }
 
+/* Without the lock: the present is the commit queue's to say. */
+static void hold_against_present(struct stream_reader_view *view)
+{
+    int64_t now_us = cluster_version_us(table_cluster(view->table));
+    if (view->has_all || view->position_us > now_us)
+        view->position_us = now_us;
+    view->behind_us = now_us - view->position_us;
+}
+
 status stream_readers_look(struct stream_readers *readers, struct arena *arena,
                            struct stream_reader_list *out)
 {
@@ -58,6 +64,8 @@ status stream_readers_look(struct stream_readers *readers, struct arena *arena,
     pthread_mutex_lock(&readers->lock);
     status s = look_at_all(readers, arena, out);
     pthread_mutex_unlock(&readers->lock);
+    for (size_t i = 0; i < out->count; i++)
+        hold_against_present(&out->all[i]);
     return s;
 }
 
