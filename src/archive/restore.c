@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/dates.h"
 #include "place/sealed.h"
+#include "stream/eras.h"
 #include "tablet/change_log.h"
 #include "tablet/commit.h"
 #include "tablet/replay.h"
@@ -489,6 +490,14 @@ struct choice {
     bool is_last; /* else the catalog alone, and no files */
 };
 
+/* What the stream has behind the moment was given to readers, perhaps: it is not here. */
+static status finish(const struct plan *plan, struct replayer *replayer)
+{
+    const struct archive_restore *restore = plan->restore;
+    TRY(replayer_finish(replayer, end_of(plan) + 1));
+    return stream_eras_begin(restore->store, restore->catalog, plan->until);
+}
+
 static status replay(const struct plan *plan, const struct choice *choice,
                      struct archive_restored *out)
 {
@@ -508,7 +517,7 @@ static status replay(const struct plan *plan, const struct choice *choice,
     TRY(replayer_create(&options, &replayer));
     status s = apply_pieces(plan, replayer, &taking);
     if (status_is_ok(s) && choice->is_last)
-        s = replayer_finish(replayer, end_of(plan) + 1);
+        s = finish(plan, replayer);
     struct replay_counts counts = replayer_counts(replayer);
     *out = (struct archive_restored){.from = plan->from,
                                      .to = counts.newest == 0 ? plan->from : counts.newest,

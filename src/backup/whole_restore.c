@@ -12,6 +12,7 @@
 #include "cluster/identity_record.h"
 #include "control/operations.h"
 #include "store/copied.h"
+#include "stream/eras.h"
 #include "tablet/commit.h"
 
 #include <stdio.h>
@@ -53,6 +54,8 @@ static status change_catalog(const struct whole_restore *restore, struct store *
         return status_make(STATUS_DATA_LOSS, "the backup has no catalog");
     TRY(mark(store, catalog));
     TRY(identity_record_forget(store, catalog));
+    if (restore->take_on == NULL) /* else it has noted where it went to */
+        TRY(stream_eras_begin(store, catalog, restore->backup->version));
     return raise_versions(restore, store, catalog);
 }
 

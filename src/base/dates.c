@@ -26,3 +26,8 @@ void dates_tell(const int64_t *us, size_t count, date_text *texts)
                      (unsigned)(us[i] % SECOND_US));
     }
 }
+
+void dates_tell_from(int64_t us, date_text text)
+{
+    clock_date(us + SECOND_US - 1, text);
+}

@@ -13,4 +13,8 @@ enum { DATE_TEXT_SIZE = sizeof "2026-11-21T22:53:43.000001Z" };
 typedef char date_text[DATE_TEXT_SIZE];
 void dates_tell(const int64_t *us, size_t count, date_text *texts);
 
+/* The first whole second that is not before the moment: what there is from then on is there from
+ * that second on, too. */
+void dates_tell_from(int64_t us, date_text text);
+
 #endif

@@ -17,7 +17,7 @@
  *  4. The loop's thread alone waits, is woken, and ends the call: what `awaits` says.
  *  5. Watermarks that the client is told do not go back.
  *  6. Of a drop of rows the stream is told after later commits (cluster/stream/telling.h). Who
- * began after it is not told: what the token has behind it, its time says. */
+ *     began after it is not told: what the token has behind it, its time says. */
 #include "base/limits.h"
 #include "base/metrics.h"
 #include "bigtable/change_writer.h"
@@ -25,6 +25,7 @@
 #include "bigtable/data_methods.h"
 #include "bigtable/stream_end.h"
 #include "bigtable/stream_profile.h"
+#include "bigtable/stream_readers.h"
 #include "bigtable/stream_request.h"
 #include "cluster/stream/table_stream.h"
 
@@ -44,6 +45,7 @@ enum awaited {
 struct read_change_stream {
     struct data_call data;
     struct stream_request request;
+    struct stream_reader reader;
     struct buffer token; /* a string, without NUL; empty before the first read */
     uint64_t life;       /* of the stream, when the call began */
     int64_t watermark_us;
@@ -309,6 +311,14 @@ static status read_once(struct read_change_stream *self)
     return off;
 }
 
+/* For who looks at the readers. */
+static void note_progress(struct read_change_stream *self)
+{
+    if (self->watermark_us > atomic_load(&self->reader.position_us))
+        atomic_store(&self->reader.position_us, self->watermark_us);
+    atomic_store(&self->reader.records, self->records_sent);
+}
+
 static void go_on(struct task *task);
 
 static void run_on_pool(struct task *task)
@@ -318,6 +328,7 @@ static void run_on_pool(struct task *task)
     self->result = read_once(self);
     self->is_over = self->is_over || !status_is_ok(self->result);
     grpc_call_count(self->data.call, self->records_sent, self->records_seen);
+    note_progress(self);
     self->task.run = go_on;
     grpc_call_step(self->data.call, CALL_AWAITS_LOOP);
     loop_post(grpc_call_loop(self->data.call), &self->task);
@@ -327,11 +338,9 @@ static void run_on_pool(struct task *task)
 
 static void finish(struct read_change_stream *self)
 {
-    struct bigtable *bigtable = self->data.bigtable;
     change_writer_rest(&self->writer);
     buffer_free(&self->token);
-    atomic_fetch_sub(&bigtable->change_streams, 1);
-    metrics_add(bigtable->metrics, METRIC_change_streams, -1);
+    stream_readers_leave(&self->data.bigtable->stream_readers, &self->reader);
     data_call_finish(&self->data, self->result);
 }
 
@@ -394,6 +403,9 @@ static void wait_for_changes(struct read_change_stream *self, int64_t due_us)
 
 static void stop_waiting(struct read_change_stream *self)
 {
+    struct stream_reader *reader = &self->reader;
+    if (atomic_exchange(&reader->has_all, false)) /* up to what has woken it */
+        atomic_store(&reader->position_us, cluster_version_us(self->data.bigtable->cluster));
     loop_timer_clear(grpc_call_loop(self->data.call), &self->timer);
     grpc_call_rested(self->data.call, steady_us(self) - self->rests_since_us);
 }
@@ -458,6 +470,7 @@ static void go_on(struct task *task)
         self->awaits = AWAITS_CLIENT;
         grpc_call_step(call, CALL_AWAITS_CLIENT);
     } else if (self->is_at_end && self->is_in_line) {
+        atomic_store(&self->reader.has_all, true);
         wait_for_changes(self, next_due_us(self));
     } else {
         read_again(self);
@@ -492,6 +505,16 @@ static void client_is_to_leave(void *context)
 
 /* --- the request --- */
 
+/* Those from before a restore are as good as any if they are not behind it. */
+static status adopt_tokens(struct stream_request *request, struct table *table)
+{
+    for (size_t i = 0; i < request->token_count; i++) {
+        TRY(table_stream_adopt(table, &request->tokens[i]));
+        request->token.era = request->tokens[i].era;
+    }
+    return status_ok();
+}
+
 static status open_table(struct read_change_stream *self,
                          const Bt__ReadChangeStreamRequest *request)
 {
@@ -507,17 +530,24 @@ static status open_table(struct read_change_stream *self,
     const struct stream_facts facts = table_stream_facts(data->table);
     self->life = facts.life;
     TRY(stream_facts_check(&facts, request->table_name));
-    return stream_request_check(&self->request, &facts,
-                                cluster_version_us(data->bigtable->cluster));
+    TRY(stream_request_check(&self->request, &facts, cluster_version_us(data->bigtable->cluster)));
+    return adopt_tokens(&self->request, data->table);
 }
 
-static status claim_place(struct bigtable *bigtable)
+/* Among those who read now. */
+static status enter(struct read_change_stream *self)
 {
-    if (atomic_fetch_add(&bigtable->change_streams, 1) < LIMIT_CHANGE_STREAMS)
-        return status_ok();
-    atomic_fetch_sub(&bigtable->change_streams, 1);
-    return status_make(STATUS_RESOURCE_EXHAUSTED, "More than %d change streams are read at a time",
-                       LIMIT_CHANGE_STREAMS);
+    const struct stream_request *request = &self->request;
+    struct bigtable *bigtable = self->data.bigtable;
+    const char *profile = self->data.profile;
+    self->reader = (struct stream_reader){.table = self->data.table,
+                                          .start = request->start,
+                                          .end = request->end,
+                                          .profile = profile == NULL ? "" : profile,
+                                          .since_us = cluster_wall_us(bigtable->cluster)};
+    atomic_init(&self->reader.position_us,
+                request->has_tokens ? request->token.time_us : request->start_us);
+    return stream_readers_enter(&bigtable->stream_readers, &self->reader);
 }
 
 static status start(struct read_change_stream *self, bytes wire)
@@ -528,8 +558,7 @@ static status start(struct read_change_stream *self, bytes wire)
     const Bt__ReadChangeStreamRequest *request = (const void *)message;
     TRY(stream_request_read(request, data->arena, &self->request));
     TRY(open_table(self, request));
-    TRY(claim_place(data->bigtable));
-    metrics_add(data->bigtable->metrics, METRIC_change_streams, 1);
+    TRY(enter(self));
     data_call_add_headers(data);
     self->timer.run = time_is_over;
     self->heartbeat_due_us = steady_us(self) + self->request.heartbeat_us;

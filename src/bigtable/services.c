@@ -66,6 +66,7 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
                                   .metrics = options->metrics,
                                   .backups = options->backups,
                                   .backups_expire = options->backups_expire,
+                                  .stream_readers = {.lock = PTHREAD_MUTEX_INITIALIZER},
                                   .query_memory = options->query_memory,
                                   .values = options->values,
                                   .auto_create = options->auto_create,

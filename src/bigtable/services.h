@@ -8,6 +8,7 @@
 
 #include "access/access.h"
 #include "bigtable/query_room.h"
+#include "bigtable/stream_readers.h"
 #include "cluster/backup/backup.h"
 #include "control/operations.h"
 #include "wire/grpc.h"
@@ -24,10 +25,10 @@ struct bigtable {
     struct cluster *cluster;
     struct metrics *metrics;
     struct backups *backups;
-    struct control *control;           /* lent */
-    struct pool *queries;              /* threads that SQL runs on */
-    uint64_t query_memory;             /* bytes that one query may keep */
-    _Atomic unsigned change_streams;   /* that are being read */
+    struct control *control; /* lent */
+    struct pool *queries;    /* threads that SQL runs on */
+    uint64_t query_memory;   /* bytes that one query may keep */
+    struct stream_readers stream_readers;
     _Atomic size_t paused_query_bytes; /* of queries that wait for their turn */
     struct request_room *values;       /* that ReadRows gets one by one; NULL: no bound */
     size_t largest_cell;               /* bytes, that there is memory for; with `values` */

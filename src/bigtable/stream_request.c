@@ -55,6 +55,8 @@ static status read_tokens(const Bt__StreamContinuationTokens *message, struct ar
     for (size_t i = 0; i < message->n_tokens; i++)
         TRY(read_token(message->tokens[i], arena, &tokens[i]));
     out->has_tokens = true;
+    out->tokens = tokens;
+    out->token_count = message->n_tokens;
     return stream_token_join(tokens, message->n_tokens, out->start, out->end, arena, &out->token);
 }
 
@@ -114,20 +116,12 @@ status stream_facts_check(const struct stream_facts *facts, const char *table)
                        table);
 }
 
-/* To the second, and not before it. */
-static void tell_oldest(const struct stream_facts *facts, date_text out)
-{
-    enum { SECOND_US = 1000000 };
-    const int64_t us = facts->oldest_us + SECOND_US - 1;
-    dates_tell(&us, 1, (date_text *)out);
-}
-
 status stream_token_check_age(const struct stream_token *token, const struct stream_facts *facts)
 {
     if (token->time_us >= facts->oldest_us)
         return status_ok();
     date_text oldest;
-    tell_oldest(facts, oldest);
+    dates_tell_from(stream_facts_from(facts), oldest);
     return status_make(STATUS_OUT_OF_RANGE,
                        "The continuation token is older than what the change stream keeps: the "
                        "oldest time that can be read is %s",
@@ -137,9 +131,9 @@ status stream_token_check_age(const struct stream_token *token, const struct str
 static status check_start_time(struct stream_request *request, const struct stream_facts *facts,
                                int64_t now_us)
 {
-    if (request->start_us < facts->oldest_us) {
+    if (request->start_us < stream_facts_from(facts)) {
         date_text oldest;
-        tell_oldest(facts, oldest);
+        dates_tell_from(stream_facts_from(facts), oldest);
         return status_make(STATUS_INVALID_ARGUMENT,
                            "start_time is before what the change stream keeps: the oldest time "
                            "that can be read is %s",

@@ -17,7 +17,9 @@ struct stream_request {
     bytes end;
     int64_t heartbeat_us;
     bool has_tokens;
-    struct stream_token token; /* if so: all of them together */
+    struct stream_token token;   /* if so: all of them together */
+    struct stream_token *tokens; /* each of them */
+    size_t token_count;
     bool has_start_time;
     int64_t start_us; /* what was committed before is passed over; INT64_MIN: nothing is */
     int64_t end_us;   /* and so is what was committed after; INT64_MAX */

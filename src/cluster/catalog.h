@@ -20,6 +20,7 @@
  *     'L' <number>                          not ours: see stream/segment_records.h
  *     'R' <kind> <name>, 'V'                not ours: see control/
  *     'abandoned-operations'                not ours: see control/operations.c
+ *     'stream-eras'                         not ours: see stream/eras.h
  *     'lost-records'                        what was lost here: see cluster/lost_records.h
  *     'version-ceiling', 'sequence-ceiling', 'clusters-from'
  *                                           not ours: see tablet/commit.c

@@ -397,6 +397,7 @@ static status open_parts(struct cluster *cluster)
     TRY(open_shards(cluster));
     TRY(open_catalog(cluster));
     TRY(start_shards(cluster));
+    TRY(stream_logs_resume(cluster));
     identity_record_update(cluster->home->store, cluster->catalog, cluster->options.log);
     TRY(heat_create(cluster, &cluster->heat));
     TRY(maintenance_start(cluster, &cluster->maintenance));
@@ -607,5 +608,6 @@ void cluster_measure(struct cluster *cluster)
     shards_measure(cluster);
     metrics_set(cluster->options.metrics, METRIC_hot_tablets, (int64_t)heat_hot_count(cluster));
     traffic_measure(cluster);
+    stream_upkeep_measure(cluster);
     maintenance_measure(cluster->maintenance, cluster->options.metrics);
 }

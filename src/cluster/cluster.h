@@ -49,6 +49,7 @@ struct cluster_options {
     bool heat;                  /* whether requests are counted by ranges of keys */
     int64_t heat_window_us;     /* that they are counted for */
     int64_t undelete_window_us; /* how long a deleted table is kept; 0: not at all */
+    uint64_t change_log_bytes;  /* what change streams may keep; 0: no bound */
     bool maintenance_by_hand;   /* none by itself: a test says when (maintenance_run_once) */
     uint64_t piece_bytes;       /* a piece of maintenance, for tests; 0: 64 MiB */
     unsigned shards;            /* stores that tables may lie in; 0: one. See cluster/shard.h */
@@ -203,8 +204,8 @@ status cluster_create_table(struct cluster *cluster, const struct table_spec *sp
 status cluster_delete_table(struct cluster *cluster, bytes name, struct catalog_txn *txn);
 
 /* Deletes all tables whose name starts with the prefix, in one change and for good, with those that
- * are deleted and kept: nothing is deleted if one of them is protected. Fine without any. The space
- * is returned in the background. */
+ * are deleted and kept: nothing is deleted if one of them is protected, or has a change stream.
+ * Fine without any. The space is returned in the background. */
 status cluster_delete_tables(struct cluster *cluster, bytes prefix, struct catalog_txn *txn);
 
 /* The one last deleted of the name, with a reference: what cluster_undelete_table would bring back.

@@ -112,6 +112,12 @@ static status check_stream(const struct table *table)
                        table->name);
 }
 
+static status check_may_go(const struct table *table)
+{
+    TRY(check_protection(table));
+    return check_stream(table);
+}
+
 /* The index's reference goes to the caller. */
 static void leave_index(struct cluster *cluster, struct table *table)
 {
@@ -244,7 +250,7 @@ static status delete_all(struct cluster *cluster, bytes prefix, struct catalog_t
     DCHECK(check_is_held(&cluster->admin));
     TRY(index_find_all(cluster, prefix, tables, count));
     for (size_t i = 0; i < *count; i++)
-        TRY(check_protection((*tables)[i]));
+        TRY(check_may_go((*tables)[i]));
     TRY(find_kept_too(cluster, prefix, tables, count));
     return drop_all(cluster, *tables, *count, txn);
 }
@@ -306,8 +312,7 @@ static status keep(struct cluster *cluster, struct table *table, struct catalog_
 
 static status delete_table(struct cluster *cluster, struct table *table, struct catalog_txn *txn)
 {
-    TRY(check_protection(table));
-    TRY(check_stream(table));
+    TRY(check_may_go(table));
     if (cluster->options.undelete_window_us > 0)
         return keep(cluster, table, txn);
     return drop_all(cluster, &table, 1, txn);

@@ -45,6 +45,7 @@ static const struct kind kinds[] = {
     {"r", "what deleted tables had"},
     {"sequence-ceiling", "the ceiling of sequences"},
     {"server-identity", "which server it is"},
+    {"stream-eras", "to which moments it was restored"},
     {"t", "tablets"},
     {"version-ceiling", "the ceiling of versions"},
 };

@@ -623,7 +623,8 @@ static void a_range_is_told_by_its_kinds(void **state)
     assert_kinds("Ryprojects/a", "Ryprojects/b", "access policies");
     assert_kinds("Rs", "Ty", "schema bundles, access policies, tables");
     assert_kinds("t9", "", "tablets, the ceiling of versions");
-    assert_kinds("s", "t", "the ceiling of sequences, which server it is");
+    assert_kinds("s", "t",
+                 "the ceiling of sequences, which server it is, to which moments it was restored");
     assert_kinds("ci", "d", "from where on versions name clusters");
     assert_kinds("version-ceiling", "version-ceilinh", "the ceiling of versions");
     assert_kinds("A", "B", "");

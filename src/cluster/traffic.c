@@ -6,6 +6,7 @@
 #include "cluster/cluster_private.h"
 #include "cluster/index.h"
 #include "cluster/live_size.h"
+#include "cluster/stream/table_stream.h"
 
 #include <stdlib.h>
 
@@ -176,8 +177,10 @@ static void measure_one(struct cluster *cluster, struct table *table, int64_t pa
     DCHECK(passed_us >= 0);
     struct cluster_traffic *traffic = &cluster->traffic;
     uint64_t bytes = live_table_size(table); /* without the lock */
+    uint64_t log_bytes = table_stream_log_bytes(table);
     pthread_mutex_lock(&traffic->lock);
     table->traffic.bytes = bytes;
+    table->traffic.log_bytes = log_bytes;
     table->traffic.lately = traffic_fade(table->traffic.lately, passed_us);
     pthread_mutex_unlock(&traffic->lock);
 }
@@ -233,6 +236,26 @@ static void add(struct telling *telling, const struct table *table, uint64_t val
         (struct metric_series){.labels = {table->name}, .value = (int64_t)value};
 }
 
+/* Tables without a stream have no series. */
+static void tell_log_sizes(struct telling *telling, const struct tables *tables)
+{
+    uint64_t others = 0;
+    bool has_any = false;
+    for (size_t i = 0; i < tables->count; i++) {
+        if (!table_has_stream(tables->items[i]))
+            continue;
+        has_any = true;
+        if (tables->traffic[i]->is_named)
+            add(telling, tables->items[i], tables->traffic[i]->log_bytes);
+        else
+            others += tables->traffic[i]->log_bytes;
+    }
+    if (has_any)
+        tell(telling, METRIC_BY_table_change_log_bytes, others);
+    else
+        status_ignore(metrics_replace(telling->metrics, METRIC_BY_table_change_log_bytes, NULL, 0));
+}
+
 static void tell_sizes(struct telling *telling, const struct tables *tables)
 {
     uint64_t others = 0;
@@ -276,6 +299,7 @@ void traffic_measure(struct cluster *cluster)
     traffic_choose(tables.traffic, tables.count, LIMIT_TABLE_METRICS);
     look_at_all(cluster, &tables);
     tell_sizes(&telling, &tables);
+    tell_log_sizes(&telling, &tables);
     tell_counts(&telling, &tables, &cluster->traffic.others);
     pthread_mutex_unlock(&cluster->traffic.lock);
     release(&tables);

@@ -38,6 +38,7 @@ struct table_traffic {
     struct traffic_counts seen; /* up to the last look */
     struct traffic_counts own;  /* of these, what was counted under its name */
     uint64_t bytes;             /* when it was last measured */
+    uint64_t log_bytes;         /* and of its change stream */
     uint64_t lately;            /* bytes read and written; what is old fades */
     bool is_named;
 };

@@ -38,6 +38,7 @@ void measure(void *context)
     pool_measure(measured->datastore, metrics, POOL_GAUGES(datastore));
     measure_loops(measured);
     cluster_measure(measured->cluster);
+    stream_readers_measure(measured->stream_readers, metrics);
     (void)cluster_condition(measured->cluster); /* sets those of health */
     backups_measure(measured->backups);
     place_watch_look(measured->places);

@@ -2,6 +2,7 @@
 #ifndef TRESTLE_SERVER_MEASURE_H
 #define TRESTLE_SERVER_MEASURE_H
 
+#include "bigtable/stream_readers.h"
 #include "cluster/backup/backup.h"
 #include "datastore/datastore.h"
 #include "server/place_watch.h"
@@ -11,6 +12,7 @@
 struct measured {
     struct metrics *metrics;
     struct cluster *cluster;
+    struct stream_readers *stream_readers;
     struct backups *backups;
     struct place_watch *places;
     const struct grpc_server *grpc;

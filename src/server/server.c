@@ -37,6 +37,7 @@ static void create_measured(struct server *server)
         .metrics = server->metrics,
         .cluster = server->cluster,
         .backups = server->backups,
+        .stream_readers = &server->bigtable.stream_readers,
         .places = server->places,
         .grpc = server->grpc,
         .pool = server->pool,

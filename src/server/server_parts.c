@@ -126,6 +126,7 @@ status server_open_cluster(struct server *server)
         .heat = settings->heat,
         .heat_window_us = settings->heat_window,
         .undelete_window_us = settings->undelete_window,
+        .change_log_bytes = settings->change_log_bytes,
         .archive = {.place = server->archive,
                     .buffer_bytes = settings->archive_buffer,
                     .retention_us = settings->archive_retention,

@@ -504,6 +504,15 @@ struct store_folded store_cursor_folded(const struct store_cursor *cursor);
  */
 uint64_t keyspace_size(struct keyspace *keyspace, bytes from, bytes to);
 
+/* Of the whole keyspace, without a look at the disk: its table files; the memory of its write
+ * buffers, which is taken in pieces of up to 1 MiB; and what is in that, about, at most so much. */
+struct keyspace_bytes {
+    uint64_t tables;
+    uint64_t buffers;
+    uint64_t buffered;
+};
+struct keyspace_bytes keyspace_bytes(struct keyspace *keyspace);
+
 /* Whose values take most, as far as that is noted: of each owner's (store_fold.owner) in a table
  * or a write buffer those of 1 MiB or more. Tables from before the notes say nothing. What was
  * deleted or written over counts until compactions have met it, and what lies in pieces of less

@@ -56,6 +56,21 @@ uint64_t keyspace_size(keyspace *keyspace, bytes from, bytes to)
     }
 }
 
+struct keyspace_bytes keyspace_bytes(keyspace *keyspace)
+{
+    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
+    struct keyspace_bytes bytes = {};
+    keyspace->db->GetIntProperty(keyspace->handle, DB::Properties::kLiveSstFilesSize,
+                                 &bytes.tables);
+    keyspace->db->GetIntProperty(keyspace->handle, DB::Properties::kCurSizeAllMemTables,
+                                 &bytes.buffers);
+    uint64_t count = 0;
+    keyspace->db->GetApproximateMemTableStats(keyspace->handle, {Slice(), LAST}, &count,
+                                              &bytes.buffered);
+    bytes.buffered = std::min(bytes.buffered, bytes.buffers);
+    return bytes;
+}
+
 /* What RocksDB itself starts it stops after a fatal error; what it is asked for it tries, and it
  * aborts if it must seal a write buffer that it could not seal before. */
 status check_unfenced(const store *store)
@@ -169,13 +184,26 @@ status keyspace_deletes_ranges(keyspace *keyspace, bytes from, bytes to, bool *d
 
 /* --- statistics --- */
 
+static bool is_log(const std::string &name)
+{
+    static const std::string ending = ".log";
+    return name.size() > ending.size() &&
+           name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
+}
+
+/* Not by GetSortedWalFiles: RocksDB 7.8 waits there until no file is about to be removed, and is
+ * not always told, so that it may wait for ever where keyspaces are dropped (a log of change
+ * streams). */
 static uint64_t log_bytes(store *store)
 {
-    rocksdb::VectorLogPtr logs;
+    rocksdb::Env *env = store->db->GetEnv();
+    std::vector<std::string> names;
     uint64_t sum = 0;
-    if (store->db->GetSortedWalFiles(logs).ok()) {
-        for (const auto &log : logs)
-            sum += log->SizeFileBytes();
+    env->GetChildren(store->db->GetName(), &names).PermitUncheckedError();
+    for (const std::string &name : names) {
+        uint64_t size = 0;
+        if (is_log(name) && env->GetFileSize(store->db->GetName() + "/" + name, &size).ok())
+            sum += size;
     }
     return sum;
 }

@@ -162,10 +162,25 @@ status stream_log_visit_prepared(void *log, visit_change *visit, void *context)
 
 /* --- appending --- */
 
+struct putting {
+    struct store_batch *batch;
+    uint64_t bytes;
+};
+
 static status put(void *context, const struct store_change *change)
 {
-    store_batch_put(context, change->keyspace, change->key, change->value);
+    struct putting *putting = context;
+    store_batch_put(putting->batch, change->keyspace, change->key, change->value);
+    putting->bytes += change->key.size + change->value.size;
     return status_ok();
+}
+
+static void count_appended(struct stream_log *log, uint64_t bytes)
+{
+    struct segment *open = atomic_load_explicit(&log->open, memory_order_relaxed);
+    atomic_store_explicit(&open->has_any, true, memory_order_relaxed);
+    atomic_fetch_add_explicit(&open->written, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&log->written, bytes, memory_order_relaxed);
 }
 
 static void touch(struct stream_log *log, uint64_t tablet)
@@ -184,12 +199,12 @@ void stream_log_append(struct stream_log *log, struct store_batch *batch)
     CHECK_MAGIC(log, STREAM_LOG_MAGIC);
     if (log->prepared_count == 0)
         return;
-    status_ignore(stream_log_visit_prepared(log, put, batch)); /* the batch knows what failed */
+    struct putting putting = {.batch = batch};
+    status_ignore(stream_log_visit_prepared(log, put, &putting)); /* the batch knows what failed */
     for (size_t i = 0; i < log->prepared_count; i++)
         touch(log, log->prepared[i].append.tablet);
     log->last = log->prepared[log->prepared_count - 1].append.position.sequence;
-    atomic_store_explicit(&atomic_load_explicit(&log->open, memory_order_relaxed)->has_any, true,
-                          memory_order_relaxed);
+    count_appended(log, putting.bytes);
     forget_prepared(log);
 }
 
@@ -210,4 +225,10 @@ uint64_t stream_log_newest(const struct stream_log *log)
 {
     CHECK_MAGIC(log, STREAM_LOG_MAGIC);
     return atomic_load(&log->newest);
+}
+
+uint64_t stream_log_written_bytes(const struct stream_log *log)
+{
+    CHECK_MAGIC(log, STREAM_LOG_MAGIC);
+    return atomic_load_explicit(&log->written, memory_order_relaxed);
 }

@@ -5,8 +5,8 @@
  * Invariants
  *  1. A record is in the same batch as the change that it tells of: both are there, or neither.
  *  2. Records lie in *segments*, keyspaces that are logs (store.h): they are never compacted and go
- *     whole, the oldest first. One segment is open; from the commit that records a new one on, that
- *     one is.
+ *     whole, the oldest first: when they are too old, or the log too large. One segment is open;
+ *     from the commit that records a new one on, that one is.
  *  3. Sequences of a segment are all below those of the next.
  *  4. A reader holds nothing between two calls: no cursor, no snapshot. What is under its cursor
  *     stays until the call has ended.
@@ -22,12 +22,14 @@
 
 struct stream_log;
 
+enum { STREAM_SEGMENT_BYTES = 256 << 20 };
+
 struct stream_log_options {
     struct store *store;
     struct keyspace *system; /* keeps the directory of segments (segment_records.h) */
     struct clock *clock;
     const struct log *log;
-    uint64_t segment_bytes; /* when the next one begins; 0: 256 MiB */
+    uint64_t segment_bytes; /* when the next one begins; 0: STREAM_SEGMENT_BYTES */
     int64_t segment_us;     /* 0: an hour */
     /* Told when a segment's keyspace has been dropped: what is remembered of it may go. May be
      * NULL. */
@@ -73,6 +75,13 @@ void stream_log_written(struct stream_log *log, bool is_written);
  * one is open from here on. Of all others nothing follows. */
 void stream_log_see_segment(struct stream_log *log, const struct commit *commit);
 
+/* --- tokens --- */
+
+/* What a token is to say of the server (eras.h). */
+uint64_t stream_log_era(const struct stream_log *log);
+/* Whether a token of any era stands at a place of this log: stream_eras_check. */
+status stream_log_check_era(const struct stream_log *log, const struct stream_token *token);
+
 /* --- segments: one caller at a time, which may block --- */
 
 /* Cheap; any thread. */
@@ -84,22 +93,43 @@ bool stream_log_wants_segment(struct stream_log *log);
  * keyspace, or, if the store is fenced, one that no record may name. */
 status stream_log_begin_segment(struct stream_log *log, struct commit_queue *commits, uint64_t id,
                                 struct store_batch *batch);
-/* Drops closed segments whose last commit is of before `before_us`, and then, while the log has
- * more than `most_bytes` (0: no bound), the oldest closed ones. `*evicted`: how many went for the
- * bound. Waits for those who read there. */
-status stream_log_truncate(struct stream_log *log, struct commit_queue *commits, int64_t before_us,
-                           uint64_t most_bytes, size_t *evicted);
 
-uint64_t stream_log_bytes(struct stream_log *log); /* about; a metric */
+/* What went though nobody had said that it was too old. */
+struct stream_evicted {
+    size_t segments;
+    uint64_t bytes;
+};
+/* Drops closed segments whose last commit is of before `before_us`, and then, while the log has
+ * more than `most_bytes` (UINT64_MAX: no bound), the oldest closed ones: evicts them. That one is
+ * gone is durable before it goes. `*evicted` is set in any case. Waits for those who read there. */
+status stream_log_truncate(struct stream_log *log, struct commit_queue *commits, int64_t before_us,
+                           uint64_t most_bytes, struct stream_evicted *evicted);
+
+/* Whether some were since it was opened. Any thread. */
+bool stream_log_has_evicted(const struct stream_log *log);
+
+/* The log's size: table files, and what has been logged since it was opened and is in no file yet.
+ */
+uint64_t stream_log_bytes(struct stream_log *log);
+size_t stream_log_segments(struct stream_log *log);
+/* What it has of these tablets, about. Where they are many, and it has many segments, of some of
+ * these alone. May read indexes of tables from the disk. */
+uint64_t stream_log_tablets_bytes(struct stream_log *log, const uint64_t *tablets, size_t count);
+/* Bytes of keys and values that were logged since it was opened. Any thread. */
+uint64_t stream_log_written_bytes(const struct stream_log *log);
+
 /* The least sequence that the log has all records from; UINT64_MAX: it has no segment. */
 uint64_t stream_log_oldest(struct stream_log *log);
+/* Its time: of commits before it the log has none, of those from then on all. INT64_MIN: it has no
+ * segment. */
+int64_t stream_log_since(struct stream_log *log);
 
 /* Whether the keyspace is a segment: one that its directory names. */
 bool stream_log_has_keyspace(struct stream_log *log, uint64_t id);
 
 /* A position before which all commits are of before `time_us`: where a reader of that time begins.
- * What it meets of before that time it passes over. The least is that before stream_log_oldest;
- * UNAVAILABLE without a segment. */
+ * What it meets of before that time it passes over. OUT_OF_RANGE if that is before
+ * stream_log_since, in words that say that time; UNAVAILABLE without a segment. */
 status stream_log_find_time(struct stream_log *log, int64_t time_us, struct stream_position *out);
 
 /* --- reading --- */
@@ -123,7 +153,8 @@ struct stream_query {
 /* Calls `visit` with record after record, by rising position, until it says that it has enough,
  * which that record was the last of, or fails, or `most_bytes` have been looked at. `*reached`, set
  * in any case: everything of the query up to there was visited; that is {through, UINT32_MAX} when
- * nothing is left. OUT_OF_RANGE if a part's position is before stream_log_oldest. DATA_LOSS.
+ * nothing is left. OUT_OF_RANGE if a part's position is before stream_log_oldest, in words that say
+ * stream_log_since. DATA_LOSS.
  * Blocks for the disk. */
 status stream_log_read(struct stream_log *log, const struct stream_query *query,
                        status (*visit)(void *context, const struct stream_record *record,

@@ -108,7 +108,7 @@ static void measure(void **state)
         list[i] = (char)(i * 2654435761u >> 11);
     buffer_clear(&f->list.list);
     buffer_append(&f->list.list, list, LIST);
-    f->log->oldest = atomic_load(&f->log->open)->from = 1; /* sequences are small here */
+    f->log->start.sequence = atomic_load(&f->log->open)->from = 1; /* sequences are small here */
     for (unsigned tablets = 1; tablets <= 10; tablets += 9, first += RECORDS) {
         write_all(f, first, tablets);
         read_all(f, first, tablets);

@@ -5,6 +5,7 @@
 #ifndef TRESTLE_STREAM_LOG_PRIVATE_H
 #define TRESTLE_STREAM_LOG_PRIVATE_H
 
+#include "stream/eras.h"
 #include "stream/log.h"
 
 #include <pthread.h>
@@ -24,7 +25,15 @@ struct segment {
     uint64_t from;
     int64_t from_us;
     atomic_bool has_any;
-    unsigned readers; /* under the log's lock */
+    atomic_ullong written; /* bytes of keys and values: since the log was opened, and what was in
+                              no table then */
+    unsigned readers;      /* under the log's lock */
+};
+
+/* Of commits from here on the log has all that it is to have. */
+struct log_start {
+    uint64_t sequence; /* stream_log_oldest */
+    int64_t time_us;   /* stream_log_since */
 };
 
 /* A record that is prepared. */
@@ -38,22 +47,25 @@ struct prepared {
 struct stream_log {
     uint32_t magic;
     struct stream_log_options options;
+    struct stream_eras eras; /* does not change */
 
     pthread_mutex_t lock;      /* of what follows */
     pthread_cond_t left;       /* a reader has left */
     struct segment **segments; /* by rising number */
     size_t count;
     size_t capacity;
-    uint64_t oldest; /* stream_log_oldest */
+    struct log_start start;
     struct beginning *beginning;
 
     _Atomic(struct segment *) open; /* NULL: none */
     atomic_ullong newest;
+    atomic_ullong written; /* stream_log_written_bytes */
+    atomic_bool has_evicted;
 
     /* The commit thread's. */
     struct segment *before; /* the batch under way has begun a segment: the one before it */
     bool has_begun;
-    uint64_t oldest_before;
+    struct log_start start_before;
     struct buffer values;
     struct prepared *prepared; /* of the present commit */
     size_t prepared_count;
@@ -75,10 +87,21 @@ struct stream_log {
 struct held_segments {
     struct segment **all;
     size_t count;
-    uint64_t oldest;
+    struct log_start start;
 };
 bool segments_hold(struct stream_log *log, struct held_segments *out);
 void segments_release(struct stream_log *log, struct held_segments *held);
+
+/* Takes the oldest segment, which is not the last, out of the list, and waits for its readers. The
+ * caller frees it. */
+struct segment *segments_take_oldest(struct stream_log *log);
+
+/* Bytes of table files, and of what was logged and is in none; 0 if the keyspace is not there. The
+ * segment is held, or its keyspace stays for another reason. */
+uint64_t segment_bytes(const struct segment *segment);
+
+/* OUT_OF_RANGE in words. */
+status log_start_refuse(const struct log_start *start);
 
 /* On the commit thread: the batch's segment counts, or does not. */
 void segments_written(struct stream_log *log, bool is_written);

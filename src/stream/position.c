@@ -1,11 +1,10 @@
 /* See position.h. What a token says, before base64url makes a string of it:
  *
- *     format: 1 | life: 8, big-endian | shard | time (zigzag) | start | count | count parts
- *     | CRC32C of all that: 4, big-endian
- *     part      end | sequence | ordinal
- *     start, end  their size, then their bytes
+ *     format: 1 | life: 8, big-endian | era: 8, big-endian, in format 2 alone | shard | time
+ * (zigzag) | start | count | count parts | CRC32C of all that: 4, big-endian part      end |
+ * sequence | ordinal start, end  their size, then their bytes
  *
- * Numbers are varints. The string has no padding. */
+ * Numbers are varints. The string has no padding. Era 0 is format 1, every other format 2. */
 #include "stream/position.h"
 
 #include "base/crc32c.h"
@@ -15,7 +14,14 @@
 
 #include <stdlib.h>
 
-enum { TOKEN_FORMAT = 1, LIFE_BYTES = 8, CHECKSUM_BYTES = 4, LEAST_PART_BYTES = 3 };
+enum {
+    TOKEN_FORMAT = 1,
+    TOKEN_FORMAT_ERA = 2,
+    LIFE_BYTES = 8,
+    ERA_BYTES = 8,
+    CHECKSUM_BYTES = 4,
+    LEAST_PART_BYTES = 3
+};
 
 static status no_token(void)
 {
@@ -48,8 +54,10 @@ static void append_base64url(struct buffer *out, bytes b)
 void stream_token_write(struct buffer *out, const struct stream_token *token)
 {
     struct buffer packed = {0};
-    buffer_append_byte(&packed, TOKEN_FORMAT);
+    buffer_append_byte(&packed, token->era == 0 ? TOKEN_FORMAT : TOKEN_FORMAT_ERA);
     append_big_endian(&packed, token->life, LIFE_BYTES);
+    if (token->era != 0)
+        append_big_endian(&packed, token->era, ERA_BYTES);
     buffer_append_varint(&packed, token->shard);
     buffer_append_varint(&packed, zigzag_encode(token->time_us));
     append_key(&packed, token->start);
@@ -139,8 +147,13 @@ static bool take_checksum(bytes *packed)
 
 static void read_head(struct token_reader *reader, struct stream_token *out)
 {
-    reader->is_bad = read_big_endian(reader, 1) != TOKEN_FORMAT;
+    uint64_t format = read_big_endian(reader, 1);
+    reader->is_bad = reader->is_bad || (format != TOKEN_FORMAT && format != TOKEN_FORMAT_ERA);
     out->life = read_big_endian(reader, LIFE_BYTES);
+    if (format == TOKEN_FORMAT_ERA) {
+        out->era = read_big_endian(reader, ERA_BYTES);
+        reader->is_bad = reader->is_bad || out->era == 0;
+    }
     out->shard = (uint32_t)read_number(reader, UINT32_MAX);
     out->time_us = zigzag_decode(read_number(reader, UINT64_MAX));
     out->start = read_key(reader);

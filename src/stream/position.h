@@ -6,8 +6,9 @@
  *  2. A reader's range is cut into one or several sub-ranges, each with a position of its own: they
  *     are apart where partitions were merged whose readers stood at different places, and become
  * one when all have been passed.
- *  3. A token says all: the stream's life, the shard, the range, the positions. It is printable and
- *     has a checksum, so that a flipped bit is noticed; it is no secret and no credential. */
+ *  3. A token says all: the stream's life, the server's era, the shard, the range, the positions.
+ * It is printable and has a checksum, so that a flipped bit is noticed; it is no secret and no
+ * credential. */
 #ifndef TRESTLE_STREAM_POSITION_H
 #define TRESTLE_STREAM_POSITION_H
 
@@ -44,6 +45,7 @@ static inline struct stream_position stream_position_before(struct stream_positi
 
 struct stream_token {
     uint64_t life; /* of the stream: another one after it was off */
+    uint64_t era;  /* of the server, when it was made (eras.h): 0 if it was never restored */
     uint32_t shard;
     int64_t time_us; /* all commits up to this time have been delivered, about: for retention */
     bytes start;
@@ -74,8 +76,8 @@ status stream_token_cut(const struct stream_token *token, bytes start, bytes end
                         struct arena *arena, struct stream_token *out);
 
 /* Puts tokens together, in any order, whose ranges tile [start, end) without a gap or an overlap,
- * all of one life and shard; neighbours at the same position become one part. INVALID_ARGUMENT in
- * words otherwise. */
+ * all of one life and shard; of their eras it has any. Neighbours at the same position become one
+ * part. INVALID_ARGUMENT in words otherwise. */
 status stream_token_join(const struct stream_token *tokens, size_t count, bytes start, bytes end,
                          struct arena *arena, struct stream_token *out);
 

@@ -37,7 +37,8 @@ static void check_same(const struct stream_token *a, const struct stream_token *
     struct stream_token one, other;
     check_done(stream_token_join(a, 1, a->start, end_of(a), arena, &one));
     check_done(stream_token_join(b, 1, b->start, end_of(b), arena, &other));
-    CHECK(one.life == other.life && one.shard == other.shard && one.time_us == other.time_us);
+    CHECK(one.life == other.life && one.era == other.era);
+    CHECK(one.shard == other.shard && one.time_us == other.time_us);
     CHECK(bytes_equal(one.start, other.start) && one.part_count == other.part_count);
     for (size_t i = 0; i < one.part_count; i++) {
         CHECK(bytes_equal(one.parts[i].end, other.parts[i].end));

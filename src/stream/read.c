@@ -217,18 +217,17 @@ static struct stream_position least_position(const struct stream_query *query)
 }
 
 /* All behind the position is there if it is that before the oldest, or later. */
-static status check_is_there(struct stream_position after, uint64_t oldest)
+static status check_is_there(struct stream_position after, const struct log_start *start)
 {
-    const struct stream_position last = {oldest - 1, UINT32_MAX};
-    return oldest != UINT64_MAX && stream_position_compare(after, last) >= 0
+    const struct stream_position last = {start->sequence - 1, UINT32_MAX};
+    return start->sequence != UINT64_MAX && stream_position_compare(after, last) >= 0
                ? status_ok()
-               : status_make(STATUS_OUT_OF_RANGE,
-                             "the change stream has no more what comes behind that position");
+               : log_start_refuse(start);
 }
 
 static status read_held(struct reading *r, const struct held_segments *held)
 {
-    TRY(check_is_there(r->after, held->oldest));
+    TRY(check_is_there(r->after, &held->start));
     r->sources = calloc(r->query->tablet_count + 1, sizeof *r->sources);
     if (r->sources == NULL)
         return status_out_of_memory();
@@ -264,7 +263,7 @@ status stream_log_read(struct stream_log *log, const struct stream_query *query,
 /* The segment in which a record of that sequence is; NULL: none has any that old. */
 static const struct segment *segment_of(const struct held_segments *held, uint64_t sequence)
 {
-    for (size_t i = held->count; i > 0 && sequence >= held->oldest; i--)
+    for (size_t i = held->count; i > 0 && sequence >= held->start.sequence; i--)
         if (held->all[i - 1]->from <= sequence)
             return held->all[i - 1];
     return NULL;
@@ -331,11 +330,14 @@ static status find_time_in(const struct held_segments *held, int64_t time_us,
                            struct stream_position *out)
 {
     const struct segment *last = NULL;
-    if (held->oldest == UINT64_MAX)
+    uint64_t oldest = held->start.sequence;
+    if (oldest == UINT64_MAX)
         return status_make(STATUS_UNAVAILABLE, "the log of change streams has no segment yet");
-    *out = (struct stream_position){held->oldest - 1, UINT32_MAX};
+    if (time_us < held->start.time_us)
+        return log_start_refuse(&held->start);
+    *out = (struct stream_position){oldest - 1, UINT32_MAX};
     for (size_t i = 0; i < held->count; i++)
-        if (held->all[i]->from >= held->oldest && held->all[i]->from_us < time_us)
+        if (held->all[i]->from >= oldest && held->all[i]->from_us < time_us)
             last = held->all[i];
     if (last == NULL)
         return status_ok();

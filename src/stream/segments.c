@@ -1,5 +1,6 @@
-/* The log's segments: which there are, how one begins, how they go. See log.h. */
+/* The log's segments: which there are, how one begins. See log.h. */
 #include "base/check.h"
+#include "base/dates.h"
 #include "base/log.h"
 #include "stream/log_private.h"
 #include "stream/segment_records.h"
@@ -7,7 +8,6 @@
 
 #include <stdlib.h>
 
-enum { SEGMENT_BYTES = 256 << 20 };
 #define SEGMENT_US (INT64_C(3600) * 1000000)
 
 /* --- holding --- */
@@ -15,7 +15,7 @@ enum { SEGMENT_BYTES = 256 << 20 };
 bool segments_hold(struct stream_log *log, struct held_segments *out)
 {
     pthread_mutex_lock(&log->lock);
-    *out = (struct held_segments){.count = log->count, .oldest = log->oldest};
+    *out = (struct held_segments){.count = log->count, .start = log->start};
     out->all = malloc((log->count + 1) * sizeof *out->all);
     for (size_t i = 0; i < log->count && out->all != NULL; i++) {
         out->all[i] = log->segments[i];
@@ -98,7 +98,22 @@ static status add_segment(void *context, const struct stream_segment_record *rec
     segment->from = record->from;
     segment->from_us = record->from_us;
     log->segments[log->count++] = segment;
-    return segment->keyspace == NULL ? status_ok() : look_for_any(segment);
+    if (segment->keyspace == NULL)
+        return status_ok();
+    atomic_init(&segment->written, keyspace_bytes(segment->keyspace).buffered);
+    return look_for_any(segment);
+}
+
+static const struct log_start nowhere = {.sequence = UINT64_MAX, .time_us = INT64_MIN};
+
+static struct log_start start_of(const struct segment *segment)
+{
+    return (struct log_start){.sequence = segment->from, .time_us = segment->from_us};
+}
+
+static bool is_somewhere(const struct stream_log *log)
+{
+    return log->start.sequence != UINT64_MAX;
 }
 
 /* From where on nothing is missing: the first segment, behind the last number and the last keyspace
@@ -106,16 +121,16 @@ static status add_segment(void *context, const struct stream_segment_record *rec
 static void find_oldest(struct stream_log *log)
 {
     uint64_t expected = 0;
-    log->oldest = UINT64_MAX;
+    log->start = nowhere;
     for (size_t i = 0; i < log->count; i++) {
         const struct segment *segment = log->segments[i];
         if (segment->keyspace == NULL)
-            log->oldest = UINT64_MAX;
-        else if (log->oldest == UINT64_MAX || segment->number != expected)
-            log->oldest = segment->from;
+            log->start = nowhere;
+        else if (!is_somewhere(log) || segment->number != expected)
+            log->start = start_of(segment);
         expected = segment->number + 1;
     }
-    if (log->oldest != UINT64_MAX && log->count > 0)
+    if (is_somewhere(log) && log->count > 0)
         atomic_init(&log->open, log->segments[log->count - 1]);
 }
 
@@ -124,7 +139,7 @@ static void init(struct stream_log *log, const struct stream_log_options *option
     log->magic = STREAM_LOG_MAGIC;
     log->options = *options;
     if (log->options.segment_bytes == 0)
-        log->options.segment_bytes = SEGMENT_BYTES;
+        log->options.segment_bytes = STREAM_SEGMENT_BYTES;
     if (log->options.segment_us == 0)
         log->options.segment_us = SEGMENT_US;
     pthread_mutex_init(&log->lock, NULL);
@@ -139,7 +154,9 @@ status stream_log_open(const struct stream_log_options *options, struct stream_l
     if (log == NULL)
         return status_out_of_memory();
     init(log, options);
-    status s = stream_segments_visit(options->system, add_segment, log);
+    status s = stream_eras_read(options->system, &log->eras);
+    if (status_is_ok(s))
+        s = stream_segments_visit(options->system, add_segment, log);
     find_oldest(log);
     if (status_is_ok(s))
         *out = log;
@@ -157,6 +174,7 @@ void stream_log_close(struct stream_log *log)
     for (size_t i = 0; i < log->count; i++)
         free(log->segments[i]);
     free(log->segments);
+    stream_eras_free(&log->eras);
     free(log->prepared);
     buffer_free(&log->values);
     waiters_destroy(log);
@@ -188,8 +206,7 @@ bool stream_log_wants_segment(struct stream_log *log)
     if (atomic_load(&open->has_any)) {
         int64_t age_us = clock_wall_us(log->options.clock) - open->from_us;
         wants =
-            age_us >= log->options.segment_us ||
-            keyspace_size(open->keyspace, bytes_of(""), bytes_of("")) >= log->options.segment_bytes;
+            age_us >= log->options.segment_us || segment_bytes(open) >= log->options.segment_bytes;
     }
     pthread_mutex_lock(&log->lock);
     if (--open->readers == 0)
@@ -198,33 +215,56 @@ bool stream_log_wants_segment(struct stream_log *log)
     return wants;
 }
 
-static uint64_t bytes_of_segments(const struct held_segments *held)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < held->count; i++)
-        if (held->all[i]->keyspace != NULL)
-            sum += keyspace_size(held->all[i]->keyspace, bytes_of(""), bytes_of(""));
-    return sum;
-}
-
-uint64_t stream_log_bytes(struct stream_log *log)
+size_t stream_log_segments(struct stream_log *log)
 {
     CHECK_MAGIC(log, STREAM_LOG_MAGIC);
-    struct held_segments held;
-    if (!segments_hold(log, &held))
-        return 0; /* no estimate */
-    uint64_t sum = bytes_of_segments(&held);
-    segments_release(log, &held);
-    return sum;
+    pthread_mutex_lock(&log->lock);
+    size_t count = log->count;
+    pthread_mutex_unlock(&log->lock);
+    return count;
+}
+
+static struct log_start look_at_start(struct stream_log *log)
+{
+    CHECK_MAGIC(log, STREAM_LOG_MAGIC);
+    pthread_mutex_lock(&log->lock);
+    struct log_start start = log->start;
+    pthread_mutex_unlock(&log->lock);
+    return start;
 }
 
 uint64_t stream_log_oldest(struct stream_log *log)
 {
+    return look_at_start(log).sequence;
+}
+
+int64_t stream_log_since(struct stream_log *log)
+{
+    return look_at_start(log).time_us;
+}
+
+status log_start_refuse(const struct log_start *start)
+{
+    date_text oldest = "";
+    if (start->sequence == UINT64_MAX)
+        return status_make(STATUS_OUT_OF_RANGE, "The change stream keeps nothing any more");
+    dates_tell_from(start->time_us, oldest);
+    return status_make(STATUS_OUT_OF_RANGE,
+                       "The change stream keeps no more what comes next there: the oldest "
+                       "time that can be read is %s",
+                       oldest);
+}
+
+uint64_t stream_log_era(const struct stream_log *log)
+{
     CHECK_MAGIC(log, STREAM_LOG_MAGIC);
-    pthread_mutex_lock(&log->lock);
-    uint64_t oldest = log->oldest;
-    pthread_mutex_unlock(&log->lock);
-    return oldest;
+    return stream_eras_present(&log->eras);
+}
+
+status stream_log_check_era(const struct stream_log *log, const struct stream_token *token)
+{
+    CHECK_MAGIC(log, STREAM_LOG_MAGIC);
+    return stream_eras_check(&log->eras, token);
 }
 
 bool stream_log_has_keyspace(struct stream_log *log, uint64_t id)
@@ -285,10 +325,10 @@ void stream_log_see_segment(struct stream_log *log, const struct commit *commit)
         DCHECK(log->count < log->capacity && !log->has_begun && log->prepared_count == 0);
         log->segments[log->count++] = segment;
         log->before = atomic_load(&log->open);
-        log->oldest_before = log->oldest;
+        log->start_before = log->start;
         log->has_begun = beginning->is_seen = true;
-        if (log->oldest == UINT64_MAX)
-            log->oldest = segment->from;
+        if (!is_somewhere(log))
+            log->start = start_of(segment);
         atomic_store(&log->open, segment);
     }
     pthread_mutex_unlock(&log->lock);
@@ -301,7 +341,7 @@ void segments_written(struct stream_log *log, bool is_written)
     pthread_mutex_lock(&log->lock);
     if (!is_written) {
         log->count--;
-        log->oldest = log->oldest_before;
+        log->start = log->start_before;
         atomic_store(&log->open, log->before);
     }
     log->has_begun = false;
@@ -370,100 +410,18 @@ status stream_log_begin_segment(struct stream_log *log, struct commit_queue *com
     return s;
 }
 
-/* --- dropping --- */
+/* --- going --- */
 
-struct ending {
-    struct catalog_change change;
-    struct commit commit;
-    struct stream_log *log;
-    struct segment *segment;
-};
-
-static void describe_ending(const struct catalog_change *change, struct event_writer *writer)
-{
-    const struct ending *ending = (const void *)change;
-    event_keyspace_dropped(writer, ending->segment->keyspace_id);
-}
-
-static void record_ending(struct commit *commit, struct store_batch *batch)
-{
-    const struct ending *ending = (void *)LIST_ENTRY(&commit->link, struct ending, commit.link);
-    stream_segment_delete(batch, ending->log->options.system, ending->segment->number);
-}
-
-/* Durable before the keyspace goes: a start must not miss what a record names. */
-static status commit_ending(struct stream_log *log, struct commit_queue *commits,
-                            struct segment *segment)
-{
-    struct ending ending = {
-        .change = {.describe = describe_ending}, .log = log, .segment = segment};
-    ending.commit = (struct commit){.kind = COMMIT_CATALOG,
-                                    .extend = record_ending,
-                                    .catalog = &ending.change,
-                                    .frees_space = true,
-                                    .is_synced = true};
-    return commit_and_wait(commits, &ending.commit);
-}
-
-static void take_oldest_out(struct stream_log *log)
+struct segment *segments_take_oldest(struct stream_log *log)
 {
     pthread_mutex_lock(&log->lock);
+    DCHECK(log->count > 1);
+    struct segment *oldest = log->segments[0];
     log->count--;
     memmove(log->segments, log->segments + 1, log->count * sizeof(struct segment *));
-    if (log->oldest != UINT64_MAX && log->oldest < log->segments[0]->from)
-        log->oldest = log->segments[0]->from;
+    if (is_somewhere(log) && log->start.sequence < log->segments[0]->from)
+        log->start = start_of(log->segments[0]);
     pthread_mutex_unlock(&log->lock);
-}
-
-static status drop_oldest(struct stream_log *log, struct commit_queue *commits,
-                          struct segment *segment)
-{
-    DCHECK(segment == log->segments[0]);
-    TRY(commit_ending(log, commits, segment));
-    take_oldest_out(log);
-    wait_for_readers(log, segment);
-    status s = segment->keyspace == NULL
-                   ? status_ok()
-                   : store_keyspace_drop(log->options.store, segment->keyspace);
-    if (log->options.dropped != NULL)
-        log->options.dropped(log->options.context, segment->keyspace_id);
-    free(segment);
-    return s;
-}
-
-/* What is asked of the oldest segment. Only who drops and begins them changes the list. */
-struct aging {
-    struct segment *oldest; /* NULL: it is not to go */
-    bool is_outdated;
-};
-
-/* The last one stays, also if it is lost: its number is what the next one's follows. */
-static struct aging look_at_oldest(struct stream_log *log, int64_t before_us)
-{
-    struct aging aging = {0};
-    pthread_mutex_lock(&log->lock);
-    if (log->count > 1) {
-        const struct segment *next = log->segments[1];
-        aging.oldest = log->segments[0];
-        aging.is_outdated = next->from_us < before_us || next->from <= log->oldest;
-    }
-    pthread_mutex_unlock(&log->lock);
-    return aging;
-}
-
-status stream_log_truncate(struct stream_log *log, struct commit_queue *commits, int64_t before_us,
-                           uint64_t most_bytes, size_t *evicted)
-{
-    CHECK_MAGIC(log, STREAM_LOG_MAGIC);
-    *evicted = 0;
-    for (;;) {
-        struct aging aging = look_at_oldest(log, before_us);
-        if (aging.oldest == NULL)
-            return status_ok();
-        bool is_beyond = !aging.is_outdated && most_bytes > 0 && stream_log_bytes(log) > most_bytes;
-        if (!aging.is_outdated && !is_beyond)
-            return status_ok();
-        TRY(drop_oldest(log, commits, aging.oldest));
-        *evicted += is_beyond;
-    }
+    wait_for_readers(log, oldest);
+    return oldest;
 }

@@ -1,6 +1,7 @@
 /* Segments of a change stream's log: how they begin and go, and what of that a reader sees. */
 #include "stream/testing/testing.h"
 
+#include "base/dates.h"
 #include "base/testing/failmalloc.h"
 #include "tablet/change_log.h"
 #include "tablet/replay.h"
@@ -22,18 +23,26 @@ static bool has_keyspace(const struct log_fixture *f, uint64_t id)
     return store_keyspace_find(f->t->store, id) != NULL;
 }
 
+/* How many segments went for the bound. */
 static size_t truncate_log(struct log_fixture *f, int64_t before_us, uint64_t most_bytes)
 {
-    size_t evicted;
+    struct stream_evicted evicted;
     assert_ok(stream_log_truncate(f->log, f->t->queue, before_us, most_bytes, &evicted));
-    return evicted;
+    assert_true((evicted.bytes > 0) == (evicted.segments > 0));
+    return evicted.segments;
 }
 
 static void assert_out_of_range(struct log_fixture *f, struct stream_position after)
 {
     struct reading_rows rows = {0};
     struct stream_position reached;
-    assert_status(try_read(f, after, &rows, &reached), STATUS_OUT_OF_RANGE);
+    date_text oldest;
+    dates_tell_from(stream_log_since(f->log), oldest);
+    status s = try_read(f, after, &rows, &reached);
+    assert_int_equal(s.code, STATUS_OUT_OF_RANGE);
+    if (stream_log_has_segment(f->log))
+        assert_non_null(strstr(status_message(s), oldest));
+    status_free(s);
     assert_int_equal(rows.count, 0);
     assert_int_equal(stream_position_compare(reached, after), 0);
 }
@@ -94,6 +103,27 @@ static void a_segment_is_over_when_it_is_large(void **state)
     free(large);
     assert_true(stream_log_wants_segment(f->log));
     assert_true(stream_log_bytes(f->log) > 2 << 20);
+}
+
+/* The memory of its write buffer is taken by the megabyte. */
+static void a_small_segment_is_not_over_with_its_first_row(void **state)
+{
+    struct log_fixture *f = *state;
+    f->options.segment_bytes = 64 << 10;
+    reopen(f);
+    assert_int_equal(stream_log_bytes(f->log), 0);
+    write_row(f, "1:a");
+    assert_false(stream_log_wants_segment(f->log));
+    assert_in_range(stream_log_bytes(f->log), 10, 1000);
+    assert_int_equal(stream_log_bytes(f->log), stream_log_written_bytes(f->log));
+    for (int i = 0; i < 2000; i++)
+        write_row(f, "1:a");
+    assert_true(stream_log_wants_segment(f->log));
+    uint64_t bytes = stream_log_bytes(f->log);
+    reopen(f);
+    assert_in_range(stream_log_bytes(f->log), bytes / 4, 4 * bytes); /* which is an estimate */
+    assert_ok(keyspace_flush(store_keyspace_find(f->t->store, FIRST_SEGMENT)));
+    assert_in_range(stream_log_bytes(f->log), 1000, bytes);
 }
 
 /* The segment goes on whose place the new one was to take. */
@@ -166,9 +196,10 @@ static void the_log_is_cut_by_time(void **state)
     pass_time(f, 100 * TEST_SECOND);
     begin_segment(f);
     write_row(f, "1:c");
-    assert_int_equal(truncate_log(f, second_us, 0), 0); /* the first's last may be of then */
+    assert_int_equal(truncate_log(f, second_us, UINT64_MAX),
+                     0); /* the first's last may be of then */
     assert_rows(f, beginning_of(f), "1:a 1:b 1:c ");
-    assert_int_equal(truncate_log(f, second_us + 50 * TEST_SECOND, 0), 0);
+    assert_int_equal(truncate_log(f, second_us + 50 * TEST_SECOND, UINT64_MAX), 0);
     assert_false(has_keyspace(f, FIRST_SEGMENT));
     assert_int_equal(f->dropped, FIRST_SEGMENT);
     assert_true(stream_log_oldest(f->log) > first && stream_log_oldest(f->log) < second);
@@ -178,7 +209,7 @@ static void the_log_is_cut_by_time(void **state)
         assert_rows(f, beginning_of(f), "1:b 1:c ");
         reopen(f);
     }
-    truncate_log(f, INT64_MAX, 0); /* the open one stays */
+    truncate_log(f, INT64_MAX, UINT64_MAX); /* the open one stays */
     assert_out_of_range(f, (struct stream_position){second, 0});
     assert_rows(f, beginning_of(f), "1:c ");
     assert_true(has_keyspace(f, FIRST_SEGMENT + 2));
@@ -208,9 +239,12 @@ static void the_log_is_cut_by_size(void **state)
     fill_segment(f, "1:b");
     fill_segment(f, "1:c");
     uint64_t last = write_row(f, "1:d");
-    assert_int_equal(truncate_log(f, 0, 0), 0);
+    assert_int_equal(truncate_log(f, 0, UINT64_MAX), 0);
     assert_int_equal(truncate_log(f, 0, 100 << 20), 0);
     assert_int_equal(truncate_log(f, 0, 5 << 19), 1);
+    assert_rows(f, beginning_of(f), "1:b 1:c 1:d ");
+    reopen(f);
+    assert_int_equal(truncate_log(f, 0, 5 << 19), 0);
     assert_rows(f, beginning_of(f), "1:b 1:c 1:d ");
     assert_int_equal(truncate_log(f, 0, 1), 2); /* the open one stays */
     assert_rows(f, (struct stream_position){last - 1, UINT32_MAX}, "1:d ");
@@ -253,7 +287,7 @@ static void *read_all_slowly(void *context)
 
 static void *truncate_all(void *context)
 {
-    truncate_log(context, INT64_MAX, 0);
+    truncate_log(context, INT64_MAX, UINT64_MAX);
     return NULL;
 }
 
@@ -301,6 +335,12 @@ static void assert_finds(struct log_fixture *f, int64_t time_us, uint64_t first,
     assert_true(found.sequence >= before);
 }
 
+static void assert_is_before_all(struct log_fixture *f, int64_t time_us)
+{
+    struct stream_position found;
+    assert_status(stream_log_find_time(f->log, time_us, &found), STATUS_OUT_OF_RANGE);
+}
+
 static void a_time_is_found(void **state)
 {
     struct log_fixture *f = *state;
@@ -315,15 +355,19 @@ static void a_time_is_found(void **state)
             begin_segment(f);
     }
     for (int round = 0; round < 2; round++) {
-        assert_finds(f, 0, sequences[0], 0);
+        assert_finds(f, stream_log_since(f->log), sequences[0], 0);
+        assert_is_before_all(f, stream_log_since(f->log) - 1);
         for (int i = 1; i < SECONDS; i++)
             assert_finds(f, times[i], sequences[i], sequences[i - 1] - (i > 1 ? 0 : 1));
         assert_finds(f, INT64_MAX, UINT64_MAX, sequences[SECONDS - 1]);
         reopen(f);
     }
-    truncate_log(f, times[8] + 1, 0);
+    truncate_log(f, times[8] + 1, UINT64_MAX);
     assert_int_equal(stream_log_oldest(f->log) > sequences[7], true);
-    assert_finds(f, times[2], sequences[8], stream_log_oldest(f->log) - 1);
+    assert_in_range(stream_log_since(f->log), times[7], times[8]);
+    assert_is_before_all(f, times[2]);
+    assert_is_before_all(f, stream_log_since(f->log) - 1);
+    assert_finds(f, stream_log_since(f->log), sequences[8], stream_log_oldest(f->log) - 1);
     assert_finds(f, times[10], sequences[10], sequences[9]);
 }
 
@@ -345,7 +389,7 @@ static void what_is_behind_a_lost_segment_is_out_of_range(void **state)
     assert_out_of_range(f, before_all);
     struct stream_position from = {stream_log_oldest(f->log) - 1, UINT32_MAX};
     assert_rows(f, from, "1:c ");
-    truncate_log(f, 0, 0); /* what nobody can come to any more */
+    truncate_log(f, 0, UINT64_MAX); /* what nobody can come to any more */
     assert_false(has_keyspace(f, FIRST_SEGMENT));
     assert_rows(f, from, "1:c ");
     close_all(f);
@@ -357,7 +401,7 @@ static void what_is_behind_a_lost_segment_is_out_of_range(void **state)
     assert_out_of_range(f, from);
     begin_segment(f);
     write_row(f, "1:d");
-    truncate_log(f, 0, 0);
+    truncate_log(f, 0, UINT64_MAX);
     reopen(f);
     assert_out_of_range(f, from);
     assert_rows(f, beginning_of(f), "1:d ");
@@ -527,6 +571,7 @@ int main(void)
                                         teardown),
         TEST(a_segment_is_over_when_it_is_old_and_has_something),
         TEST(a_segment_is_over_when_it_is_large),
+        TEST(a_small_segment_is_not_over_with_its_first_row),
         TEST(a_beginning_that_fails_changes_nothing),
         TEST(memory_that_runs_out_is_said),
         TEST(the_log_is_cut_by_time),

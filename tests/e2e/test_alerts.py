@@ -51,6 +51,18 @@ CASES = {
         {"trestle_loop_slow_turns_total": "0+50"},
         {"trestle_loop_slow_turns_total": "0+70"},
     ),
+    "TrestleChangeLogNearBound": (
+        {"trestle_change_log_bytes": "800", "trestle_change_log_quota_bytes": "1000"},
+        {"trestle_change_log_bytes": "801", "trestle_change_log_quota_bytes": "1000"},
+    ),
+    "TrestleChangeStreamReaderBehind": (
+        {'trestle_table_change_stream_lag_seconds{table="t"}': "900"},
+        {'trestle_table_change_stream_lag_seconds{table="t"}': "901"},
+    ),
+    "TrestleChangeStreamReaderRunsOut": (
+        {'trestle_table_change_stream_left_seconds{table="t"}': "14400"},
+        {'trestle_table_change_stream_left_seconds{table="t"}': "14399"},
+    ),
     "TrestleBackupFailed": (
         {"trestle_backup_failures_total": "3", "trestle_whole_backup_failures_total": "1"},
         {"trestle_backup_failures_total": "3", "trestle_whole_backup_failures_total": "0+1"},

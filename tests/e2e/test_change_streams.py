@@ -10,6 +10,7 @@ import time
 
 import grpc
 import pytest
+from google.api_core import exceptions
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
 from google.protobuf.duration_pb2 import Duration
@@ -584,6 +585,17 @@ def test_check_20_a_stream_that_is_switched_off_ends_its_readers(rpc, make_strea
         assert keys_of(reader.changes(1)) == [b"new"]
     update_stream(rpc, name, None)
     rpc.delete_table(name)
+
+
+def test_check_20_an_instance_with_a_stream_is_not_deleted(rpc, admin, new_instance):
+    """As a table with one: DeleteInstance is for good, and its readers would not know."""
+    instance = new_instance("c")
+    name = rpc.create_table("t", ["f"], instance=instance, change_stream_config=stream_config())
+    put(rpc, name, b"k")
+    with pytest.raises(exceptions.FailedPrecondition, match="has a change stream"):
+        admin.instances.delete_instance(name=instance)
+    assert rpc.get_table(name).name == name
+    update_stream(rpc, name, None)
 
 
 # --- beside the streams ---

@@ -25,8 +25,8 @@ OWN_PAGE = {"x-trestle-console": "1", "sec-fetch-site": "same-origin"}
 LEVELS = {"ok": 0, "degraded": 1, "no_writes": 2}
 REASONS = ["data_gone", "log_gone", "fenced", "old_data", "disk_full", "no_memory",
            "disk_reserve", "damaged_range", "access_unread", "salvaged", "files_gone",
-           "log_unrecorded", "clock_ahead", "archive_behind", "archive_gap", "backup_overdue",
-           "whole_backup_overdue", "certificate"]  # fmt: skip
+           "log_unrecorded", "clock_ahead", "archive_behind", "archive_gap",
+           "change_log_short", "backup_overdue", "whole_backup_overdue", "certificate"]  # fmt: skip
 ALL_OF_IT = "16TB"  # a reserve that no disk of a test has
 
 

@@ -342,7 +342,7 @@ def test_status_tells_of_the_server(server, rpc, table_name):
     assert done.returncode == 0, done.stderr
     assert re.match(rf"trestle \S+ at {server.host}, up \d+ ", done.stdout)
     for title in ("connections", "traffic", "requests", "threads", "commits", "store", "cache",
-                  "compactions", "stalls", "tables", "backups"):  # fmt: skip
+                  "compactions", "stalls", "tables", "streams", "backups"):  # fmt: skip
         assert re.search(rf"^{title} ", done.stdout, re.MULTILINE), title
     assert re.search(r"^ Bigtable/MutateRow +\| default ", done.stdout, re.MULTILINE)
     assert re.search(r"^connections +[1-9]\d* open", done.stdout, re.MULTILINE)

@@ -4,6 +4,7 @@
 
 #include "bigtable/testing/data_testing.h"
 #include "cluster/stream/table_stream.h"
+#include "stream/eras.h"
 
 enum { FAKE_MOST_RECORDS = 300, FAKE_MOST_PARTITIONS = 8, FAKE_LIFE = 77 };
 
@@ -21,6 +22,7 @@ struct fake_bounds {
 
 extern struct fake_stream {
     struct stream_facts facts;
+    struct stream_eras eras;
     struct fake_bounds partitions[FAKE_MOST_PARTITIONS];
     size_t partition_count;
     struct fake_record records[FAKE_MOST_RECORDS]; /* of sequence 1 and so on */

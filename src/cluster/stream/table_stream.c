@@ -10,6 +10,17 @@
 
 /* --- facts --- */
 
+/* A table's rows may lie in any shard. */
+static int64_t logged_since(const struct cluster *cluster)
+{
+    int64_t since_us = INT64_MIN;
+    for (size_t i = 0; i < cluster->shard_count; i++) {
+        int64_t of_shard_us = stream_log_since(cluster->shards[i]->streams);
+        since_us = of_shard_us > since_us ? of_shard_us : since_us;
+    }
+    return since_us;
+}
+
 struct stream_facts table_stream_facts(struct table *table)
 {
     const struct table_stream *stream = &table_description(table)->stream;
@@ -18,7 +29,8 @@ struct stream_facts table_stream_facts(struct table *table)
     return (struct stream_facts){
         .retention_us = stream->retention_us,
         .life = stream->life,
-        .oldest_us = table_stream_oldest(stream, cluster_version_us(table->cluster))};
+        .oldest_us = table_stream_oldest(stream, cluster_version_us(table->cluster)),
+        .logged_us = logged_since(table->cluster)};
 }
 
 status table_stream_partitions(struct table *table,
@@ -105,6 +117,7 @@ status table_stream_token_at(struct table *table, int64_t time_us, bytes start, 
     struct shard *shard = tablet->shard;
     struct stream_part *part = arena_alloc(arena, sizeof *part);
     *out = (struct stream_token){.life = table_description(table)->stream.life,
+                                 .era = stream_log_era(shard->streams),
                                  .shard = shard->number,
                                  .time_us = time_us,
                                  .start = start,
@@ -117,6 +130,15 @@ status table_stream_token_at(struct table *table, int64_t time_us, bytes start, 
     if (is_behind_all(shard, time_us, &part->after))
         return status_ok();
     return stream_log_find_time(shard->streams, time_us, &part->after);
+}
+
+status table_stream_adopt(struct table *table, struct stream_token *token)
+{
+    struct shard *shard;
+    TRY(shard_numbered(table, token->shard, &shard));
+    TRY(stream_log_check_era(shard->streams, token));
+    token->era = stream_log_era(shard->streams);
+    return status_ok();
 }
 
 /* --- reading --- */
@@ -175,6 +197,27 @@ static status find_tablets(struct table *table, const struct shard *shard, bytes
     TRY(add_present(table, shard, start, end, ids));
     ids->present = ids->count;
     return lineage_visit(&table->lineage, shard->number, start, end, add_former, ids);
+}
+
+static uint64_t log_bytes_in(struct table *table, const struct shard *shard)
+{
+    const bytes all = bytes_make(NULL, 0);
+    struct tablet_ids ids = {0};
+    status s = find_tablets(table, shard, all, all, &ids);
+    uint64_t bytes = status_is_ok(s) ? stream_log_tablets_bytes(shard->streams, ids.ids, ids.count)
+                                     : 0; /* not known */
+    status_ignore(s);
+    free(ids.ids);
+    return bytes;
+}
+
+uint64_t table_stream_log_bytes(struct table *table)
+{
+    const struct cluster *cluster = table->cluster;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < cluster->shard_count && table_has_stream(table); i++)
+        sum += log_bytes_in(table, cluster->shards[i]);
+    return sum;
 }
 
 static bool is_through(struct stream_position reached, uint64_t through)

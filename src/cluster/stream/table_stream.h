@@ -14,10 +14,20 @@ struct tablet;
 struct stream_facts {
     int64_t retention_us; /* 0: there is no stream */
     uint64_t life;        /* another one each time that it is switched on; never 0 */
-    int64_t oldest_us;    /* nothing from before can be read: switched on then, or older than the
-                             retention, or evicted */
+    int64_t oldest_us;    /* nothing from before is kept: switched on then, or older than the
+                             retention */
+    int64_t logged_us; /* the log has nothing from before, and all from then on: if that is later,
+                          some was evicted or lost */
 };
 struct stream_facts table_stream_facts(struct table *table);
+/* From when on the stream can be read. */
+static inline int64_t stream_facts_from(const struct stream_facts *facts)
+{
+    return facts->oldest_us > facts->logged_us ? facts->oldest_us : facts->logged_us;
+}
+
+/* What the logs have of the table's rows, about; 0 without a stream. May read from the disk. */
+uint64_t table_stream_log_bytes(struct table *table);
 
 /* Calls `visit` with the range of each partition, in order, all of one instant, until it fails. */
 status table_stream_partitions(struct table *table,
@@ -27,9 +37,14 @@ status table_stream_partitions(struct table *table,
 bool table_stream_is_partition(struct table *table, bytes start, bytes end, uint32_t *shard);
 
 /* A token for [start, end) at a time (the next commit is of then or later). The range lies in one
- * shard: it is a partition, or within one. */
+ * shard: it is a partition, or within one. OUT_OF_RANGE: the log has lost some from then on. */
 status table_stream_token_at(struct table *table, int64_t time_us, bytes start, bytes end,
                              struct arena *arena, struct stream_token *out);
+
+/* Whether the token stands at a place of this server's log, or of before a restore that led to it;
+ * then it is of the present era from now on. OUT_OF_RANGE: it is behind what was restored.
+ * INVALID_ARGUMENT. */
+status table_stream_adopt(struct table *table, struct stream_token *token);
 
 /* Reads on from the token, at most about `most_bytes`. `*token` moves: its parts are what was
  * visited through, its time the watermark: no commit of the partition up to it is to come. Facts of

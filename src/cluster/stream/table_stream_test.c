@@ -193,6 +193,8 @@ static void table_with_a_stream_is_not_deleted(void **state)
     struct cluster_fixture *f = *state;
     assert_status(cluster_delete_table(f->cluster, bytes_of(TEST_TABLE), NULL),
                   STATUS_FAILED_PRECONDITION);
+    assert_status(cluster_delete_tables(f->cluster, bytes_of("projects/p/instances/i/"), NULL),
+                  STATUS_FAILED_PRECONDITION);
     switch_stream(f, 0);
     assert_ok(cluster_delete_table(f->cluster, bytes_of(TEST_TABLE), NULL));
 }

@@ -492,11 +492,21 @@ static void write_store(const struct status_looks *looks, struct buffer *out)
     write_compactions(looks, out);
 }
 
+static void write_change_streams(const struct status_looks *looks, struct buffer *out)
+{
+    double quota = NOW("change_log_quota_bytes");
+    line(out, "streams", "%s read, the slowest %s behind; %s of changes kept%s%s, %s back",
+         COUNT(NOW("change_streams")), SECONDS(NOW("change_stream_lag_seconds")),
+         BYTES(NOW("change_log_bytes")), quota > 0 ? " of " : "", quota > 0 ? BYTES(quota) : "",
+         SECONDS(NOW("change_log_reach_seconds")));
+}
+
 static void write_tables(const struct status_looks *looks, struct buffer *out)
 {
     line(out, "tables", "%s with %s tablets; %s split, %s merged, %s hot in the last day",
          COUNT(NOW("tables")), COUNT(NOW("tablets")), COUNT(NOW("tablet_splits_total")),
          COUNT(NOW("tablet_merges_total")), COUNT(NOW("hot_tablets")));
+    write_change_streams(looks, out);
     line(out, "transactions", "%s of Datastore running, %s/s begun, %s conflicts, %s lock waits",
          COUNT(NOW("datastore_transactions")),
          RATE(rate(looks, "datastore_transactions_begun_total")),

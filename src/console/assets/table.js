@@ -1,9 +1,10 @@
 // One table: what it keeps, and how it lies.
 import * as api from "./api.js";
 import { escape, toUrl } from "./bytes.js";
+import { changeStream } from "./change_stream.js";
 import { facts, fill, h, link, note, notice, table as listing } from "./dom.js";
 import { bytesText, durationText, plural } from "./formats.js";
-import { gcText, rowsUrl, tableHead, typeText } from "./parts.js";
+import { gcText, go, rowsUrl, tableHead, typeText } from "./parts.js";
 import { adviceSummary } from "./table_advice.js";
 import { sampleTablets } from "./tablets.js";
 
@@ -92,6 +93,8 @@ export async function table(place, _parameters, signal) {
       advice,
       h("h2", null, "Column families"),
       families(found),
+      h("h2", null, "Change stream"),
+      changeStream(api.tableName(place), found, () => go(location.hash), signal),
       h("h2", null, "Tablets"),
       below,
     ],

@@ -1,0 +1,30 @@
+/* Who reads change streams: coming and going. See stream_readers.h. */
+#include "bigtable/stream_readers.h"
+
+#include "base/limits.h"
+
+status stream_readers_enter(struct stream_readers *readers, struct stream_reader *reader)
+{
+    pthread_mutex_lock(&readers->lock);
+    bool has_room = readers->count < LIMIT_CHANGE_STREAMS;
+    if (has_room) {
+        list_append(&readers->readers, &reader->link);
+        readers->count++;
+    }
+    pthread_mutex_unlock(&readers->lock);
+    if (has_room)
+        return status_ok();
+    return status_make(STATUS_RESOURCE_EXHAUSTED, "More than %d change streams are read at a time",
+                       LIMIT_CHANGE_STREAMS);
+}
+
+void stream_readers_leave(struct stream_readers *readers, struct stream_reader *reader)
+{
+    pthread_mutex_lock(&readers->lock);
+    struct link **place = &readers->readers.first;
+    while (*place != &reader->link)
+        place = &(*place)->next;
+    list_take_at(&readers->readers, place);
+    readers->count--;
+    pthread_mutex_unlock(&readers->lock);
+}

@@ -1,0 +1,72 @@
+"""The console's section of a table's change stream, in Chromium."""
+
+import contextlib
+
+import pytest
+from google.protobuf.duration_pb2 import Duration
+from harness.browser import Visitor, chromium
+from harness.change_streams import Reader, stream_config, update_stream
+from harness.rpc import delete_row, set_cell
+
+DAYS = 24 * 3600
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def visit(browser, own_servers):
+    with contextlib.ExitStack() as stack:
+
+        def arrive(host, table):
+            somebody = Visitor(browser, host)
+            stack.callback(somebody.leave)
+            project, instance, name = table.split("/")[1::2]
+            somebody.visit(f"#/p/{project}/i/{instance}/t/{name}")
+            return somebody.page
+
+        yield arrive
+
+
+def test_a_stream_is_shown_as_it_goes(server, rpc, make_table, visit):
+    name = make_table(splits=[b"m"], change_stream_config=stream_config(days=2))
+    with Reader(rpc, name, b"", b"m", heartbeat_duration=Duration(seconds=600)):
+        page = visit(server.host, name)
+        section = page.locator(".change-stream")
+        section.get_by_text("2 days").wait_for()
+        readers = section.locator(".readers tbody tr")
+        readers.get_by_text("waits for changes").wait_for()
+        section.get_by_text("None since this page was opened").wait_for()
+        rpc.mutate(name, b"apple", set_cell("f", b"q", b"v", 1000))
+        changes = section.locator(".changes tbody tr")
+        changes.filter(has_text="apple").get_by_text("setCell f:q").wait_for()
+        rpc.mutate(name, b"zebra", set_cell("f", b"r", b"v" * (3 << 20), 1000))
+        changes.filter(has_text="zebra").get_by_text("setCell f:r", exact=True).wait_for()
+        rpc.mutate(name, b"zebra", delete_row())
+        changes.filter(has_text="deleteFromFamily f").wait_for()
+        assert "zebra" in changes.first.inner_text()
+        assert changes.count() == 3
+    readers.wait_for(state="detached")
+    section.get_by_text("none at the moment").wait_for()
+    update_stream(rpc, name, None)
+
+
+def test_a_stream_is_switched_on_changed_and_off(server, rpc, make_table, visit):
+    name = make_table()
+    page = visit(server.host, name)
+    page.get_by_text("what happens to the rows is not kept").wait_for()
+    page.get_by_role("button", name="Switch on").click()
+    page.get_by_label("Retention").select_option("3")
+    page.get_by_role("button", name="Set").click()
+    section = page.locator(".change-stream")
+    section.get_by_text("3 days").wait_for()
+    retention = rpc.get_table(name).change_stream_config.retention_period
+    assert retention.total_seconds() == 3 * DAYS
+    page.get_by_role("button", name="Change retention").click()
+    page.get_by_label("Retention").select_option("")
+    page.get_by_role("button", name="Set").click()
+    page.get_by_role("button", name="Switch on").wait_for()
+    assert "change_stream_config" not in rpc.get_table(name)
