@@ -27,7 +27,8 @@ class Client:
         for name, value in {**own, **self.options, **options}.items():
             if name == "duration":
                 value = f"{round(value * 1000)}ms"
-            command += [f"--{name.replace('_', '-')}", str(value)]
+            option = f"--{name.replace('_', '-')}"
+            command += [option] if value is True else [option, str(value)]
         return Running(command)
 
 
