@@ -9,9 +9,9 @@ which small write buffers make often. Of each pair the CPU time is divided.
 Catching up: a million changes are made, and a reader reads them all, for the first time and once
 more.
 
-Latency: a table with a stream is written to at a steady pace. Rows whose keys nobody else writes are
-written beside, one after the other, and `trestle tail` prints these: the time from the answer to the
-line. The same load without a stream is run in between, for its own latencies; and how late a thread
+Latency: a table with a stream is written to at a steady pace. Rows whose keys nobody else writes
+are written beside, by REST, one after the other, and `trestle tail` prints these: the time from the
+answer to the line. The same load without a stream is run in between, for its own latencies; and how late a thread
 wakes that does nothing but sleep tells what the machine does to all of it.
 
 Idle readers: of a table with a thousand partitions, all of them read by one `trestle tail`.
@@ -190,7 +190,7 @@ def one_latency(options, streamed, plain, number):
 
 def measure_latency(options):
     print(f"\n{options.rate} writes a second; ms\n")
-    print("| run | from answer to line: p50 | p99 | most | writes with a stream and its reader: p99 "
+    print("| run | from answer to line: p50 | p99 | most | writes with a stream, and a reader: p99 "
           "| without | a sleeper is late: p99 |")  # fmt: skip
     print("|---|---:|---:|---:|---:|---:|---:|")
     found = []
@@ -207,8 +207,9 @@ def measure_latency(options):
             print("| {} | {:.2f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} |".format(
                 number + 1, *found[-1], slept), flush=True)  # fmt: skip
     ratio = statistics.median(each[3] / each[4] for each in found)
-    print(f"\nmedian: p99 {statistics.median(each[1] for each in found):.1f} ms from answer to line; "
-          f"of writes {ratio:.2f} × that without a stream")  # fmt: skip
+    p99 = statistics.median(each[1] for each in found)
+    print(f"\nmedian: p99 {p99:.1f} ms from answer to line; of writes {ratio:.2f} × that without a "
+          "stream")  # fmt: skip
 
 
 # --- idle readers ---
