@@ -11,8 +11,8 @@ more.
 
 Latency: a table with a stream is written to at a steady pace. Rows whose keys nobody else writes
 are written beside, by REST, one after the other, and `trestle tail` prints these: the time from the
-answer to the line. The same load without a stream is run in between, for its own latencies; and how late a thread
-wakes that does nothing but sleep tells what the machine does to all of it.
+answer to the line. The same load without a stream is run in between, for its own latencies; and how
+late a thread wakes that does nothing but sleep tells what the machine does to all of it.
 
 Idle readers: of a table with a thousand partitions, all of them read by one `trestle tail`.
 """
