@@ -11,11 +11,7 @@ struct change_retry {
     int64_t since_us; /* of the first failure */
 };
 
-enum {
-    CHANGE_RETRY_FIRST_US = 50 * 1000,
-    CHANGE_RETRY_MOST_US = 5 * 1000 * 1000,
-    CHANGE_RETRY_GIVE_UP_US = 60 * 1000 * 1000,
-};
+enum { CHANGE_RETRY_GIVE_UP_US = 60 * 1000 * 1000 };
 
 /* Takes the failure; returns it if there is to be no other attempt, for it will not pass, or has
  * not passed for too long. */
@@ -26,9 +22,7 @@ static inline status change_retry_after(struct change_retry *retry, status s, in
     if (!endpoint_failure_may_pass(s) || now_us - retry->since_us > CHANGE_RETRY_GIVE_UP_US)
         return s;
     status_free(s);
-    retry->wait_us = retry->wait_us == 0 ? CHANGE_RETRY_FIRST_US : 2 * retry->wait_us;
-    if (retry->wait_us > CHANGE_RETRY_MOST_US)
-        retry->wait_us = CHANGE_RETRY_MOST_US;
+    retry->wait_us = endpoint_next_wait(retry->wait_us);
     retry->at_us = now_us + retry->wait_us;
     return status_ok();
 }

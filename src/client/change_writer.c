@@ -24,8 +24,6 @@ enum {
     ANSWER_LIMIT = 16 << 20,
     READABLE_KEY_MOST = 100,
     CALL_TIMEOUT_US = 60 * 1000 * 1000,
-    FIRST_WAIT_US = 100 * 1000, /* twice as long each time */
-    WAIT_MOST_US = 5 * 1000 * 1000,
     GIVE_UP_AFTER_US = 60 * 1000 * 1000, /* without a row that was written */
 };
 
@@ -319,9 +317,7 @@ static void send_later(struct batch *batch)
         fail(writer, status_copy(batch->failure));
         return;
     }
-    batch->wait_us = batch->wait_us == 0 ? FIRST_WAIT_US : 2 * batch->wait_us;
-    if (batch->wait_us > WAIT_MOST_US)
-        batch->wait_us = WAIT_MOST_US;
+    batch->wait_us = endpoint_next_wait(batch->wait_us);
     status s = loop_timer_set(writer->options.loop, &batch->timer, now + batch->wait_us);
     if (!status_is_ok(s))
         fail(writer, s);

@@ -67,6 +67,14 @@ bool endpoint_failure_may_pass(status s)
            s.code == STATUS_RESOURCE_EXHAUSTED || s.code == STATUS_INTERNAL;
 }
 
+int64_t endpoint_next_wait(int64_t wait_us)
+{
+    enum { FIRST_US = 100 * 1000, MOST_US = 5 * 1000 * 1000 };
+    if (wait_us == 0)
+        return FIRST_US;
+    return 2 * wait_us < MOST_US ? 2 * wait_us : MOST_US;
+}
+
 void endpoint_append_routing(struct buffer *out, const char *name, const char *value)
 {
     buffer_append_format(out, "%s%s=", out->size > 0 ? "&" : "", name);

@@ -38,6 +38,10 @@ status endpoint_connect(const struct endpoint *endpoint, struct loop *loop,
 /* Whether a call that failed so may end well if it is made again. */
 bool endpoint_failure_may_pass(status s);
 
+/* How long it is waited until then, in microseconds: twice as long as before, from a tenth of a
+ * second up to five. `wait_us`: the last time; 0: it is the first. */
+int64_t endpoint_next_wait(int64_t wait_us);
+
 /* Appends "name=value", escaped, to what a call's header x-goog-request-params says, by which
  * Google's front ends find their way. */
 void endpoint_append_routing(struct buffer *out, const char *name, const char *value);

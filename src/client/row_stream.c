@@ -9,9 +9,7 @@
 #define READ_ROWS "/google.bigtable.v2.Bigtable/ReadRows"
 
 enum {
-    MESSAGE_LIMIT = 256 << 20,  /* of memory, for one message */
-    FIRST_WAIT_US = 100 * 1000, /* twice as long each time */
-    WAIT_MOST_US = 10 * 1000 * 1000,
+    MESSAGE_LIMIT = 256 << 20,           /* of memory, for one message */
     GIVE_UP_AFTER_US = 60 * 1000 * 1000, /* without a row */
 };
 
@@ -231,9 +229,7 @@ static status wait_after_failure(struct row_stream *stream)
     status_free(s);
     stream->has_ended = false;
     stream->is_waiting = true;
-    stream->wait_us = stream->wait_us == 0 ? FIRST_WAIT_US : 2 * stream->wait_us;
-    if (stream->wait_us > WAIT_MOST_US)
-        stream->wait_us = WAIT_MOST_US;
+    stream->wait_us = endpoint_next_wait(stream->wait_us);
     return loop_timer_set(loop_of(stream), &stream->timer, now + stream->wait_us);
 }
 

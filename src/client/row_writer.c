@@ -28,8 +28,6 @@ enum {
     PIECE_BYTES = 32 << 20, /* of a row that does not go at once */
     ARENA_LIMIT = 512 << 20,
     CALL_TIMEOUT_US = 60 * 1000 * 1000,
-    FIRST_WAIT_US = 100 * 1000, /* twice as long each time */
-    WAIT_MOST_US = 10 * 1000 * 1000,
     GIVE_UP_AFTER_US = 60 * 1000 * 1000, /* without a row that was finished */
     US_PER_S = 1000 * 1000,
     CONDITIONALS_A_BATCH = 16, /* calls of one row that are under way in place of one of many */
@@ -220,9 +218,7 @@ static void send_later(struct batch *batch)
         fail(writer, status_copy(batch->failure));
         return;
     }
-    batch->wait_us = batch->wait_us == 0 ? FIRST_WAIT_US : 2 * batch->wait_us;
-    if (batch->wait_us > WAIT_MOST_US)
-        batch->wait_us = WAIT_MOST_US;
+    batch->wait_us = endpoint_next_wait(batch->wait_us);
     status s = loop_timer_set(writer->options.loop, &batch->timer, now + batch->wait_us);
     if (!status_is_ok(s))
         fail(writer, s);
