@@ -104,8 +104,7 @@ def test_check_2_a_request_is_one_change_in_its_order(rpc, make_streamed):
 
 def test_check_3_a_deletion_of_a_row_names_the_families_that_it_has(rpc, make_streamed):
     name = make_streamed(families=("f", "g", "h"))
-    with Reader(rpc, name) as reader:
-        time.sleep(0.1)
+    with Reader(rpc, name).begun() as reader:
         rpc.mutate(name, b"k", set_cell("f", b"q", b"v"), set_cell("h", b"q", b"v"))
         rpc.mutate(name, b"absent", delete_row())
         rpc.mutate(name, b"k", delete_row())
@@ -138,8 +137,7 @@ def test_check_4_conditions_increments_and_aggregates(rpc, make_streamed):
             fields["input"] = value
         rpc.mutate(name, b"sum", types.Mutation({mutation: fields}))
 
-    with Reader(rpc, name) as reader:
-        time.sleep(0.1)
+    with Reader(rpc, name).begun() as reader:
         check(b"c", [], [set_cell("f", b"q", b"no", 1000)])
         check(b"c", [set_cell("f", b"q", b"yes", 1000)], [])
         check(b"c", [], [set_cell("f", b"q", b"never", 1000)])
@@ -177,8 +175,7 @@ def test_check_4_conditions_increments_and_aggregates(rpc, make_streamed):
 def test_check_5_large_values_come_in_pieces(rpc, make_streamed, sizes):
     name = make_streamed()
     values = [bytes([65 + i]) * (size * MIB - i) for i, size in enumerate(sizes)]
-    with Reader(rpc, name) as reader:
-        time.sleep(0.1)
+    with Reader(rpc, name).begun() as reader:
         rpc.mutate(
             name, b"k",
             *(set_cell("f", b"q%d" % i, value, 1000) for i, value in enumerate(values)),
@@ -579,8 +576,7 @@ def test_check_20_a_stream_that_is_switched_off_ends_its_readers(rpc, make_strea
     refused(rpc, name, StatusCode.INVALID_ARGUMENT,
             continuation_tokens=one_token(b"", b"", token))  # fmt: skip
     refused(rpc, name, StatusCode.INVALID_ARGUMENT, start_time=start)
-    with Reader(rpc, name) as reader:
-        time.sleep(0.1)
+    with Reader(rpc, name).begun() as reader:
         put(rpc, name, b"new")
         assert keys_of(reader.changes(1)) == [b"new"]
     update_stream(rpc, name, None)

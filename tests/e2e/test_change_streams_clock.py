@@ -165,7 +165,7 @@ def of_type(kind, reader):
 
 def test_check_18_what_versions_condemn_is_told_once(collecting):
     rpc, name = collecting
-    with Reader(rpc, name) as reader:
+    with Reader(rpc, name).begun() as reader:
         rpc.mutate(name, b"k", set_cell("v", b"q", b"old", 1000))
         rpc.mutate(name, b"k", set_cell("v", b"q", b"new", 5000))
         collection, before = of_type(COLLECTION, reader)
@@ -183,7 +183,7 @@ def test_check_18_what_versions_condemn_is_told_once(collecting):
 
 def test_check_18_what_age_condemns_is_told(collecting):
     rpc, name = collecting
-    with Reader(rpc, name) as reader:
+    with Reader(rpc, name).begun() as reader:
         written = now_micros() // 1000 * 1000
         rpc.mutate(name, b"k", set_cell("a", b"q", b"v", written))
         collection, before = of_type(COLLECTION, reader)
@@ -195,7 +195,7 @@ def test_check_18_what_age_condemns_is_told(collecting):
 
 def test_check_18_what_a_user_deleted_is_not_collected(collecting):
     rpc, name = collecting
-    with Reader(rpc, name) as reader:
+    with Reader(rpc, name).begun() as reader:
         rpc.mutate(name, b"k", set_cell("a", b"q", b"v", now_micros() // 1000 * 1000))
         rpc.mutate(name, b"k", delete_row())
         rpc.mutate(name, b"z", set_cell("a", b"q", b"v", 1000))  # too old from the first

@@ -193,7 +193,7 @@ def test_a_reader_that_begins_after_the_drop_is_not_told(fresh_server, connect):
     server.kill()
     server.start()
     rpc = connect(server.host)
-    with Reader(rpc, name) as reader:
+    with Reader(rpc, name).begun() as reader:
         rpc.mutate(name, b"new", set_cell("f", b"q", b"1", 1000))
         first = reader.next_of(Change)
     assert first.key == b"new"

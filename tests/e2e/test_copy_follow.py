@@ -280,8 +280,7 @@ def test_a_collection_can_be_written_as_it_is_told(make_pair):
     pair = make_pair("--gc-interval", "1s")
     rpc, rule = pair.source_rpc, admin_types.GcRule(max_num_versions=1)
     rpc.create_table("t", {"f": rule}, change_stream_config=stream_config())
-    with Reader(rpc, NAME) as reader:
-        reader.next_of(types.ReadChangeStreamResponse.Heartbeat)
+    with Reader(rpc, NAME).begun() as reader:
         for version in range(1, 3):
             rpc.mutate(NAME, b"k", set_cell("f", b"q", b"v", version * MS))
         collection = reader.changes(3)[-1]

@@ -160,9 +160,16 @@ class Reader:
             raise event
         return event
 
+    def begun(self):
+        """Itself, once it reads: without a time to start from it is told of what comes then."""
+        self.next_of(types.ReadChangeStreamResponse.Heartbeat)
+        return self
+
     def next_of(self, kind):
+        end = time.monotonic() + PATIENCE_SECONDS
         while True:
             event = self.next()
+            assert time.monotonic() < end, f"no {kind.__name__}"
             assert event is not None, "the stream has ended"
             if isinstance(event, kind):
                 return event
