@@ -141,8 +141,9 @@ def test_personal_data_is_told_and_not_shown(server, fill):
     ("key-sequential", lambda i: f"{i:010}", lambda i: f"{random.Random(i).randrange(10**10):010}"),
     ("key-sequential", lambda i: f"order{i}", lambda i: f"order-{user(i)}"),
     ("key-hashed", lambda i: f"{digest(i)}#{user(i)}", lambda i: f"{digest(i)[:2]}#{user(i)}"),
-    ("key-domain", lambda i: f"www.{WORDS[i % 13]}{i // 9}.com/{i:04}",
-     lambda i: f"com.{WORDS[i % 13]}{i // 9}.www/{i:04}"),
+    # Numbers of one width: others are a fault of their own where a sample has few of the words.
+    ("key-domain", lambda i: f"www.{WORDS[i % 13]}{i // 9 + 100}.com/{i:04}",
+     lambda i: f"com.{WORDS[i % 13]}{i // 9 + 100}.www/{i:04}"),
     ("key-padding", lambda i: f"{user(i)}#{i}", lambda i: f"{user(i)}#{i:04}"),
     ("key-order", lambda i: f"{digest(i)[:7]}#city{i % 40:02}#land{i % 7}",
      lambda i: f"land{i % 7}#city{i % 40:02}#{digest(i)[:7]}"),

@@ -91,11 +91,13 @@ def test_what_cannot_be_made_anew_is_told(fresh_server):
     remove(server, ["IDENTITY"])
     wait_until(lambda: server.get("/readyz")[1].startswith("degraded\nfiles_gone: "))
     assert server.get("/readyz")[0] == 200
+    wait_until(lambda: server.stderr().count("cannot be made anew") == 1)
     obstacle.rmdir()
     wait_until(lambda: server.get("/readyz") == (200, "ok\n"))
     obstacle.mkdir()
     remove(server, ["IDENTITY"])
-    wait_until(lambda: server.get("/readyz")[1] != "ok\n")
+    wait_until(lambda: server.stderr().count("cannot be made anew") == 2)
+    assert server.get("/readyz")[1] != "ok\n"
     server.signal(signal.SIGTERM)
     assert server.wait() == 1
     server.check_log()
