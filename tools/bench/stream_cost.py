@@ -34,6 +34,8 @@ from servers import TRESTLE, Server, trestle_command
 
 TABLE = "projects/p/instances/i/tables/bench"
 BUFFER = ("--write-buffer", "16MB")
+# Partitions stay as they are.
+WHOLE = ("--split-size", "1TB", "--split-load", "1000000000", "--merge-after", "30d")
 WRITES = [
     # what it is, the workload, its options, requests of a turn
     ("MutateRow", "write", {}, 60_000),
@@ -103,7 +105,7 @@ def measure_writes(options):
 def measure_reading(options):
     print("\n| reading | changes | per CPU second of the server | per second |")
     print("|---|---:|---:|---:|")
-    with Server(trestle_command()) as server:
+    with Server(trestle_command(*WHOLE)) as server:
         command = [TRESTLE, "bench", "--json", "--endpoint", server.endpoint, "--server-pid",
                    str(server.pid), "--stream", "--rows", str(options.changes), "--connections",
                    "1", "--streams", "1", "--operations", "1", "--duration", "1h",
@@ -223,7 +225,7 @@ def resident(server):
 
 
 def measure_idle(options):
-    with Server(trestle_command("--split-size", "1GB", "--merge-after", "30d")) as server:
+    with Server(trestle_command(*WHOLE)) as server:
         client = Client(server, rows=options.rows, stream=True, tablets=options.partitions)
         client.run("load")
         server.await_rest()
