@@ -34,10 +34,12 @@ import com.google.cloud.bigtable.admin.v2.models.SubsetView;
 import com.google.cloud.bigtable.admin.v2.models.UpdateAppProfileRequest;
 import com.google.cloud.bigtable.admin.v2.models.UpdateBackupRequest;
 import com.google.cloud.bigtable.admin.v2.models.UpdateInstanceRequest;
+import com.google.cloud.bigtable.admin.v2.models.Type;
 import com.google.cloud.bigtable.admin.v2.models.UpdateTableRequest;
 import com.google.cloud.bigtable.common.Status;
 import com.google.cloud.bigtable.data.v2.BigtableDataClient;
 import com.google.cloud.bigtable.data.v2.BigtableDataSettings;
+import com.google.cloud.bigtable.data.v2.models.AddToCell;
 import com.google.cloud.bigtable.data.v2.models.AuthorizedViewId;
 import com.google.cloud.bigtable.data.v2.models.ChangeStreamContinuationToken;
 import com.google.cloud.bigtable.data.v2.models.ChangeStreamMutation;
@@ -71,6 +73,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Random;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 
@@ -538,6 +541,8 @@ class Orders {
         entries.add("delete " + family.getFamilyName());
       } else if (entry instanceof DeleteCells cells) {
         entries.add("delete " + cells.getQualifier().toStringUtf8());
+      } else if (entry instanceof AddToCell) {
+        entries.add("add");
       } else {
         entries.add(entry.toString());
       }
@@ -602,6 +607,65 @@ class Orders {
     tables.deleteTable("changes");
   }
 
+  // One random mutation, noted in words as its change will be told.
+  static void mutate(Random random, RowMutation row, List<String> words) {
+    String column = "q" + random.nextInt(4);
+    switch (random.nextInt(6)) {
+      case 0 -> {
+        row.deleteCells("f", column);
+        words.add("delete " + column);
+      }
+      case 1 -> {
+        row.deleteFamily("g");
+        words.add("delete g");
+      }
+      case 2 -> {
+        row.addToCell("sum", column, 0, random.nextInt());
+        words.add("add");
+      }
+      default -> {
+        int size = random.nextInt(10) == 0 ? random.nextInt(3 * MEGABYTE) : random.nextInt(100);
+        row.setCell(random.nextBoolean() ? "f" : "g", column, 1000, "x".repeat(size));
+        words.add("set " + column + " " + size);
+      }
+    }
+  }
+
+  // Their client fails for good on what its rules do not allow.
+  void randomChanges() {
+    TableId table = TableId.of("random");
+    CreateTableRequest request = CreateTableRequest.of("random").addFamily("f").addFamily("g");
+    request.addFamily("sum", Type.int64Sum());
+    request.addChangeStreamRetention(org.threeten.bp.Duration.ofDays(1));
+    tables.createTable(request);
+    Instant start = Instant.now();
+    Random random = new Random(23);
+    List<String> expected = new ArrayList<>();
+    for (int i = 0; i < 200; i++) {
+      String key = "k" + random.nextInt(10);
+      RowMutation row = RowMutation.create(table, key);
+      List<String> words = new ArrayList<>();
+      for (int n = 0; n <= random.nextInt(4); n++) {
+        mutate(random, row, words);
+      }
+      data.mutateRow(row);
+      expected.add(key + ": " + String.join(", ", words));
+    }
+    ReadChangeStreamQuery query =
+        ReadChangeStreamQuery.create("random")
+            .streamPartition("", "")
+            .startTime(start)
+            .endTime(Instant.now().plusMillis(500));
+    List<ChangeStreamRecord> records = changes(query);
+    List<String> told = new ArrayList<>();
+    for (ChangeStreamRecord record : records.subList(0, records.size() - 1)) {
+      told.add(entries((ChangeStreamMutation) record));
+    }
+    same("changes", told, expected);
+    tables.updateTable(UpdateTableRequest.of("random").disableChangeStreamRetention());
+    tables.deleteTable("random");
+  }
+
   // ---- all of them ----
 
   interface Check {
@@ -637,6 +701,7 @@ class Orders {
     check("SQL and its parameters", orders::parameters);
     check("SQL over a table", orders::ofTable);
     check("change streams", orders::changeStreams);
+    check("random changes", orders::randomChanges);
     check("the end of the instance", orders::end);
     orders.data.close();
     orders.tables.close();
