@@ -226,6 +226,15 @@ static void append_mutation(struct buffer *out, const struct list_mutation *muta
     close_field(out, start, about);
 }
 
+/* Rises with the changes of a row that have one commit time: those of commits in one microsecond,
+ * and of one request that names the row several times. Fits the field's 31 bits. */
+static uint64_t tiebreaker_of(const struct stream_record *record)
+{
+    enum { ORDINAL_BITS = 18 }; /* two records for each entry of a MutateRows */
+    uint64_t ordinal = record->position.ordinal % (UINT64_C(1) << ORDINAL_BITS);
+    return record->version % VERSION_STEP << ORDINAL_BITS | ordinal;
+}
+
 /* --- changes --- */
 
 struct change_message change_message_begin(struct buffer *out, const struct change_head *head,
@@ -248,7 +257,7 @@ struct change_message change_message_begin(struct buffer *out, const struct chan
         append_content(out, CHANGE_CLUSTER, head->cluster_id);
     append_content(out, CHANGE_ROW_KEY, record->row_key);
     append_time(out, CHANGE_COMMIT_TIME, version_time_us(record->version));
-    append_if_set(out, CHANGE_TIEBREAKER, record->version % VERSION_STEP);
+    append_if_set(out, CHANGE_TIEBREAKER, tiebreaker_of(record));
     return message;
 }
 

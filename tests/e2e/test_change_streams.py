@@ -102,6 +102,19 @@ def test_check_2_a_request_is_one_change_in_its_order(rpc, make_streamed):
     assert change.watermark >= change.micros
 
 
+def test_a_row_twice_in_a_request_is_told_in_order(rpc, make_streamed):
+    """Its changes have one commit time; a reader that knows a change by row, time and tiebreaker,
+    and puts them in order by these, lost some."""
+    name = make_streamed()
+    with Reader(rpc, name).begun() as reader:
+        entries = [(b"k", [set_cell("f", b"q", b"%d" % n, 1000)]) for n in range(5)]
+        assert set(rpc.mutate_rows(name, entries)) == {0}
+        changes = reader.changes(5)
+    assert [c.mutations[0].set_cell.value for c in changes] == [b"%d" % n for n in range(5)]
+    places = [(c.micros, c.tiebreaker) for c in changes]
+    assert places == sorted(set(places))
+
+
 def test_check_3_a_deletion_of_a_row_names_the_families_that_it_has(rpc, make_streamed):
     name = make_streamed(families=("f", "g", "h"))
     with Reader(rpc, name).begun() as reader:

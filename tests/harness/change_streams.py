@@ -65,6 +65,7 @@ class Change:
         self.type = first.type_
         self.cluster = first.source_cluster_id
         self.key = first.row_key
+        self.tiebreaker = first.tiebreaker
         raw = types.ReadChangeStreamResponse.DataChange.pb(first)
         self.micros = micros_of(raw.commit_timestamp)
         self.mutations = []
