@@ -4,7 +4,8 @@
 
 #include "base/status.h"
 
-/* What the file has; empty if it is not there. The buffer is the caller's to free. */
+/* What the file has; empty if it is not there. INVALID_ARGUMENT if it is there and empty: whoever
+ * wrote it meant to go on somewhere. The buffer is the caller's to free. */
 status change_position_read(const char *path, struct buffer *out);
 
 #endif

@@ -359,6 +359,8 @@ def test_what_is_refused_is_told(streamed, tmp_path):
     other.write_text('{"change_feed":1,"table":"projects/p/instances/i/tables/x","from":0,'
                      '"partitions":[]}\n')  # fmt: skip
     bearer.write_text("secret\n")
+    empty = tmp_path / "empty"
+    empty.touch()
     run = ["--endpoint", server.host]
     for arguments, code, words in (
         ([TABLE, "--from", "yesterday"], 2, "--from: yesterday is neither"),
@@ -369,6 +371,7 @@ def test_what_is_refused_is_told(streamed, tmp_path):
         ([TABLE, *run, "--to", "kafka://x"], 1, "is no kafka://HOST:PORT/TOPIC"),
         ([TABLE, *run, "--token-file", other], 1, "of another table"),
         ([TABLE, *run, "--token-file", bearer], 1, "no place of a change feed"),
+        ([TABLE, *run, "--token-file", empty], 1, "empty is empty, and keeps no place"),
         (["plain", *run], 1, "Change stream is not enabled"),
         (["absent", *run], 1, "absent"),
         ([TABLE, *run, "--from", "2020-01-01T00:00:00Z"], 1, "is before what the change stream"),
