@@ -1,25 +1,15 @@
-/* See row_writer.h.
- *
- * A batch is filled, sent, and finished when each of its rows has been written or refused. Rows
- * whose failure may pass are sent again, alone, after a while. Batches are finished in any order;
- * the list is in the order in which they were filled.
- *
- *     filling ──► under way ──► finished
- *                  ▲     │ some rows, or the call, failed for now
- *                  └─wait┘ */
+/* See row_writer.h. A batch is filled, and sent (row_batches.h): it is finished when each of its
+ * rows has been written or refused. Batches are finished in any order. */
 #include "client/row_writer.h"
 
 #include "base/check.h"
-#include "base/varint.h"
 #include "client/pending_rows.h"
+#include "client/row_batches.h"
 #include "client/row_entry.h"
 #include "client/row_mutations.h"
 #include "wire/proto.h"
 
 #include <stdlib.h>
-
-#define MUTATE_ROWS          "/google.bigtable.v2.Bigtable/MutateRows"
-#define CHECK_AND_MUTATE_ROW "/google.bigtable.v2.Bigtable/CheckAndMutateRow"
 
 enum {
     ROWS_MOST = 1000,
@@ -27,14 +17,12 @@ enum {
     BYTES_MOST = 2 << 20,
     PIECE_BYTES = 32 << 20, /* of a row that does not go at once */
     ARENA_LIMIT = 512 << 20,
-    CALL_TIMEOUT_US = 60 * 1000 * 1000,
-    GIVE_UP_AFTER_US = 60 * 1000 * 1000, /* without a row that was finished */
     US_PER_S = 1000 * 1000,
     CONDITIONALS_A_BATCH = 16, /* calls of one row that are under way in place of one of many */
 };
 
 struct batch {
-    struct link link;
+    struct row_batch base; /* first */
     struct row_writer *writer;
     struct arena *arena;
     bytes entries[ROWS_MOST]; /* of MutateRowsRequest, encoded, that are not finished */
@@ -48,131 +36,56 @@ struct batch {
     size_t cells;
     size_t bytes;
     size_t text_bytes;
-    struct client_call *call; /* NULL: waits, or is being filled */
-    struct timer timer;
-    int64_t wait_us;
-    status failure; /* of what is to be tried again, the last; owned */
 };
 
 struct row_writer {
     struct row_writer_options options;
-    struct buffer routing; /* the header x-goog-request-params */
-    struct grpc_link *grpc;
+    struct row_batches batches;
     struct batch *filling; /* NULL: none */
-    struct list sent;      /* of struct batch */
     struct pending_rows pending;
-    unsigned sent_count;
-    int64_t progress_us;
-    status failure;  /* of everything; owned */
-    bool is_waiting; /* the loop runs for us */
     bool has_refused;
     uint64_t refused_tag; /* of the row that was refused last */
     struct timer pace;
     int64_t next_us; /* when the next row may go */
 };
 
-static int64_t now_us(const struct row_writer *writer)
+static struct batch *batch_of(struct row_batch *base)
 {
-    return clock_steady_us(loop_clock(writer->options.loop));
+    return LIST_ENTRY(base, struct batch, base);
 }
 
-/* --- making and ending --- */
+/* --- a batch --- */
 
-static void destroy_batch(struct batch *batch)
+static void destroy_batch(struct row_batch *base)
 {
-    if (batch == NULL)
-        return;
-    if (batch->call != NULL)
-        client_call_cancel(batch->call);
-    loop_timer_clear(batch->writer->options.loop, &batch->timer);
+    struct batch *batch = batch_of(base);
     for (size_t i = 0; i < batch->count; i++)
         if (!batch->is_finished[i])
             pending_rows_remove(&batch->writer->pending, batch->pending[i]);
-    status_free(batch->failure);
     arena_destroy(batch->arena);
     free(batch);
 }
 
-static void wake(struct row_writer *writer)
+static bool row_ended(struct row_batch *base, uint64_t index, status s)
 {
-    if (writer->is_waiting)
-        loop_stop(writer->options.loop);
-}
-
-static void pace_is_over(struct timer *timer)
-{
-    wake(LIST_ENTRY(timer, struct row_writer, pace));
-}
-
-status row_writer_create(const struct row_writer_options *options, struct row_writer **out)
-{
-    *out = calloc(1, sizeof **out);
-    if (*out == NULL)
-        return status_out_of_memory();
-    (*out)->options = *options;
-    (*out)->pace.run = pace_is_over;
-    (*out)->progress_us = (*out)->next_us = now_us(*out);
-    endpoint_append_routing(&(*out)->routing, "table_name", options->table);
-    endpoint_append_routing(&(*out)->routing, "app_profile_id", options->app_profile);
-    if (!(*out)->routing.failed)
-        return status_ok();
-    row_writer_destroy(*out);
-    *out = NULL;
-    return status_out_of_memory();
-}
-
-void row_writer_destroy(struct row_writer *writer)
-{
-    if (writer == NULL)
-        return;
-    if (status_is_ok(writer->failure)) /* from now on calls that end change nothing */
-        writer->failure = status_make(STATUS_CANCELLED, "given up");
-    while (!list_is_empty(&writer->sent))
-        destroy_batch(LIST_ENTRY(list_take(&writer->sent), struct batch, link));
-    destroy_batch(writer->filling);
-    loop_timer_clear(writer->options.loop, &writer->pace);
-    grpc_link_destroy(writer->grpc);
-    status_free(writer->failure);
-    buffer_free(&writer->routing);
-    free(writer);
-}
-
-/* --- failures --- */
-
-/* Ends the writer with a failure: it sends nothing more. Takes the status. */
-static void fail(struct row_writer *writer, status s)
-{
-    if (status_is_ok(writer->failure))
-        writer->failure = s;
-    else
-        status_free(s);
-    wake(writer);
-}
-
-static status failure_of(const struct row_writer *writer)
-{
-    return status_copy(writer->failure);
-}
-
-/* --- finishing --- */
-
-static void finish(struct batch *batch, size_t index, status s)
-{
+    struct batch *batch = batch_of(base);
     struct row_writer *writer = batch->writer;
+    if (index >= batch->count || batch->is_finished[index])
+        return false;
     batch->is_finished[index] = true;
     pending_rows_remove(&writer->pending, batch->pending[index]);
-    writer->progress_us = now_us(writer);
     if (status_is_ok(s))
-        return;
+        return true;
     writer->has_refused = true;
     writer->refused_tag = batch->tags[index];
     writer->options.refused(writer->options.context, batch->tags[index], batch->texts[index], s);
     status_free(s);
+    return true;
 }
 
-/* Keeps those that are not finished, in their order. */
-static void compact(struct batch *batch)
+static size_t keep_rest(struct row_batch *base)
 {
+    struct batch *batch = batch_of(base);
     size_t kept = 0;
     for (size_t i = 0; i < batch->count; i++) {
         if (batch->is_finished[i])
@@ -184,134 +97,10 @@ static void compact(struct batch *batch)
     }
     memset(batch->is_finished, 0, sizeof batch->is_finished);
     batch->count = kept;
+    return kept;
 }
 
-static void drop_finished(struct row_writer *writer)
-{
-    struct list all = list_take_all(&writer->sent);
-    while (!list_is_empty(&all)) {
-        struct batch *batch = LIST_ENTRY(list_take(&all), struct batch, link);
-        if (batch->count > 0) {
-            list_append(&writer->sent, &batch->link);
-            continue;
-        }
-        writer->sent_count--;
-        destroy_batch(batch);
-    }
-}
-
-/* --- sending --- */
-
-static void send_batch(struct batch *batch);
-
-static void wait_is_over(struct timer *timer)
-{
-    send_batch(LIST_ENTRY(timer, struct batch, timer));
-}
-
-/* Sends the rest of the batch again later. */
-static void send_later(struct batch *batch)
-{
-    struct row_writer *writer = batch->writer;
-    int64_t now = now_us(writer);
-    if (now - writer->progress_us > GIVE_UP_AFTER_US) {
-        fail(writer, status_copy(batch->failure));
-        return;
-    }
-    batch->wait_us = endpoint_next_wait(batch->wait_us);
-    status s = loop_timer_set(writer->options.loop, &batch->timer, now + batch->wait_us);
-    if (!status_is_ok(s))
-        fail(writer, s);
-}
-
-static void remember(struct batch *batch, status s)
-{
-    status_free(batch->failure);
-    batch->failure = s;
-}
-
-static void take_entry(struct batch *batch, const Bt__MutateRowsResponse__Entry *entry)
-{
-    if (entry->index < 0 || (uint64_t)entry->index >= batch->count)
-        return;
-    size_t index = (size_t)entry->index;
-    const Rpc__Status *answer = entry->status;
-    if (batch->is_finished[index])
-        return;
-    if (answer == NULL || answer->code == STATUS_OK) {
-        finish(batch, index, status_ok());
-        return;
-    }
-    status s = status_make((enum status_code)answer->code, "%s", answer->message);
-    if (endpoint_failure_may_pass(s))
-        remember(batch, s);
-    else
-        finish(batch, index, s);
-}
-
-static status take_answers(struct batch *batch, bytes message, struct arena *arena)
-{
-    ProtobufCMessage *decoded;
-    TRY(proto_decode(&bt__mutate_rows_response__descriptor, message, arena, &decoded));
-    const Bt__MutateRowsResponse *answer = (const void *)decoded;
-    for (size_t i = 0; i < answer->n_entries; i++)
-        take_entry(batch, answer->entries[i]);
-    return status_ok();
-}
-
-/* Any answer to a conditional change finishes it: it was made, or not needed. */
-static void batch_took(void *context, struct client_call *call, bytes message)
-{
-    enum { ANSWER_LIMIT = 16 << 20 };
-    struct batch *batch = context;
-    struct arena *arena = arena_create(ANSWER_LIMIT);
-    status s = arena == NULL              ? status_out_of_memory()
-               : batch->condition == NULL ? take_answers(batch, message, arena)
-                                          : status_ok();
-    if (status_is_ok(s) && batch->condition != NULL && !batch->is_finished[0])
-        finish(batch, 0, status_ok());
-    if (!status_is_ok(s))
-        remember(batch, s);
-    arena_destroy(arena);
-    (void)call;
-}
-
-/* A call of one row that fails so says something of that row alone. */
-static bool is_of_one_row(status s)
-{
-    return s.code == STATUS_INVALID_ARGUMENT || s.code == STATUS_OUT_OF_RANGE ||
-           s.code == STATUS_FAILED_PRECONDITION;
-}
-
-/* A call that ends well has said something of each row; what it left out is asked for again. */
-static void batch_ended(void *context, struct client_call *call, status s)
-{
-    struct batch *batch = context;
-    struct row_writer *writer = batch->writer;
-    (void)call;
-    batch->call = NULL;
-    if (!status_is_ok(writer->failure)) {
-        status_free(s);
-        return;
-    }
-    if (batch->condition != NULL && is_of_one_row(s) && !batch->is_finished[0]) {
-        finish(batch, 0, s);
-        s = status_ok();
-    }
-    compact(batch);
-    if (!status_is_ok(s) && !endpoint_failure_may_pass(s)) {
-        fail(writer, s);
-        return;
-    }
-    if (!status_is_ok(s))
-        remember(batch, s);
-    if (batch->count > 0)
-        send_later(batch);
-    drop_finished(writer);
-    wake(writer);
-}
-
-static void encode_condition(const struct batch *batch, struct buffer *message)
+static void append_condition(const struct batch *batch, struct buffer *message)
 {
     Bt__CheckAndMutateRowRequest request = *batch->condition;
     request.table_name = batch->writer->options.table;
@@ -319,87 +108,80 @@ static void encode_condition(const struct batch *batch, struct buffer *message)
     proto_encode(&request.base, message);
 }
 
-/* The message is as its parts, one behind the other: entries are a field of it that comes again. */
-static void encode_entries(const struct batch *batch, struct buffer *message)
+static void append_entries(const struct batch *batch, struct buffer *message)
 {
-    enum { ENTRIES_TAG = 2 << 3 | 2 /* bytes */ };
-    Bt__MutateRowsRequest request = BT__MUTATE_ROWS_REQUEST__INIT;
     size_t size = 0;
-    request.table_name = batch->writer->options.table;
-    request.app_profile_id = batch->writer->options.app_profile;
-    proto_encode(&request.base, message);
     for (size_t i = 0; i < batch->count; i++)
-        size += 1 + VARINT_MAX_SIZE + batch->entries[i].size;
+        size += ROW_BATCHES_ENTRY_HEAD + batch->entries[i].size;
     if (buffer_reserve(message, size) == NULL)
         return;
-    for (size_t i = 0; i < batch->count; i++) {
-        buffer_append_byte(message, ENTRIES_TAG);
-        buffer_append_varint(message, batch->entries[i].size);
-        buffer_append_bytes(message, batch->entries[i]);
-    }
+    for (size_t i = 0; i < batch->count; i++)
+        row_batches_append_entry(message, batch->entries[i]);
 }
 
-static status encode(const struct batch *batch, struct buffer *message)
+static void append_request(struct row_batch *base, struct buffer *message)
 {
-    grpc_message_start(message);
+    const struct batch *batch = batch_of(base);
     if (batch->condition != NULL)
-        encode_condition(batch, message);
+        append_condition(batch, message);
     else
-        encode_entries(batch, message);
-    if (!message->failed)
-        return status_ok();
-    buffer_free(message);
-    return status_out_of_memory();
+        append_entries(batch, message);
 }
 
-static status start_call(struct batch *batch)
+/* --- making and ending --- */
+
+static void pace_is_over(struct timer *timer)
 {
-    const struct client_metadata routing = {.name = "x-goog-request-params",
-                                            .value = buffer_bytes(&batch->writer->routing)};
-    const struct client_call_options options = {
-        .path = batch->condition != NULL ? CHECK_AND_MUTATE_ROW : MUTATE_ROWS,
-        .timeout_us = CALL_TIMEOUT_US,
-        .metadata = &routing,
-        .metadata_count = 1,
-        .context = batch,
-        .on_message = batch_took,
-        .on_end = batch_ended};
-    struct buffer message = {0};
-    TRY(endpoint_connect(batch->writer->options.endpoint, batch->writer->options.loop,
-                         &batch->writer->grpc));
-    TRY(encode(batch, &message));
-    return grpc_link_call(batch->writer->grpc, &options, &message, &batch->call);
+    row_batches_wake(&LIST_ENTRY(timer, struct row_writer, pace)->batches);
 }
 
-static void send_batch(struct batch *batch)
+static status open_batches(struct row_writer *writer)
 {
-    status s = start_call(batch);
+    const struct row_batches_options batches = {.loop = writer->options.loop,
+                                                .endpoint = writer->options.endpoint,
+                                                .table = writer->options.table,
+                                                .app_profile = writer->options.app_profile,
+                                                .append = append_request,
+                                                .ended = row_ended,
+                                                .rest = keep_rest,
+                                                .destroy = destroy_batch};
+    return row_batches_open(&batches, &writer->batches);
+}
+
+status row_writer_create(const struct row_writer_options *options, struct row_writer **out)
+{
+    *out = calloc(1, sizeof **out);
+    if (*out == NULL)
+        return status_out_of_memory();
+    (*out)->options = *options;
+    (*out)->pace.run = pace_is_over;
+    status s = open_batches(*out);
+    (*out)->next_us = row_batches_now_us(&(*out)->batches);
     if (status_is_ok(s))
+        return s;
+    row_writer_destroy(*out);
+    *out = NULL;
+    return s;
+}
+
+void row_writer_destroy(struct row_writer *writer)
+{
+    if (writer == NULL)
         return;
-    batch->call = NULL;
-    bool is_worth_it = endpoint_failure_may_pass(s);
-    remember(batch, s);
-    if (is_worth_it)
-        send_later(batch);
-    else
-        fail(batch->writer, status_copy(batch->failure));
+    loop_timer_clear(writer->options.loop, &writer->pace);
+    row_batches_close(&writer->batches);
+    if (writer->filling != NULL)
+        destroy_batch(&writer->filling->base);
+    free(writer);
 }
 
 /* --- waiting --- */
 
-static status run_loop(struct row_writer *writer)
-{
-    writer->is_waiting = true;
-    loop_run(writer->options.loop);
-    writer->is_waiting = false;
-    return failure_of(writer);
-}
-
 static status wait_for_room(struct row_writer *writer, unsigned most)
 {
-    TRY(failure_of(writer));
-    while (writer->sent_count > most)
-        TRY(run_loop(writer));
+    TRY(row_batches_failure(&writer->batches));
+    while (writer->batches.count > most)
+        TRY(row_batches_wait(&writer->batches));
     return status_ok();
 }
 
@@ -409,12 +191,12 @@ static status keep_pace(struct row_writer *writer, size_t rows)
     uint64_t rate = writer->options.rows_per_second;
     if (rate == 0)
         return status_ok();
-    int64_t now = now_us(writer);
-    if (writer->next_us > now) {
+    int64_t now = row_batches_now_us(&writer->batches);
+    if (writer->next_us > now)
         TRY(loop_timer_set(writer->options.loop, &writer->pace, writer->next_us));
-        while (now_us(writer) < writer->next_us)
-            TRY(run_loop(writer));
-        now = now_us(writer);
+    while (writer->next_us > now) {
+        TRY(row_batches_wait(&writer->batches));
+        now = row_batches_now_us(&writer->batches);
     }
     writer->next_us = now + (int64_t)(rows * US_PER_S / rate);
     return status_ok();
@@ -431,12 +213,9 @@ static status send_filled(struct row_writer *writer)
     TRY(wait_for_room(writer, most - 1));
     TRY(keep_pace(writer, batch->count));
     writer->filling = NULL;
-    list_append(&writer->sent, &batch->link);
-    writer->sent_count++;
-    if (writer->sent_count == 1)
-        writer->progress_us = now_us(writer);
-    send_batch(batch);
-    return failure_of(writer);
+    batch->base.is_conditional = batch->condition != NULL;
+    row_batches_send(&writer->batches, &batch->base);
+    return row_batches_failure(&writer->batches);
 }
 
 /* --- filling --- */
@@ -453,7 +232,6 @@ static status begin_batch(struct row_writer *writer)
     if (batch == NULL)
         return status_out_of_memory();
     batch->writer = writer;
-    batch->timer.run = wait_is_over;
     batch->arena = arena_create(ARENA_LIMIT);
     if (batch->arena == NULL) {
         free(batch);
@@ -530,7 +308,7 @@ static status wait_for_row(struct row_writer *writer, const struct move_change *
         return status_ok();
     TRY(send_filled(writer));
     while (pending_rows_blocks(&writer->pending, change))
-        TRY(run_loop(writer));
+        TRY(row_batches_wait(&writer->batches));
     return status_ok();
 }
 
@@ -585,7 +363,7 @@ status row_writer_add(struct row_writer *writer, const struct move_change *chang
 {
     CHECK(change->count > 0 || change->replaces);
     CHECK(change->replaces || !change->yields);
-    TRY(failure_of(writer));
+    TRY(row_batches_failure(&writer->batches));
     bool is_one = change->count <= CELLS_MOST && change->bytes <= PIECE_BYTES;
     return is_one || change->replaces ? add_entry(writer, change, tag, text)
                                       : add_pieces(writer, change, tag, text);
@@ -593,7 +371,7 @@ status row_writer_add(struct row_writer *writer, const struct move_change *chang
 
 status row_writer_flush(struct row_writer *writer)
 {
-    TRY(failure_of(writer));
+    TRY(row_batches_failure(&writer->batches));
     TRY(send_filled(writer));
     return wait_for_room(writer, 0);
 }
