@@ -7,14 +7,11 @@
 #include "cluster/heat/heat_choice.h"
 #include "cluster/live_size.h"
 #include "cluster/ranges.h"
-#include "cluster/testing/testing.h"
+#include "cluster/testing/lives_testing.h"
+#include "cluster/testing/update_testing.h"
 #include "store/testing/snapshot_testing.h"
 #include "tablet/drop_records.h"
 #include "tablet/older_rows.h"
-
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 
 static struct test_run run = {3, 80, 1};
 static const struct test_run a_thousand = {1000, 80, 1};
@@ -353,10 +350,8 @@ static void the_oldest_goes_before_there_are_too_many(void **state)
 
 /* --- what follows from a read --- */
 
-struct test_update {
-    struct row_update update;
-    struct task start;
-    struct event event;
+struct dropping_update {
+    struct test_update base; /* first */
     bool has_dropped;
 };
 
@@ -364,7 +359,7 @@ struct test_update {
 static status drop_and_append(struct row_update *update, const struct cell_list *cells,
                               struct packed_change *change, bool *writes)
 {
-    struct test_update *self = (struct test_update *)(void *)update;
+    struct dropping_update *self = (struct dropping_update *)(void *)update;
     struct buffer value = {0};
     if (cells->count > 0)
         buffer_append_bytes(&value, cells->items[0].value);
@@ -381,34 +376,14 @@ static status drop_and_append(struct row_update *update, const struct cell_list 
     return row_change_pack(row_change, SIZE_MAX, change);
 }
 
-static void update_done(struct row_update *update, status result)
-{
-    event_add(&((struct test_update *)(void *)update)->event, result);
-}
-
-static void start_update(struct task *task)
-{
-    rows_update(&LIST_ENTRY(&task->link, struct test_update, start.link)->update);
-}
-
 static void an_update_is_decided_again(void **state)
 {
     struct cluster_fixture *f = *state;
     by_hand(f);
     set_cell(f, "a", "1");
     set_cell(f, "a", "2"); /* so that the record goes along with the change */
-    struct test_update update = {.update = {.table = f->table,
-                                            .row_key = bytes_of("a"),
-                                            .schema = table_schema(f->table),
-                                            .arena = arena_create(1 << 20),
-                                            .loop = f->loop,
-                                            .decide = drop_and_append,
-                                            .done = update_done},
-                                 .start = {.run = start_update}};
-    event_init(&update.event);
-    loop_post(f->loop, &update.start);
-    assert_ok(event_wait(&update.event, 1));
-    arena_destroy(update.update.arena);
+    struct dropping_update update = {.base.update = {.decide = drop_and_append}};
+    test_update_run(f, &update.base, "a");
     assert_scan(f, "", "", false, "a=x");
     reopen_test_cluster(f);
     assert_scan(f, "", "", false, "a=x");
@@ -488,15 +463,9 @@ struct said {
     int sum;
 };
 
-/* In memory of several processes, its lives, one after the other: each ends by a kill, the last as
- * the history does. */
 struct history {
-    char directory[64];
-    uint64_t seed;
-    uint64_t random;
-    unsigned lives;
-    unsigned step;
-    int next; /* value */
+    struct lives lives; /* first */
+    int next;           /* value */
     struct said rows[KEYS];
     /* This life's. */
     struct cluster_fixture *f;
@@ -505,10 +474,7 @@ struct history {
 
 static unsigned below(struct history *h, unsigned end)
 {
-    h->random ^= h->random << 13;
-    h->random ^= h->random >> 7;
-    h->random ^= h->random << 17;
-    return (unsigned)((h->random >> 11) % end);
+    return lives_random(&h->lives, end);
 }
 
 /* Every third is so large that it lies beside its record. */
@@ -643,8 +609,8 @@ static void compare(struct history *h)
 
 static struct cluster_fixture *open_life(struct history *h)
 {
-    bool is_first = h->lives++ == 0;
-    struct cluster_fixture *f = cluster_fixture_create_at(h->directory);
+    bool is_first = h->lives.count++ == 0;
+    struct cluster_fixture *f = cluster_fixture_create_at(h->lives.directory);
     f->options.maintenance_by_hand = true;
     open_test_cluster(f);
     if (is_first)
@@ -654,13 +620,14 @@ static struct cluster_fixture *open_life(struct history *h)
     return f;
 }
 
-static void live(struct history *h)
+static void live(struct lives *lives)
 {
+    struct history *h = (struct history *)(void *)lives;
     h->f = open_life(h);
     h->snapshot = NULL;
     compare(h);
-    while (h->step < run.changes) {
-        h->step++;
+    while (h->lives.step < run.changes) {
+        h->lives.step++;
         take_step(h);
         compare(h);
     }
@@ -670,50 +637,11 @@ static void live(struct history *h)
     cluster_fixture_destroy(h->f);
 }
 
-/* False: there is another one. A failed assertion cmocka tells in the child, where it goes on with
- * the other tests as if that were the parent. */
-static bool was_last_life(struct history *h)
-{
-    int how;
-    fflush(NULL);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        live(h);
-        _exit(0);
-    }
-    assert_int_equal(waitpid(child, &how, 0), child);
-    bool is_killed = WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL;
-    if (!is_killed && !(WIFEXITED(how) && WEXITSTATUS(how) == 0))
-        fail_msg("life %u went wrong at step %u; again: drop_range_test 1 %u %llu", h->lives,
-                 h->step, run.changes, (unsigned long long)h->seed);
-    return !is_killed;
-}
-
-static void run_history(struct history *h, unsigned number)
-{
-    *h = (struct history){.directory = "/tmp/trestle-drops-XXXXXX", .seed = run.seed + number};
-    h->random = h->seed * 0x9e3779b97f4a7c15 + 1;
-    assert_non_null(mkdtemp(h->directory));
-    while (!was_last_life(h))
-        ;
-}
-
-/* The first test: the process has to have no threads yet, which a fork would leave behind. */
+/* The first test (lives_testing.h). */
 static void rows_are_what_was_written_since_they_were_dropped(void **state)
 {
     (void)state;
-    unsigned lives = 0;
-    struct history *h =
-        mmap(NULL, sizeof *h, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(h != MAP_FAILED);
-    for (unsigned i = 0; i < run.rounds; i++) {
-        run_history(h, i);
-        lives += h->lives;
-    }
-    print_message("# %u histories, %u kills, seed %llu\n", run.rounds, lives - run.rounds,
-                  (unsigned long long)run.seed);
-    munmap(h, sizeof *h);
+    lives_tell("drop_range_test", &run, sizeof(struct history), live);
 }
 
 int main(int argc, char **argv)

@@ -99,18 +99,6 @@ static size_t find_state(struct cluster_fixture *f, size_t done)
 
 /* --- lives of the process --- */
 
-static void begin_life(struct cluster_fixture *f)
-{
-    open_test_cluster(f);
-    assert_ok(cluster_table(f->cluster, bytes_of(TEST_TABLE), &f->table));
-}
-
-static void end_life(struct cluster_fixture *f)
-{
-    table_release(f->table);
-    close_test_cluster(f);
-}
-
 /* Goes on until a step fails; returns how many are done. */
 static size_t tell(struct cluster_fixture *f, size_t done)
 {
@@ -127,15 +115,15 @@ static size_t tell(struct cluster_fixture *f, size_t done)
 /* The next start, and the rest of the story. */
 static void recover(struct cluster_fixture *f, size_t done)
 {
-    begin_life(f);
+    begin_steps_life(f);
     assert_int_equal(tell(f, find_state(f, done)), STEPS);
     assert_int_equal(find_state(f, STEPS), STEPS);
-    end_life(f);
-    begin_life(f);
+    end_steps_life(f);
+    begin_steps_life(f);
     assert_int_equal(find_state(f, STEPS), STEPS);
     assert_ok(pass_over(f, NULL));
     assert_int_equal(find_state(f, STEPS), STEPS);
-    end_life(f);
+    end_steps_life(f);
 }
 
 /* The story with a fault after `pass` operations that work; false if it did not come to that. */
@@ -155,7 +143,7 @@ static bool tell_with_fault(enum fault_operation operation, unsigned pass, enum 
     if (ending != STOP && done < STEPS) /* or else the store is not at rest */
         cut_power(&f, copy, ending);
     fault_fs_heal(faults);
-    end_life(&f);
+    end_steps_life(&f);
     end_faults();
     recover(&f, done);
     remove_test_directory(copy);
@@ -200,7 +188,7 @@ static void a_drop_is_synced_whatever_else_is(void **state)
     assert_true(fault_fs_failures(faults) > 0);
     status_free(s);
     fault_fs_heal(faults);
-    end_life(&f);
+    end_steps_life(&f);
     end_faults();
     free_steps_fixture(&f);
 }

@@ -1,5 +1,5 @@
 /* Tests of writes, updates and scans, also across tablets that split and merge meanwhile. */
-#include "cluster/testing/testing.h"
+#include "cluster/testing/update_testing.h"
 
 static int setup(void **state)
 {
@@ -66,12 +66,6 @@ static void rows_survive_a_restart(void **state)
 
 /* --- updates --- */
 
-struct test_update {
-    struct row_update update;
-    struct task start;
-    struct event *event;
-};
-
 /* Appends an "x" to the newest value of f:q. */
 static status append_x(struct row_update *update, const struct cell_list *cells,
                        struct packed_change *change, bool *writes)
@@ -105,32 +99,13 @@ static status refuse(struct row_update *update, const struct cell_list *cells,
     return status_make(STATUS_INVALID_ARGUMENT, "no");
 }
 
-static void update_done(struct row_update *update, status result)
-{
-    event_add(((struct test_update *)(void *)update)->event, result);
-}
-
-static void start_update(struct task *task)
-{
-    rows_update(&LIST_ENTRY(&task->link, struct test_update, start.link)->update);
-}
-
 static void post_update(struct cluster_fixture *f, struct test_update *update, const char *row_key,
                         status (*decide)(struct row_update *, const struct cell_list *,
                                          struct packed_change *, bool *),
                         struct event *event)
 {
-    *update = (struct test_update){.update = {.table = f->table,
-                                              .row_key = bytes_of(row_key),
-                                              .schema = table_schema(f->table),
-                                              .arena = arena_create(1 << 20),
-                                              .loop = f->loop,
-                                              .decide = decide,
-                                              .done = update_done},
-                                   .start = {.run = start_update},
-                                   .event = event};
-    assert_non_null(update->update.arena);
-    loop_post(f->loop, &update->start);
+    *update = (struct test_update){.update = {.decide = decide}};
+    test_update_post(f, update, row_key, event);
 }
 
 static status update(struct cluster_fixture *f, const char *row_key,
@@ -271,28 +246,13 @@ static bool ask_room(struct row_update *update, uint64_t size)
     return false;
 }
 
-static void start_asking(struct task *task)
-{
-    struct test_update *update = LIST_ENTRY(&task->link, struct test_update, start.link);
-    update->update.ask_room = ask_room;
-    rows_update(&update->update);
-}
-
 static status update_with_room(struct cluster_fixture *f, const char *row_key, struct room given)
 {
-    struct test_update update = {.start = {.run = start_asking}};
+    struct test_update update = {.update = {.decide = count_values, .ask_room = ask_room}};
     struct event event;
     event_init(&event);
     room = given;
-    update.event = &event;
-    update.update = (struct row_update){.table = f->table,
-                                        .row_key = bytes_of(row_key),
-                                        .schema = table_schema(f->table),
-                                        .arena = arena_create(1 << 20),
-                                        .loop = f->loop,
-                                        .decide = count_values,
-                                        .done = update_done};
-    loop_post(f->loop, &update.start);
+    test_update_post(f, &update, row_key, &event);
     status s = event_wait(&event, 1);
     arena_destroy(update.update.arena);
     return s;

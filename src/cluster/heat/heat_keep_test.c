@@ -5,6 +5,7 @@
 #include "cluster/heat/heat_store.h"
 #include "cluster/row_group.h"
 #include "cluster/testing/heat_testing.h"
+#include "cluster/testing/update_testing.h"
 
 static void write_rows(struct cluster_fixture *f, const char *prefix, unsigned count)
 {
@@ -60,48 +61,24 @@ static void read_range(struct cluster_fixture *f, bool is_point)
     buffer_free(&text);
 }
 
-struct test_update {
-    struct row_update update;
-    struct task start;
-    struct event *event;
+struct counted_update {
+    struct test_update base; /* first */
     struct cluster_fixture *fixture;
 };
 
 static status decide(struct row_update *update, const struct cell_list *cells,
                      struct packed_change *change, bool *writes)
 {
-    struct test_update *self = (struct test_update *)(void *)update;
+    struct counted_update *self = (struct counted_update *)(void *)update;
     (void)cells;
     *writes = true;
     return row_change_pack(setting(self->fixture, FAMILY_F, "q", 2, "w"), 1 << 20, change);
 }
 
-static void update_done(struct row_update *update, status result)
-{
-    event_add(((struct test_update *)(void *)update)->event, result);
-}
-
-static void start_update(struct task *task)
-{
-    rows_update(&LIST_ENTRY(&task->link, struct test_update, start.link)->update);
-}
-
 static void update_row(struct cluster_fixture *f, const char *row)
 {
-    struct event event;
-    struct test_update self = {.update = {.table = f->table,
-                                          .row_key = bytes_of(row),
-                                          .schema = table_schema(f->table),
-                                          .arena = f->arena,
-                                          .loop = f->loop,
-                                          .decide = decide,
-                                          .done = update_done},
-                               .start = {.run = start_update},
-                               .event = &event,
-                               .fixture = f};
-    event_init(&event);
-    loop_post(f->loop, &self.start);
-    assert_ok(event_wait(&event, 1));
+    struct counted_update self = {.base.update = {.decide = decide}, .fixture = f};
+    test_update_run(f, &self.base, row);
 }
 
 static void write_group(struct cluster_fixture *f)

@@ -4,28 +4,9 @@
 
 #include "base/dates.h"
 #include "cluster/maintenance.h"
-#include "cluster/stream/table_stream.h"
-#include "cluster/testing/testing.h"
+#include "cluster/testing/stream_testing.h"
 
 enum { DAY_SECONDS = 24 * 60 * 60, MB = 1 << 20 };
-
-#define RETENTION_US (INT64_C(1000000) * DAY_SECONDS)
-
-static status set_retention(void *context, const struct table_info *now, struct arena *arena,
-                            struct table_change *next)
-{
-    (void)arena;
-    *next = (struct table_change){.families = now->schema->families,
-                                  .family_count = now->schema->family_count,
-                                  .extra = now->extra,
-                                  .stream_retention_us = *(const int64_t *)context};
-    return status_ok();
-}
-
-static void switch_stream(struct cluster_fixture *f, int64_t retention_us)
-{
-    assert_ok(table_change_schema(f->table, f->arena, set_retention, &retention_us));
-}
 
 static void set_quota(struct cluster_fixture *f, uint64_t bytes)
 {

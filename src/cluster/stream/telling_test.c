@@ -9,11 +9,9 @@
 #include "cluster/row_group.h"
 #include "cluster/stream/tell_dropped.h"
 #include "cluster/stream/telling.h"
+#include "cluster/testing/lives_testing.h"
 #include "cluster/testing/stream_testing.h"
-
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
+#include "cluster/testing/update_testing.h"
 
 static struct test_run run = {6, 120, 1};
 static const struct test_run a_thousand = {1000, 120, 1};
@@ -170,12 +168,6 @@ static void groups_of_rows_tell_theirs(void **state)
     end_reader(&reader);
 }
 
-struct test_update {
-    struct row_update update;
-    struct task start;
-    struct event event;
-};
-
 static status set_if_absent(struct row_update *update, const struct cell_list *cells,
                             struct packed_change *change, bool *writes)
 {
@@ -187,30 +179,10 @@ static status set_if_absent(struct row_update *update, const struct cell_list *c
     return row_change_pack(row_change, SIZE_MAX, change);
 }
 
-static void update_done(struct row_update *update, status result)
-{
-    event_add(&((struct test_update *)(void *)update)->event, result);
-}
-
-static void start_update(struct task *task)
-{
-    rows_update(&LIST_ENTRY(&task->link, struct test_update, start.link)->update);
-}
-
 static void update_row(struct cluster_fixture *f, const char *row_key)
 {
-    struct test_update update = {.update = {.table = f->table,
-                                            .row_key = bytes_of(row_key),
-                                            .schema = table_schema(f->table),
-                                            .arena = arena_create(1 << 20),
-                                            .loop = f->loop,
-                                            .decide = set_if_absent,
-                                            .done = update_done},
-                                 .start = {.run = start_update}};
-    event_init(&update.event);
-    loop_post(f->loop, &update.start);
-    assert_ok(event_wait(&update.event, 1));
-    arena_destroy(update.update.arena);
+    struct test_update update = {.update = {.decide = set_if_absent}};
+    test_update_run(f, &update, row_key);
 }
 
 static void an_update_sees_no_dropped_row_and_tells_it(void **state)
@@ -520,15 +492,9 @@ struct row_story {
     char told[TEXT];
 };
 
-/* In memory of several processes, its lives, one after the other: each ends by a kill, the last as
- * the history does. */
 struct history {
-    char directory[64];
-    uint64_t seed;
-    uint64_t random;
-    unsigned lives;
-    unsigned step;
-    int next; /* value */
+    struct lives lives; /* first */
+    int next;           /* value */
     struct row_story rows[KEYS];
     char token[4096];
     size_t token_size;
@@ -540,10 +506,7 @@ struct history {
 
 static unsigned below(struct history *h, unsigned end)
 {
-    h->random ^= h->random << 13;
-    h->random ^= h->random >> 7;
-    h->random ^= h->random << 17;
-    return (unsigned)((h->random >> 11) % end);
+    return lives_random(&h->lives, end);
 }
 
 static void append(char out[TEXT], const char *text)
@@ -788,8 +751,8 @@ static void compare(struct history *h)
 
 static struct cluster_fixture *open_life(struct history *h)
 {
-    bool is_first = h->lives++ == 0;
-    struct cluster_fixture *f = cluster_fixture_create_at(h->directory);
+    bool is_first = h->lives.count++ == 0;
+    struct cluster_fixture *f = cluster_fixture_create_at(h->lives.directory);
     f->options.maintenance_by_hand = true;
     f->options.piece_bytes = 1;
     open_test_cluster(f);
@@ -810,13 +773,14 @@ static void assert_all_told(const struct history *h)
         assert_string_equal(h->rows[i].told, h->rows[i].expected);
 }
 
-static void live(struct history *h)
+static void live(struct lives *lives)
 {
+    struct history *h = (struct history *)(void *)lives;
     h->f = open_life(h);
     h->snapshot = NULL;
     compare(h);
-    while (h->step < run.changes) {
-        h->step++;
+    while (h->lives.step < run.changes) {
+        h->lives.step++;
         take_step(h);
         compare(h);
     }
@@ -829,52 +793,11 @@ static void live(struct history *h)
     cluster_fixture_destroy(h->f);
 }
 
-/* False: there is another one. A failed assertion cmocka tells in the child, where it goes on with
- * the other tests as if that were the parent. */
-static bool was_last_life(struct history *h)
-{
-    int how;
-    fflush(NULL);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        live(h);
-        _exit(0);
-    }
-    assert_int_equal(waitpid(child, &how, 0), child);
-    bool is_killed = WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL;
-    if (!is_killed && !(WIFEXITED(how) && WEXITSTATUS(how) == 0))
-        fail_msg("life %u went wrong at step %u; again: telling_test 1 %u %llu", h->lives, h->step,
-                 run.changes, (unsigned long long)h->seed);
-    return !is_killed;
-}
-
-static void run_history(struct history *h, unsigned number)
-{
-    memset(h, 0, sizeof *h);
-    snprintf(h->directory, sizeof h->directory, "/tmp/trestle-telling-XXXXXX");
-    h->seed = run.seed + number;
-    h->random = h->seed * 0x9e3779b97f4a7c15 + 1;
-    assert_non_null(mkdtemp(h->directory));
-    while (!was_last_life(h))
-        ;
-}
-
-/* The first test: the process has to have no threads yet, which a fork would leave behind. */
+/* The first test (lives_testing.h). */
 static void each_row_is_told_what_became_of_it(void **state)
 {
     (void)state;
-    unsigned lives = 0;
-    struct history *h =
-        mmap(NULL, sizeof *h, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(h != MAP_FAILED);
-    for (unsigned i = 0; i < run.rounds; i++) {
-        run_history(h, i);
-        lives += h->lives;
-    }
-    print_message("# %u histories, %u kills, seed %llu\n", run.rounds, lives - run.rounds,
-                  (unsigned long long)run.seed);
-    munmap(h, sizeof *h);
+    lives_tell("telling_test", &run, sizeof(struct history), live);
 }
 
 #define TELLING_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

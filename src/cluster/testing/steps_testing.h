@@ -76,4 +76,17 @@ static inline void tell_with_each_fault(enum fault_operation operation,
     print_message("# each of %u operations failed\n", pass - 1);
 }
 
+/* A life of the process, in which the table is there. */
+static inline void begin_steps_life(struct cluster_fixture *f)
+{
+    open_test_cluster(f);
+    assert_ok(cluster_table(f->cluster, bytes_of(TEST_TABLE), &f->table));
+}
+
+static inline void end_steps_life(struct cluster_fixture *f)
+{
+    table_release(f->table);
+    close_test_cluster(f);
+}
+
 #endif

@@ -1,0 +1,85 @@
+/* Random histories of a server over several lives: each life is a process, and ends by a kill, the
+ * last as the history does. What a history knows lies in memory that all of them share.
+ *
+ * The test that tells them is the first of its program: the process has to have no threads yet,
+ * which a fork would leave behind. */
+#ifndef TRESTLE_CLUSTER_TESTING_LIVES_TESTING_H
+#define TRESTLE_CLUSTER_TESTING_LIVES_TESTING_H
+
+#include "cluster/testing/testing.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+/* The first member of a test's history. */
+struct lives {
+    const char *program; /* the test's, for who tells a history again */
+    struct test_run run;
+    char directory[64];
+    uint64_t seed;
+    uint64_t random;
+    unsigned count; /* of those that have begun */
+    unsigned step;  /* of the history */
+};
+
+static inline unsigned lives_random(struct lives *lives, unsigned end)
+{
+    lives->random ^= lives->random << 13;
+    lives->random ^= lives->random >> 7;
+    lives->random ^= lives->random << 17;
+    return (unsigned)((lives->random >> 11) % end);
+}
+
+/* False: there is another one. A failed assertion cmocka tells in the child, where it goes on with
+ * the other tests as if that were the parent. */
+static inline bool lives_one_was_last(struct lives *lives, void (*live)(struct lives *lives))
+{
+    int how;
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        live(lives);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &how, 0), child);
+    bool is_killed = WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL;
+    if (!is_killed && !(WIFEXITED(how) && WEXITSTATUS(how) == 0))
+        fail_msg("life %u went wrong at step %u; again: %s 1 %u %llu", lives->count, lives->step,
+                 lives->program, lives->run.changes, (unsigned long long)lives->seed);
+    return !is_killed;
+}
+
+static inline void lives_begin(struct lives *lives, const char *program, const struct test_run *run,
+                               unsigned number)
+{
+    lives->program = program;
+    lives->run = *run;
+    lives->seed = run->seed + number;
+    lives->random = lives->seed * 0x9e3779b97f4a7c15 + 1;
+    snprintf(lives->directory, sizeof lives->directory, "/tmp/trestle-lives-XXXXXX");
+    assert_non_null(mkdtemp(lives->directory));
+}
+
+/* Tells `run->rounds` histories; each has so many bytes, all zeroes but `lives`. */
+static inline void lives_tell(const char *program, const struct test_run *run, size_t size,
+                              void (*live)(struct lives *lives))
+{
+    unsigned count = 0;
+    struct lives *lives =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(lives != MAP_FAILED);
+    for (unsigned i = 0; i < run->rounds; i++) {
+        memset(lives, 0, size);
+        lives_begin(lives, program, run, i);
+        while (!lives_one_was_last(lives, live))
+            ;
+        count += lives->count;
+    }
+    print_message("# %u histories, %u kills, seed %llu\n", run->rounds, count - run->rounds,
+                  (unsigned long long)run->seed);
+    munmap(lives, size);
+}
+
+#endif
