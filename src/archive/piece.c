@@ -1,6 +1,7 @@
 /* See piece.h. */
 #include "archive/piece.h"
 
+#include "base/big_endian.h"
 #include "base/check.h"
 #include "os/digest.h"
 
@@ -26,22 +27,16 @@ enum {
 
 /* --- writing --- */
 
-static void append_number(struct buffer *out, uint64_t number)
-{
-    uint64_t big_endian = htobe64(number);
-    buffer_append(out, &big_endian, sizeof big_endian);
-}
-
 void piece_start(struct buffer *out, const struct piece *piece)
 {
     CHECK(out->size == 0);
     buffer_append(out, first_line, LINE_BYTES);
     buffer_append_byte(out, (uint8_t)piece->kind);
-    append_number(out, piece->stream);
-    append_number(out, piece->number);
-    append_number(out, piece->after);
-    append_number(out, piece->last);
-    append_number(out, (uint64_t)piece->made_us);
+    big_endian_append(out, piece->stream);
+    big_endian_append(out, piece->number);
+    big_endian_append(out, piece->after);
+    big_endian_append(out, piece->last);
+    big_endian_append(out, (uint64_t)piece->made_us);
     buffer_append(out, piece->chain, sizeof piece->chain);
 }
 
@@ -67,21 +62,13 @@ status piece_finish(struct buffer *out, uint64_t last, uint8_t digest[PIECE_DIGE
 {
     if (out->failed)
         return status_out_of_memory();
-    uint64_t big_endian = htobe64(last);
-    memcpy(out->data + LAST_AT, &big_endian, sizeof big_endian);
+    big_endian_write(out->data + LAST_AT, last);
     TRY(digest_of(buffer_bytes(out), digest));
     buffer_append(out, digest, PIECE_DIGEST_BYTES);
     return out->failed ? status_out_of_memory() : status_ok();
 }
 
 /* --- reading --- */
-
-static uint64_t number_at(bytes b, size_t at)
-{
-    uint64_t number;
-    memcpy(&number, b.data + at, sizeof number);
-    return be64toh(number);
-}
 
 bool piece_next_entry(bytes *entries, bytes *entry)
 {
@@ -132,11 +119,11 @@ status piece_parse(bytes b, struct piece *out)
     if (memcmp(digest, b.data + text.size, sizeof digest) != 0)
         return damaged("does not have its checksum");
     out->kind = (enum piece_kind)b.data[KIND_AT];
-    out->stream = number_at(b, STREAM_AT);
-    out->number = number_at(b, NUMBER_AT);
-    out->after = number_at(b, AFTER_AT);
-    out->last = number_at(b, LAST_AT);
-    out->made_us = (int64_t)number_at(b, MADE_AT);
+    out->stream = big_endian_read(b.data + STREAM_AT);
+    out->number = big_endian_read(b.data + NUMBER_AT);
+    out->after = big_endian_read(b.data + AFTER_AT);
+    out->last = big_endian_read(b.data + LAST_AT);
+    out->made_us = (int64_t)big_endian_read(b.data + MADE_AT);
     memcpy(out->chain, b.data + CHAIN_AT, sizeof out->chain);
     memcpy(out->digest, digest, sizeof out->digest);
     out->entries = bytes_from(text, HEAD_BYTES);

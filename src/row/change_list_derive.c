@@ -2,15 +2,13 @@
  * them, and big cells, which were set after all tombstones of theirs, come last (fragment.h). */
 #include "row/change_list_derive.h"
 
+#include "base/big_endian.h"
 #include "base/check.h"
 
 static int64_t number_of(bytes state)
 {
-    uint64_t number = 0;
-    DCHECK(state.size == sizeof number);
-    for (size_t i = 0; i < state.size; i++)
-        number = number << 8 | state.data[i];
-    return (int64_t)number;
+    DCHECK(state.size == BIG_ENDIAN_SIZE);
+    return (int64_t)big_endian_read(state.data);
 }
 
 static enum list_kind kind_of(enum entry_kind kind)

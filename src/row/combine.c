@@ -1,9 +1,9 @@
 /* Adding up entries: see combine.h. */
 #include "row/combine.h"
 
+#include "base/big_endian.h"
 #include "base/check.h"
 
-#include <endian.h>
 #include <stdlib.h>
 
 void combiner_start(struct combiner *combiner,
@@ -149,9 +149,7 @@ static inline void note(struct combiner *combiner, const struct entry *entry)
 static int64_t load_number(bytes value)
 {
     DCHECK(value.size == sizeof(int64_t));
-    uint64_t word;
-    memcpy(&word, value.data, sizeof word);
-    return (int64_t)be64toh(word);
+    return (int64_t)big_endian_read(value.data);
 }
 
 static int64_t aggregate(enum entry_kind kind, int64_t a, int64_t b)
@@ -168,9 +166,9 @@ static bool unite_numbers(struct combiner *combiner, const struct entry *entry)
     if (pending->value.size != sizeof combiner->number ||
         entry->value.size != sizeof combiner->number)
         return false;
-    uint64_t word = htobe64(
-        (uint64_t)aggregate(pending->kind, load_number(pending->value), load_number(entry->value)));
-    memcpy(combiner->number, &word, sizeof word);
+    int64_t number =
+        aggregate(pending->kind, load_number(pending->value), load_number(entry->value));
+    big_endian_write(combiner->number, (uint64_t)number);
     pending->value = bytes_make(combiner->number, sizeof combiner->number);
     pending->version = greater(pending->version, entry->version);
     return true;

@@ -1,11 +1,10 @@
 /* Reading and writing fragments: see fragment.h; byte format in docs/internals/format.md. */
 #include "row/fragment.h"
 
+#include "base/big_endian.h"
 #include "base/check.h"
 #include "base/varint.h"
 #include "row/fragment_private.h"
-
-#include <endian.h>
 
 /* --- order --- */
 
@@ -47,13 +46,6 @@ int entry_compare(const struct entry *a, const struct entry *b)
 
 /* --- reading --- */
 
-static uint64_t load_big_endian(const uint8_t *at)
-{
-    uint64_t word;
-    memcpy(&word, at, sizeof word);
-    return be64toh(word);
-}
-
 bool fragment_reader_start(struct fragment_reader *reader, bytes fragment)
 {
     *reader = (struct fragment_reader){.is_bad = true};
@@ -63,7 +55,7 @@ bool fragment_reader_start(struct fragment_reader *reader, bytes fragment)
     reader->is_bad = false;
     reader->at = fragment.data + HEAD_SIZE;
     reader->end = fragment.data + fragment.size;
-    reader->base_version = load_big_endian(fragment.data + BASE_VERSION_AT);
+    reader->base_version = big_endian_read(fragment.data + BASE_VERSION_AT);
     reader->version = reader->base_version;
     reader->at_mark = (fragment.data[0] & HAS_MARK) != 0;
     return true;
@@ -105,8 +97,8 @@ static bool read_mark(struct fragment_reader *reader, struct entry *entry)
         return bad(reader);
     *entry = (struct entry){.kind = ENTRY_OVERFLOW_MARK,
                             .has_overflow = at[0] == MARK_HAS_OVERFLOW,
-                            .moved = load_big_endian(at + 1),
-                            .purged = load_big_endian(at + 9)};
+                            .moved = big_endian_read(at + 1),
+                            .purged = big_endian_read(at + 9)};
     reader->at = take(at + MARK_FIXED_SIZE, reader->end, &delta);
     if (reader->at == NULL)
         return bad(reader);
@@ -311,9 +303,8 @@ size_t fragment_room(size_t entry_count, size_t slice_bytes)
 
 static uint8_t *store_big_endian(uint8_t *at, uint64_t word)
 {
-    word = htobe64(word);
-    memcpy(at, &word, sizeof word);
-    return at + sizeof word;
+    big_endian_write(at, word);
+    return at + BIG_ENDIAN_SIZE;
 }
 
 void fragment_writer_start(struct fragment_writer *writer, struct buffer *out,
@@ -444,9 +435,8 @@ void fragment_set_version(uint8_t *fragment, uint64_t version)
 /* Versions in the bytes are differences to the base, except these. */
 static void lower_at(uint8_t *at, uint64_t by)
 {
-    uint64_t version = load_big_endian(at);
-    version = htobe64(version > by ? version - by : 0);
-    memcpy(at, &version, sizeof version);
+    uint64_t version = big_endian_read(at);
+    big_endian_write(at, version > by ? version - by : 0);
 }
 
 static status check_versions(bytes fragment, uint64_t least, bool *is_empty)
@@ -470,8 +460,7 @@ status fragment_lower_versions(uint8_t *fragment, size_t size, uint64_t by)
     TRY(check_versions(bytes_make(fragment, size), by + 1, &is_empty));
     if (is_empty)
         return status_ok();
-    uint64_t base = htobe64(load_big_endian(fragment + BASE_VERSION_AT) - by);
-    memcpy(fragment + BASE_VERSION_AT, &base, sizeof base);
+    big_endian_write(fragment + BASE_VERSION_AT, big_endian_read(fragment + BASE_VERSION_AT) - by);
     /* What a mark says of versions that low is said of none: all entries are above it. */
     if ((fragment[0] & HAS_MARK) != 0) {
         lower_at(fragment + MARK_AT + 1, by);

@@ -1,11 +1,11 @@
 /* See eras.h. The record's value: of each era its id and its sequence, 8 bytes each, big-endian. */
 #include "stream/eras.h"
 
+#include "base/big_endian.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "tablet/version.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -19,19 +19,6 @@ static bytes record_key(void)
 
 /* --- the record --- */
 
-static uint64_t read_word(const uint8_t *from)
-{
-    uint64_t word;
-    memcpy(&word, from, sizeof word);
-    return be64toh(word);
-}
-
-static void append_word(struct buffer *out, uint64_t number)
-{
-    uint64_t word = htobe64(number);
-    buffer_append(out, &word, sizeof word);
-}
-
 static status parse(bytes value, struct stream_eras *out)
 {
     size_t count = value.size / ERA_BYTES;
@@ -42,8 +29,8 @@ static status parse(bytes value, struct stream_eras *out)
         return status_out_of_memory();
     for (; out->count < count; out->count++) {
         const uint8_t *at = value.data + out->count * ERA_BYTES;
-        out->all[out->count] =
-            (struct stream_era){.id = read_word(at), .until = read_word(at + sizeof(uint64_t))};
+        out->all[out->count] = (struct stream_era){.id = big_endian_read(at),
+                                                   .until = big_endian_read(at + BIG_ENDIAN_SIZE)};
     }
     return status_ok();
 }
@@ -87,11 +74,11 @@ static status add_era(struct store *store, struct keyspace *system, const struct
     if (getrandom(&id, sizeof id, 0) != sizeof id)
         return status_from_errno(errno, "no random number for a restored server");
     for (size_t i = 0; i < eras->count; i++) {
-        append_word(&value, eras->all[i].id);
-        append_word(&value, eras->all[i].until);
+        big_endian_append(&value, eras->all[i].id);
+        big_endian_append(&value, eras->all[i].until);
     }
-    append_word(&value, id | 1); /* never 0 */
-    append_word(&value, until);
+    big_endian_append(&value, id | 1); /* never 0 */
+    big_endian_append(&value, until);
     status s =
         value.failed ? status_out_of_memory() : write_eras(store, system, buffer_bytes(&value));
     buffer_free(&value);

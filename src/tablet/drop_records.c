@@ -1,22 +1,11 @@
 /* The records of drops: see drop_records.h. */
 #include "tablet/drop_records.h"
 
+#include "base/big_endian.h"
+
 #include <endian.h>
 
 enum { ID_SIZE = 8, BYTES_AT = 8, NEWEST_TABLE_AT = 16, HEAD_SIZE = 28 /* of a value */ };
-
-static void append_number(struct buffer *out, uint64_t number)
-{
-    uint64_t word = htobe64(number);
-    buffer_append(out, &word, sizeof word);
-}
-
-static uint64_t number_at(bytes from, size_t at)
-{
-    uint64_t word;
-    memcpy(&word, from.data + at, sizeof word);
-    return be64toh(word);
-}
 
 /* --- keys --- */
 
@@ -42,9 +31,9 @@ static bytes key_bytes(const struct drop_key *key)
 status drop_record_value(const struct row_drop_words *drop, struct buffer *value)
 {
     uint32_t from_size = htobe32((uint32_t)drop->from.size);
-    append_number(value, 0);
-    append_number(value, drop->bytes);
-    append_number(value, drop->newest_table);
+    big_endian_append(value, 0);
+    big_endian_append(value, drop->bytes);
+    big_endian_append(value, drop->newest_table);
     buffer_append(value, &from_size, sizeof from_size);
     buffer_append_bytes(value, drop->from);
     buffer_append_bytes(value, drop->to);
@@ -55,8 +44,7 @@ void drop_record_put(struct store_batch *batch, struct keyspace *system, uint64_
                      uint64_t version, uint64_t sequence, struct buffer *value)
 {
     struct drop_key key = make_key(keyspace_id, sequence);
-    uint64_t word = htobe64(version);
-    memcpy(value->data, &word, sizeof word);
+    big_endian_write(value->data, version);
     store_batch_put(batch, system, key_bytes(&key), buffer_bytes(value));
 }
 
@@ -96,9 +84,9 @@ static bool parse_value(bytes value, struct row_drop_words *out)
     from_size = be32toh(from_size);
     if (from_size > keys.size)
         return false;
-    out->version = number_at(value, 0);
-    out->bytes = number_at(value, BYTES_AT);
-    out->newest_table = number_at(value, NEWEST_TABLE_AT);
+    out->version = big_endian_read(value.data);
+    out->bytes = big_endian_read(value.data + BYTES_AT);
+    out->newest_table = big_endian_read(value.data + NEWEST_TABLE_AT);
     out->from = bytes_make(keys.data, from_size);
     out->to = bytes_from(keys, from_size);
     return true;
@@ -109,8 +97,8 @@ status drop_record_parse(bytes key, bytes value, uint64_t *keyspace_id, struct r
     *out = (struct row_drop_words){.version = 0};
     if (key.size != DROP_RECORD_KEY_SIZE)
         return status_make(STATUS_DATA_LOSS, "the key of a drop of rows has not its size");
-    *keyspace_id = number_at(key, 1);
-    out->sequence = number_at(key, 1 + ID_SIZE);
+    *keyspace_id = big_endian_read(key.data + 1);
+    out->sequence = big_endian_read(key.data + 1 + ID_SIZE);
     return parse_value(value, out) && is_sound(out)
                ? status_ok()
                : status_make(STATUS_DATA_LOSS, "a drop of rows does not parse");
@@ -122,7 +110,7 @@ static status visit_all(struct store_cursor *cursor,
     uint64_t last = 0;
     for (store_cursor_first(cursor); store_cursor_valid(cursor); store_cursor_next(cursor)) {
         bytes key = store_cursor_key(cursor);
-        uint64_t id = key.size < 1 + ID_SIZE ? 0 : number_at(key, 1);
+        uint64_t id = key.size < 1 + ID_SIZE ? 0 : big_endian_read(key.data + 1);
         if (id != last)
             TRY(visit(context, id));
         last = id;

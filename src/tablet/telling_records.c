@@ -1,6 +1,8 @@
 /* See telling_records.h. */
 #include "tablet/telling_records.h"
 
+#include "base/big_endian.h"
+
 #include <endian.h>
 
 enum { VERSION_AT = 0, LIFE_AT = 8, END_AT = 16, SIZES_AT = 24, HEAD_SIZE = 32 /* of a value */ };
@@ -34,13 +36,6 @@ bool telling_record_is_of(bytes key, uint64_t keyspace_id, uint64_t sequence)
 {
     struct telling_key expected = make_key(TELLING_RECORD, keyspace_id, sequence);
     return bytes_equal(key, key_bytes(&expected));
-}
-
-static uint64_t number_at(bytes from, size_t at)
-{
-    uint64_t word;
-    memcpy(&word, from.data + at, sizeof word);
-    return be64toh(word);
 }
 
 static size_t size_at(bytes from, size_t at)
@@ -120,9 +115,9 @@ static bool parse_value(bytes value, struct telling_record *out)
     bytes keys = bytes_from(value, HEAD_SIZE);
     if (from_size > keys.size || to_size > keys.size - from_size)
         return false;
-    out->version = number_at(value, VERSION_AT);
-    out->life = number_at(value, LIFE_AT);
-    out->end = number_at(value, END_AT);
+    out->version = big_endian_read(value.data + VERSION_AT);
+    out->life = big_endian_read(value.data + LIFE_AT);
+    out->end = big_endian_read(value.data + END_AT);
     out->from = bytes_make(keys.data, from_size);
     out->to = bytes_make(keys.data + from_size, to_size);
     out->next = bytes_from(keys, from_size + to_size);
@@ -133,8 +128,8 @@ status telling_record_parse(bytes key, bytes value, struct telling_record *out)
 {
     *out = (struct telling_record){.version = 0};
     if (key.size == TELLING_KEY_SIZE) {
-        out->keyspace_id = number_at(key, 1);
-        out->sequence = number_at(key, 1 + sizeof(uint64_t));
+        out->keyspace_id = big_endian_read(key.data + 1);
+        out->sequence = big_endian_read(key.data + 1 + sizeof(uint64_t));
         if (parse_value(value, out))
             return status_ok();
     }

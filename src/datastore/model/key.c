@@ -1,11 +1,10 @@
 /* Keys of entities: see key.h. */
 #include "datastore/model/key.h"
 
+#include "base/big_endian.h"
 #include "base/check.h"
 #include "row/key_text.h"
 #include "wire/proto.h"
-
-#include <endian.h>
 
 /* Tags behind an element's kind. */
 enum { ELEMENT_NUMBER = 0x01, ELEMENT_NAME = 0x02 };
@@ -67,8 +66,7 @@ void ds_key_move(Ds__Key *key, const struct ds_database *database)
 
 void ds_number_append(struct buffer *out, uint64_t number)
 {
-    uint64_t big_endian = htobe64(number);
-    buffer_append(out, &big_endian, sizeof big_endian);
+    big_endian_append(out, number);
 }
 
 void ds_bytes_append(struct buffer *out, bytes b, enum ds_flip flip)
@@ -118,9 +116,7 @@ status ds_damaged(const char *what)
 
 uint64_t ds_number_read(const uint8_t *encoded, enum ds_flip flip)
 {
-    uint64_t big_endian;
-    memcpy(&big_endian, encoded, sizeof big_endian);
-    uint64_t number = be64toh(big_endian);
+    uint64_t number = big_endian_read(encoded);
     return flip == DS_DESCENDING ? ~number : number;
 }
 

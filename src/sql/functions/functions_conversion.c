@@ -1,6 +1,8 @@
 /* Numbers out of the bytes of cells, bits, and what else has no better place. */
 #include "sql/functions/function_tables.h"
 
+#include "base/big_endian.h"
+
 #include <endian.h>
 #include <sys/random.h>
 
@@ -16,16 +18,9 @@ static status check_size(bytes text, size_t size)
                        text.size);
 }
 
-static uint64_t read_64(const uint8_t *data)
-{
-    uint64_t word;
-    memcpy(&word, data, sizeof word);
-    return be64toh(word);
-}
-
 static double read_float64(const uint8_t *data)
 {
-    uint64_t word = read_64(data);
+    uint64_t word = big_endian_read(data);
     double value;
     memcpy(&value, &word, sizeof value);
     return value;
@@ -46,7 +41,7 @@ static status to_int64(const struct sql_call *call, const struct sql_value *args
 {
     (void)call, (void)count;
     TRY(check_size(args[0].text, sizeof(int64_t)));
-    *out = sql_of_int64((int64_t)read_64(args[0].text.data));
+    *out = sql_of_int64((int64_t)big_endian_read(args[0].text.data));
     return status_ok();
 }
 
