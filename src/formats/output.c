@@ -1,9 +1,10 @@
 /* See output.h. */
 #include "formats/output.h"
 
+#include "os/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -127,28 +128,13 @@ status output_sync(struct output *output, uint64_t *length)
     return status_from_errno(errno, "cannot sync %s", output->part);
 }
 
-/* The new name is durable, too. */
-static status sync_directory(struct output *output)
-{
-    char *copy = strdup(output->path);
-    if (copy == NULL)
-        return status_out_of_memory();
-    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool is_synced = fd >= 0 && fsync(fd) == 0;
-    status s = is_synced ? status_ok() : status_from_errno(errno, "cannot sync %s", copy);
-    if (fd >= 0)
-        close(fd);
-    free(copy);
-    return s;
-}
-
 status output_finish(struct output *output)
 {
     if (output->part == NULL)
         return status_ok();
     if (rename(output->part, output->path) != 0)
         return status_from_errno(errno, "cannot put %s into its place", output->part);
-    return sync_directory(output);
+    return file_sync_parent(output->path); /* the new name is durable, too */
 }
 
 static status cut(struct output *output, uint64_t length)

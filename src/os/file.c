@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -230,6 +231,21 @@ status file_read(const char *path, size_t most, unsigned forbidden, struct buffe
     close(fd);
     if (!status_is_ok(s))
         buffer_free(out);
+    return s;
+}
+
+status file_sync_parent(const char *path)
+{
+    char *copy = strdup(path);
+    if (copy == NULL)
+        return status_out_of_memory();
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_synced = fd >= 0 && fsync(fd) == 0;
+    status s =
+        is_synced ? status_ok() : status_from_errno(errno, "cannot sync the directory of %s", path);
+    if (fd >= 0)
+        close(fd);
+    free(copy);
     return s;
 }
 

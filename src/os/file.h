@@ -45,6 +45,10 @@ status path_of_new_directory(const char *path, const char *act, char out[PATH_MA
  * before, and freed by the caller after success. */
 status file_read(const char *path, size_t most, unsigned forbidden, struct buffer *out);
 
+/* Makes durable which names there are in the directory that a file is in: that the file has this
+ * one. */
+status file_sync_parent(const char *path);
+
 /* What tells a file that was written again, put in the place of another, or made readable, from
  * what it was. */
 struct file_stamp {

@@ -2,6 +2,8 @@
  * directory is synced, so that the name is durable, too. */
 #include "transfer/text_file.h"
 
+#include "os/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,27 +33,6 @@ static status write_file(const char *path, const char *text)
     return s;
 }
 
-static status sync_directory(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    struct buffer name = {0};
-    if (slash == NULL)
-        buffer_append_bytes(&name, bytes_of("."));
-    else
-        buffer_append(&name, path, (size_t)(slash - path) + 1);
-    buffer_append_byte(&name, '\0');
-    if (name.failed)
-        return status_out_of_memory();
-    int fd = open((const char *)name.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    status s = fd >= 0 && fsync(fd) == 0
-                   ? status_ok()
-                   : status_from_errno(errno, "cannot sync the directory of %s", path);
-    if (fd >= 0)
-        close(fd);
-    buffer_free(&name);
-    return s;
-}
-
 status text_file_replace(const char *path, const char *text)
 {
     struct buffer fresh = {0};
@@ -63,5 +44,5 @@ status text_file_replace(const char *path, const char *text)
     if (status_is_ok(s) && rename(name, path) != 0)
         s = status_from_errno(errno, "cannot replace %s", path);
     buffer_free(&fresh);
-    return status_is_ok(s) ? sync_directory(path) : s;
+    return status_is_ok(s) ? file_sync_parent(path) : s;
 }
