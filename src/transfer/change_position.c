@@ -13,7 +13,9 @@ status change_position_read(const char *path, struct buffer *out)
         return status_ok();
     }
     TRY(s);
-    return out->size > 0 ? status_ok()
-                         : status_make(STATUS_INVALID_ARGUMENT,
-                                       "%s is empty, and keeps no place: remove it to begin", path);
+    if (out->size > 0)
+        return status_ok();
+    buffer_free(out);
+    return status_make(STATUS_INVALID_ARGUMENT,
+                       "%s is empty, and keeps no place: remove it to begin", path);
 }
