@@ -22,6 +22,7 @@ void change_writer_rest(struct change_writer *writer)
 {
     buffer_free(&writer->wire);
     buffer_free(&writer->piece);
+    writer->piece_number = 0;
 }
 
 /* --- a change --- */
@@ -36,12 +37,24 @@ static bool is_first(const struct change_place *place)
     return place->mutation == 0 && place->offset == 0;
 }
 
+static size_t value_size(const struct list_mutation *mutation)
+{
+    return mutation->is_apart ? mutation->size : mutation->value.size;
+}
+
+/* Whether its value goes out in slices. Readers know no slices of what is added. */
+static bool is_cut(const struct list_mutation *mutation)
+{
+    return mutation->kind == LIST_SET && value_size(mutation) > WRITER_SLICE_BYTES;
+}
+
 static void begin_message(struct change_writer *writer, const struct stream_record *record,
                           const struct list_mutation *mutation)
 {
     const struct change_head head = {.record = record, .cluster_id = writer->cluster_id};
-    bool is_large = record->list.size > WRITER_MESSAGE_BYTES || mutation->is_apart;
+    bool is_large = record->list.size > WRITER_MESSAGE_BYTES || is_cut(mutation);
     size_t about = is_large ? WRITER_MESSAGE_BYTES : record->list.size;
+    writer->has_slice = false;
     writer->message = change_message_begin(change_writer_open(writer),
                                            is_first(&writer->place) ? &head : NULL, about);
 }
@@ -52,13 +65,12 @@ static void end_message(struct change_writer *writer, const struct change_end *e
     change_writer_send(writer);
 }
 
-/* Whether the mutation, or its next piece, has to begin another message: one has one piece at most.
+/* Whether the mutation, or its next slice, has to begin another message: one has one slice at most.
  */
 static bool is_message_over(const struct change_writer *writer,
                             const struct list_mutation *mutation)
 {
-    bool has_piece = writer->piece.size > 0;
-    return (has_piece && mutation->is_apart) || writer->wire.size >= WRITER_MESSAGE_BYTES;
+    return (writer->has_slice && is_cut(mutation)) || writer->wire.size >= WRITER_MESSAGE_BYTES;
 }
 
 /* Makes sure that there is a message with room. False: no more is to be sent now. */
@@ -69,29 +81,63 @@ static bool make_room(struct change_writer *writer, const struct stream_record *
         end_message(writer, NULL);
     if (writer->wire.size == 0 && !is_first(&writer->place) && change_writer_is_full(writer))
         return false;
-    if (writer->wire.size == 0) {
-        buffer_clear(&writer->piece);
+    if (writer->wire.size == 0)
         begin_message(writer, record, mutation);
-    }
     return true;
 }
 
-static status add_piece(struct change_writer *writer, const struct stream_record *record,
-                        const struct list_mutation *mutation)
+/* The piece that the log has of the value at the present offset. */
+static status get_piece(struct change_writer *writer, const struct stream_record *record,
+                        const struct list_mutation *mutation, bytes *out)
 {
-    struct change_place *place = &writer->place;
-    buffer_clear(&writer->piece);
-    TRY(table_stream_read_piece(writer->table, writer->shard, record, place->pieces + 1,
-                                &writer->piece));
-    bytes piece = buffer_bytes(&writer->piece);
+    const struct change_place *place = &writer->place;
+    uint32_t number = place->pieces + (uint32_t)(place->offset / STREAM_PIECE_BYTES) + 1;
+    size_t left = mutation->size - place->offset / STREAM_PIECE_BYTES * STREAM_PIECE_BYTES;
+    if (writer->piece_number != number) {
+        buffer_clear(&writer->piece);
+        writer->piece_number = number;
+        TRY(table_stream_read_piece(writer->table, writer->shard, record, number, &writer->piece));
+    }
+    *out = buffer_bytes(&writer->piece);
     if (writer->piece.failed)
         return status_out_of_memory();
-    if (piece.size == 0 || piece.size > mutation->size - place->offset)
-        return damaged();
-    change_message_add_piece(&writer->message, mutation, place->offset, piece);
-    place->pieces++;
-    place->offset += piece.size;
+    return out->size == (left < STREAM_PIECE_BYTES ? left : STREAM_PIECE_BYTES) ? status_ok()
+                                                                                : damaged();
+}
+
+/* What goes out next of the value. */
+static status next_slice(struct change_writer *writer, const struct stream_record *record,
+                         const struct list_mutation *mutation, bytes *out)
+{
+    size_t at = writer->place.offset;
+    bytes from = mutation->value;
+    if (mutation->is_apart) {
+        TRY(get_piece(writer, record, mutation, &from));
+        at %= STREAM_PIECE_BYTES;
+    }
+    size_t left = from.size - at;
+    *out = bytes_make(from.data + at, left < WRITER_SLICE_BYTES ? left : WRITER_SLICE_BYTES);
     return status_ok();
+}
+
+static status add_slice(struct change_writer *writer, const struct stream_record *record,
+                        const struct list_mutation *mutation)
+{
+    bytes slice;
+    TRY(next_slice(writer, record, mutation, &slice));
+    change_message_add_piece(&writer->message, mutation, value_size(mutation), writer->place.offset,
+                             slice);
+    writer->has_slice = true;
+    writer->place.offset += slice.size;
+    return status_ok();
+}
+
+static void pass_mutation(struct change_place *place, const struct list_mutation *mutation)
+{
+    if (mutation->is_apart)
+        place->pieces += stream_piece_count(mutation->size);
+    place->mutation++;
+    place->offset = 0;
 }
 
 /* False: no more is to be sent now. */
@@ -105,15 +151,14 @@ static status write_mutation(struct change_writer *writer, const struct stream_r
         *goes_on = make_room(writer, record, mutation);
         if (!*goes_on)
             return status_ok();
-        if (mutation->is_apart)
-            TRY(add_piece(writer, record, mutation));
+        if (is_cut(mutation))
+            TRY(add_slice(writer, record, mutation));
         else
             change_message_add(&writer->message, mutation);
         if (writer->wire.failed)
             return status_out_of_memory();
-    } while (mutation->is_apart && place->offset < mutation->size);
-    place->mutation++;
-    place->offset = 0;
+    } while (is_cut(mutation) && place->offset < value_size(mutation));
+    pass_mutation(place, mutation);
     return status_ok();
 }
 
@@ -151,6 +196,7 @@ status change_writer_write(struct change_writer *writer, const struct stream_rec
     if (!goes_on)
         return status_ok();
     writer->place = (struct change_place){.is_inside = false};
+    writer->piece_number = 0;
     if (writer->wire.size > 0)
         end_message(writer, end);
     return status_ok();

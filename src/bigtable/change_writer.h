@@ -1,12 +1,13 @@
 /* Cuts changes into messages of ReadChangeStream, and sends them.
  *
  * Invariants
- *  1. A message ends between two mutations, or with a piece of a value that lies apart; the next
- *     piece is then the first of its message. Each message has at least one of either, the last one
- *     too.
+ *  1. A message ends between two mutations, or with a slice of a long value; the next slice is then
+ *     the first of its message. Each message has at least one of either, the last one too.
  *  2. No more is sent at a time than WRITER_MOST_BYTES, and what makes that full: the writer then
  *     stops, within the change if need be, and what has been sent of it is `place`. So that a
- * client that does not read makes us hold no more than that.
+ * client that does not read makes us hold no more than that: 80 KiB, however large its values are.
+ *  3. While a client keeps up, the piece of the log that slices are cut from is kept from one call
+ * to the next.
  *
  * One thread at a time. */
 #ifndef TRESTLE_BIGTABLE_CHANGE_WRITER_H
@@ -16,7 +17,11 @@
 #include "cluster/stream/table_stream.h"
 #include "wire/grpc.h"
 
-enum { WRITER_MESSAGE_BYTES = 64 << 10, WRITER_MOST_BYTES = 64 << 10 };
+enum {
+    WRITER_MESSAGE_BYTES = 16 << 10, /* from which on a message is not added to */
+    WRITER_SLICE_BYTES = 32 << 10,   /* of a value: longer ones are cut */
+    WRITER_MOST_BYTES = 32 << 10,
+};
 
 /* Within a change. */
 struct change_place {
@@ -24,7 +29,7 @@ struct change_place {
     struct stream_position position; /* the change's */
     size_t mutation;                 /* the next one to send, or to go on with, */
     size_t offset;                   /* from here on of its value */
-    uint32_t pieces;                 /* of all values of the change that have been sent */
+    uint32_t pieces;                 /* that the log has of the values before */
 };
 
 struct change_writer {
@@ -35,8 +40,10 @@ struct change_writer {
     struct change_place place;
     size_t sent; /* bytes, since it was set to 0 */
     struct change_message message;
-    struct buffer wire;  /* a message that has not been sent; empty: none has been begun */
-    struct buffer piece; /* that is in it; empty: none is */
+    struct buffer wire;    /* a message that has not been sent; empty: none has been begun */
+    bool has_slice;        /* the message has */
+    struct buffer piece;   /* of the log: that number of the change's, */
+    uint32_t piece_number; /* from 1; 0: there is none */
 };
 
 /* Sends the change, or goes on with it where it stopped; `place` says whether all of it has been
@@ -54,7 +61,7 @@ static inline bool change_writer_is_full(const struct change_writer *writer)
 struct buffer *change_writer_open(struct change_writer *writer);
 void change_writer_send(struct change_writer *writer);
 
-/* Frees what it holds between two calls. */
+/* Frees what it holds between two calls: before a wait. */
 void change_writer_rest(struct change_writer *writer);
 
 #endif

@@ -7,9 +7,9 @@
  *              │                    └─(the client does not keep up)──► waits for the client ──┐│
  *              └──────────────────────────────────────────────────────────────────────────────┴┘
  *
- *  1. Between two reads nothing is held but the call, and the string of a token: where it stands.
- *     Each read begins with that string, sends what the writer sends at a time (change_writer.h),
- *     and makes the next one. So a client that does not read costs neither memory nor a snapshot.
+ *  1. While it waits nothing is held but the call, and the string of a token: where it stands. Each
+ *     read begins with that string, sends what the writer sends at a time (change_writer.h), and
+ *     makes the next one. So a client that does not read costs neither memory nor a snapshot.
  *  2. The call is in line for changes before a read begins. If the read finds nothing more, and the
  *     call is still in line, there is nothing more.
  *  3. Within a change, `writer.place` says what of it has been sent; the token is of before it. All
@@ -201,7 +201,6 @@ static status read_records(struct read_change_stream *self, struct stream_token 
     if (status_is_ok(s))
         s = keep_place(&reading, token);
     buffer_free(&reading.string);
-    change_writer_rest(&self->writer);
     self->is_at_end = self->is_at_end && !self->writer.place.is_inside;
     struct metrics *metrics = self->data.bigtable->metrics;
     metrics_add(metrics, METRIC_change_stream_records_total, self->records_sent - sent_before);
@@ -395,6 +394,7 @@ static int64_t next_due_us(const struct read_change_stream *self)
 
 static void wait_for_changes(struct read_change_stream *self, int64_t due_us)
 {
+    change_writer_rest(&self->writer);
     self->awaits = AWAITS_CHANGES;
     self->rests_since_us = steady_us(self);
     grpc_call_step(self->data.call, CALL_AWAITS_CHANGES);
@@ -467,6 +467,7 @@ static void go_on(struct task *task)
     } else if (self->is_leaving) {
         leave(self);
     } else if (grpc_call_is_congested(call)) {
+        change_writer_rest(&self->writer);
         self->awaits = AWAITS_CLIENT;
         grpc_call_step(call, CALL_AWAITS_CLIENT);
     } else if (self->is_at_end && self->is_in_line) {
@@ -530,7 +531,9 @@ static status open_table(struct read_change_stream *self,
     const struct stream_facts facts = table_stream_facts(data->table);
     self->life = facts.life;
     TRY(stream_facts_check(&facts, request->table_name));
-    TRY(stream_request_check(&self->request, &facts, cluster_version_us(data->bigtable->cluster)));
+    const struct stream_now now = {.version_us = cluster_version_us(data->bigtable->cluster),
+                                   .wall_us = cluster_wall_us(data->bigtable->cluster)};
+    TRY(stream_request_check(&self->request, &facts, &now));
     return adopt_tokens(&self->request, data->table);
 }
 

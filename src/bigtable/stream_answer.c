@@ -270,7 +270,7 @@ void change_message_add(struct change_message *message, const struct list_mutati
 }
 
 void change_message_add_piece(struct change_message *message, const struct list_mutation *mutation,
-                              size_t offset, bytes piece)
+                              size_t size, size_t offset, bytes piece)
 {
     enum { ABOUT_INFO = 12 };
     struct list_mutation part = *mutation;
@@ -279,9 +279,9 @@ void change_message_add_piece(struct change_message *message, const struct list_
     size_t about = content_bytes(&part) + REST_MOSTLY;
     size_t start = open_field(out, CHANGE_CHUNK, about);
     size_t info = open_field(out, CHUNK_INFO, ABOUT_INFO);
-    append_number(out, INFO_SIZE, mutation->size);
+    append_number(out, INFO_SIZE, size);
     append_if_set(out, INFO_OFFSET, offset);
-    append_if_set(out, INFO_IS_LAST, offset + piece.size == mutation->size);
+    append_if_set(out, INFO_IS_LAST, offset + piece.size == size);
     close_field(out, info, ABOUT_INFO);
     append_mutation(out, &part);
     close_field(out, start, about);

@@ -33,9 +33,9 @@ struct change_message change_message_begin(struct buffer *out, const struct chan
                                            size_t about);
 /* A whole mutation. */
 void change_message_add(struct change_message *message, const struct list_mutation *mutation);
-/* A piece, from `offset` on, of a value that lies apart; the last one says so. */
+/* A piece, from `offset` on, of a value of that size; the last one says so. */
 void change_message_add_piece(struct change_message *message, const struct list_mutation *mutation,
-                              size_t offset, bytes piece);
+                              size_t size, size_t offset, bytes piece);
 /* `end`: NULL if the change goes on in another message. */
 void change_message_end(struct change_message *message, const struct change_end *end);
 

@@ -17,7 +17,7 @@ status stream_config_read(const BtAdmin__Table *table, int64_t *retention_us)
     bool is_duration = period->seconds >= 0 && period->seconds <= MOST_DAYS * DAY_SECONDS &&
                        period->nanos >= 0 && period->nanos < 1000000000;
     int64_t us = is_duration ? period->seconds * 1000000 + period->nanos / 1000 : 0;
-    if (us < LEAST_DAYS * day_us || us > MOST_DAYS * day_us)
+    if (us < STREAM_LEAST_RETENTION_US || us > MOST_DAYS * day_us)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "change_stream_config.retention_period must be %d to %d days",
                            LEAST_DAYS, MOST_DAYS);

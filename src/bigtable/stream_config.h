@@ -6,6 +6,9 @@
 #include "base/status.h"
 #include "google/bigtable/admin/v2/table.pb-c.h"
 
+/* A day: what was there a shorter time ago is there still. */
+#define STREAM_LEAST_RETENTION_US (INT64_C(24) * 3600 * 1000000)
+
 /* How long it keeps what happened, microseconds: 1 to 7 days; 0: there is none, for which a config
  * in which nothing is set stands, too. INVALID_ARGUMENT. */
 status stream_config_read(const BtAdmin__Table *table, int64_t *retention_us);

@@ -2,6 +2,7 @@
 #include "bigtable/stream_request.h"
 
 #include "base/dates.h"
+#include "bigtable/stream_config.h"
 #include "wire/proto.h"
 #include "wire/timestamps.h"
 
@@ -128,26 +129,41 @@ status stream_token_check_age(const struct stream_token *token, const struct str
                        oldest);
 }
 
-static status check_start_time(struct stream_request *request, const struct stream_facts *facts,
-                               int64_t now_us)
+/* Whether the start, by a client's clock, may be of after the moment when the stream was switched
+ * on, which is by the versions' clock: that one may be ahead after a start. What is older than the
+ * shortest retention is no such moment: there may have been changes before it. */
+static bool is_from_the_start(const struct stream_request *request,
+                              const struct stream_facts *facts, const struct stream_now *now)
 {
-    if (request->start_us < stream_facts_from(facts)) {
+    int64_t lead_us = now->version_us - now->wall_us;
+    return lead_us > 0 && stream_facts_from(facts) == facts->oldest_us &&
+           facts->oldest_us > now->version_us - STREAM_LEAST_RETENTION_US &&
+           request->start_us >= facts->oldest_us - lead_us;
+}
+
+static status check_start_time(struct stream_request *request, const struct stream_facts *facts,
+                               const struct stream_now *now)
+{
+    int64_t from_us = stream_facts_from(facts);
+    if (request->start_us < from_us && is_from_the_start(request, facts, now))
+        request->start_us = from_us;
+    if (request->start_us < from_us) {
         date_text oldest;
-        dates_tell_from(stream_facts_from(facts), oldest);
+        dates_tell_from(from_us, oldest);
         return status_make(STATUS_INVALID_ARGUMENT,
                            "start_time is before what the change stream keeps: the oldest time "
                            "that can be read is %s",
                            oldest);
     }
-    if (request->start_us > now_us + STREAM_SKEW_US)
+    if (request->start_us > now->version_us + STREAM_SKEW_US)
         return invalid("start_time must not be in the future");
-    if (request->start_us > now_us)
-        request->start_us = now_us;
+    if (request->start_us > now->version_us)
+        request->start_us = now->version_us;
     return status_ok();
 }
 
 status stream_request_check(struct stream_request *request, const struct stream_facts *facts,
-                            int64_t now_us)
+                            const struct stream_now *now)
 {
     if (request->has_tokens && request->token.life != facts->life)
         return invalid("The continuation token is of another change stream, or of the time before "
@@ -155,7 +171,7 @@ status stream_request_check(struct stream_request *request, const struct stream_
     if (request->has_tokens)
         return stream_token_check_age(&request->token, facts);
     if (request->has_start_time)
-        return check_start_time(request, facts, now_us);
-    request->start_us = now_us;
+        return check_start_time(request, facts, now);
+    request->start_us = now->version_us;
     return status_ok();
 }

@@ -32,10 +32,15 @@ status stream_request_read(const Bt__ReadChangeStreamRequest *message, struct ar
 /* FAILED_PRECONDITION: there is no stream. */
 status stream_facts_check(const struct stream_facts *facts, const char *table);
 
-/* Holds the request against the stream. `now_us`: cluster_version_us; it becomes the start time
- * where the request's is after it, or there is neither that nor a token. INVALID_ARGUMENT. */
+struct stream_now {
+    int64_t version_us; /* cluster_version_us: streams go by it */
+    int64_t wall_us;    /* cluster_wall_us: clients do */
+};
+
+/* Holds the request against the stream. The versions' now becomes the start time where the
+ * request's is after it, or there is neither that nor a token. INVALID_ARGUMENT. */
 status stream_request_check(struct stream_request *request, const struct stream_facts *facts,
-                            int64_t now_us);
+                            const struct stream_now *now);
 
 /* OUT_OF_RANGE: the token is older than what is kept. */
 status stream_token_check_age(const struct stream_token *token, const struct stream_facts *facts);

@@ -4,6 +4,7 @@ was built by."""
 import contextlib
 import queue
 import random
+import re
 import signal
 import threading
 import time
@@ -37,8 +38,9 @@ from harness.change_streams import (
 )
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest, b64
-from harness.rpc import delete_row, fails_with, set_cell
+from harness.rpc import CHANNEL_OPTIONS, delete_row, fails_with, set_cell
 from harness.server import run_trestle
+from harness.tail import wait_for
 
 @pytest.fixture
 def make_streamed(rpc, make_table):
@@ -202,28 +204,48 @@ def test_check_5_large_values_come_in_pieces(rpc, make_streamed, sizes):
     assert following.key == b"next"
 
 
+def read_by_many(host, request, connections, each):
+    """Readers that ask, and read nothing: on connections that they share."""
+    options = [*CHANNEL_OPTIONS, ("grpc.use_local_subchannel_pool", 1)]
+    channels = [grpc.insecure_channel(host, options) for _ in range(connections)]
+    methods = [
+        channel.unary_stream(
+            "/google.bigtable.v2.Bigtable/ReadChangeStream",
+            types.ReadChangeStreamRequest.serialize,
+            types.ReadChangeStreamResponse.deserialize,
+        )
+        for channel in channels
+    ]
+    calls = [method(request, timeout=PATIENCE_SECONDS) for method in methods for _ in range(each)]
+    return channels, calls
+
+
 def test_check_5_readers_that_do_not_read_hold_little(fresh_server, connect):
-    server = fresh_server()
+    """A thousand readers of large values take less than 100 MB, without --memory."""
+    server = fresh_server("--cache", "8MB", "--write-buffer", "8MB")
     rpc = connect(server.host)
     name = rpc.create_table("t", ["f"], change_stream_config=stream_config())
     start = timestamp(now_micros())
-    for i in range(3):
-        put(rpc, name, b"k%d" % i, b"x" * (30 * MIB))
+    put(rpc, name, b"k", b"x" * MIB)
+    put(rpc, name, b"l", b"x" * (30 * MIB))
     before = resident(server)
-    calls = [
-        rpc.data.read_change_stream(
-            types.ReadChangeStreamRequest(
-                table_name=name, partition=partition(), start_time=start
-            ),
-            timeout=PATIENCE_SECONDS,
-        )
-        for _ in range(50)
-    ]
-    time.sleep(2)
+    request = types.ReadChangeStreamRequest(
+        table_name=name, partition=partition(), start_time=start
+    )
+    channels, calls = read_by_many(server.host, request, 10, 100)
+    wait_for(lambda: metric(server, "change_streams") == 1000, "all readers")
+    wait_for(lambda: metric(server, "change_stream_bytes_total") > 1000 * 32_000, "their answers")
     grown = resident(server) - before
     for call in calls:
         call.cancel()
-    assert grown < 250 * MIB
+    for channel in channels:
+        channel.close()
+    assert grown < 100_000_000
+
+
+def metric(server, name):
+    _, page = server.get("/metrics")
+    return float(re.search(rf"^trestle_{name} (\S+)$", page, re.MULTILINE)[1])
 
 
 def resident(server):

@@ -49,6 +49,7 @@ struct fake_server {
     struct request_room *values; /* the server's; NULL: no bound */
     size_t largest_cell;
     int64_t now_us;
+    int64_t lead_us; /* by which the versions' clock is ahead of it */
     int64_t tick_us; /* that each look at the clock takes */
     int tables_held;
     double write_load;

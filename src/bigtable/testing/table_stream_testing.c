@@ -178,6 +178,7 @@ status table_stream_read_piece(struct table *table, uint32_t shard,
     (void)table;
     assert_int_equal(shard, 0);
     assert_true(piece > 0);
+    stream.pieces++;
     if (stream.piece_fails != STATUS_OK)
         return status_make(stream.piece_fails, "the piece is gone");
     const struct change_list *list = &stream.records[record->position.sequence - 1].list;

@@ -33,6 +33,7 @@ extern struct fake_stream {
     size_t reads;
     void (*on_read)(void); /* before each; NULL: nothing happens */
     enum status_code piece_fails;
+    size_t pieces; /* that were read */
 } stream;
 
 void fake_stream_reset(void);
