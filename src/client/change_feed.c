@@ -502,6 +502,23 @@ int64_t change_feed_watermark_us(const struct change_feed *feed)
     return change_partitions_watermark_us(&feed->partitions, feed->options.end_us);
 }
 
+static void see_trouble(const struct change_retry *retry, const struct change_retry **longest)
+{
+    if (retry->since_us > 0 && (*longest == NULL || retry->since_us < (*longest)->since_us))
+        *longest = retry;
+}
+
+const char *change_feed_trouble(const struct change_feed *feed, int64_t *since_us)
+{
+    const struct change_retry *longest = NULL;
+    see_trouble(&feed->listing.retry, &longest);
+    for (size_t i = 0; i < feed->partitions.count; i++)
+        if (feed->partitions.items[i]->stream != NULL)
+            see_trouble(&feed->partitions.items[i]->stream->retry, &longest);
+    *since_us = longest == NULL ? 0 : longest->since_us;
+    return longest == NULL ? NULL : longest->words;
+}
+
 size_t change_feed_partitions(const struct change_feed *feed)
 {
     size_t count = 0;

@@ -58,6 +58,10 @@ status change_feed_save(const struct change_feed *feed, struct buffer *out);
  * anew, at a later time. Never goes back. */
 int64_t change_feed_watermark_us(const struct change_feed *feed);
 
+/* What has failed for `since_us` (clock_steady_us) and is tried again, of what has failed longest:
+ * in words that live until the next call. NULL: nothing has. */
+const char *change_feed_trouble(const struct change_feed *feed, int64_t *since_us);
+
 size_t change_feed_partitions(const struct change_feed *feed); /* that are read, or wait */
 
 #endif

@@ -4,8 +4,11 @@
 
 #include "client/endpoint.h"
 
+#include <stdio.h>
+
 /* All zeroes: it goes well. Times are of clock_steady_us. */
 struct change_retry {
+    char words[160];  /* of the last failure */
     int64_t at_us;    /* when the next attempt is due */
     int64_t wait_us;  /* before it */
     int64_t since_us; /* of the first failure */
@@ -21,6 +24,7 @@ static inline status change_retry_after(struct change_retry *retry, status s, in
         retry->since_us = now_us;
     if (!endpoint_failure_may_pass(s) || now_us - retry->since_us > CHANGE_RETRY_GIVE_UP_US)
         return s;
+    snprintf(retry->words, sizeof retry->words, "%s", status_message(s));
     status_free(s);
     retry->wait_us = endpoint_next_wait(retry->wait_us);
     retry->at_us = now_us + retry->wait_us;

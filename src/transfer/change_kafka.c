@@ -134,14 +134,29 @@ static status set_given(struct change_kafka *kafka, rd_kafka_conf_t *conf, const
 
 /* --- making --- */
 
+#define SCHEME "kafka://"
+
+/* Where the topic begins, after a slash; NULL: it has not the form. */
+static const char *find_topic(const char *url)
+{
+    const char *brokers = url + strlen(SCHEME);
+    bool is_one = strncmp(url, SCHEME, strlen(SCHEME)) == 0 && strlen(url) < WORDS;
+    const char *slash = is_one ? strchr(brokers, '/') : NULL;
+    bool is_whole = slash != NULL && slash != brokers && slash[1] != '\0';
+    return is_whole && strchr(slash + 1, '/') == NULL ? slash : NULL;
+}
+
+status change_kafka_check(const char *url)
+{
+    return find_topic(url) != NULL
+               ? status_ok()
+               : status_make(STATUS_INVALID_ARGUMENT, "%s is no kafka://HOST:PORT/TOPIC", url);
+}
+
 static status read_url(struct change_kafka *kafka, const char *url)
 {
-    const char *brokers = url + strlen("kafka://");
-    bool is_one = strncmp(url, "kafka://", strlen("kafka://")) == 0;
-    const char *slash = is_one ? strchr(brokers, '/') : NULL;
-    if (slash == NULL || slash == brokers || slash[1] == '\0' || strchr(slash + 1, '/') != NULL ||
-        strlen(url) >= WORDS)
-        return status_make(STATUS_INVALID_ARGUMENT, "%s is no kafka://HOST:PORT/TOPIC", url);
+    TRY(change_kafka_check(url));
+    const char *brokers = url + strlen(SCHEME), *slash = find_topic(url);
     snprintf(kafka->brokers, sizeof kafka->brokers, "%.*s", (int)(slash - brokers), brokers);
     snprintf(kafka->topic_name, sizeof kafka->topic_name, "%s", slash + 1);
     return status_ok();

@@ -14,6 +14,9 @@ struct change_kafka_options {
     const char *config;  /* a file of librdkafka's settings, NAME=VALUE a line; NULL: none */
 };
 
+/* Whether it has that form. INVALID_ARGUMENT. */
+status change_kafka_check(const char *url);
+
 /* Connects to nothing yet. FAILED_PRECONDITION, in words that name its package, if the library is
  * not there; INVALID_ARGUMENT. Flushed is what the brokers have acknowledged, all that are in sync;
  * UNAVAILABLE if they have not for a minute, or refuse a message. */

@@ -10,7 +10,9 @@ enum sniffed {
     SNIFFED_NOTHING, /* there must be more bytes */
     SNIFFED_HTTP2,   /* its whole preface */
     SNIFFED_HTTP1,   /* or something else that its server should say what it thinks of */
-    SNIFFED_NEITHER, /* words that are no request, as a preface that went wrong is */
+    /* Words that are no request, as a preface that went wrong is; or a handshake of TLS, whose
+     * client waits for an answer that no server of HTTP has. */
+    SNIFFED_NEITHER,
 };
 
 enum sniffed sniff(bytes first);

@@ -49,11 +49,19 @@ static void test_long_words(void **state)
 static void test_neither_but_answered(void **state)
 {
     (void)state;
-    static const char tls[] = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 and so on";
-    assert_sniffed(tls, sizeof tls - 1, SNIFFED_HTTP1, 1);
+    static const char no_tls[] = "\x16\x04 and so on";
+    assert_sniffed(no_tls, sizeof no_tls - 1, SNIFFED_HTTP1, 2);
     assert_text("hello\r\n", SNIFFED_HTTP1, 6);
     assert_text("\r\nGET / HTTP/1.1\r\n", SNIFFED_HTTP1, 1);
     assert_text("GET  / HTTP/1.1\r\n", SNIFFED_HTTP1, 5);
+}
+
+/* To a port without TLS. It would wait for our answer, and we for the end of its line. */
+static void test_a_handshake_of_tls(void **state)
+{
+    (void)state;
+    static const char tls[] = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 and so on";
+    assert_sniffed(tls, sizeof tls - 1, SNIFFED_NEITHER, 2);
 }
 
 static void test_a_preface_gone_wrong(void **state)
@@ -71,6 +79,7 @@ int main(void)
         cmocka_unit_test(test_http1),
         cmocka_unit_test(test_long_words),
         cmocka_unit_test(test_neither_but_answered),
+        cmocka_unit_test(test_a_handshake_of_tls),
         cmocka_unit_test(test_a_preface_gone_wrong),
     };
     return cmocka_run_group_tests_name("wire_sniff", tests, NULL, NULL);

@@ -3,6 +3,8 @@
 import json
 import random
 import signal
+import socket
+import ssl
 import subprocess
 import time
 
@@ -366,9 +368,10 @@ def test_what_is_refused_is_told(streamed, tmp_path):
         ([TABLE, "--from", "yesterday"], 2, "--from: yesterday is neither"),
         ([TABLE, "--from", now(), "--until", "10m"], 2, "--until is before --from"),
         ([TABLE, "--token", "x", "--bearer-file", bearer], 2, "--token, --bearer-file and --acc"),
-        ([TABLE, *run, "--families", "("], 1, "missing )"),
-        ([TABLE, *run, "--to", "udp:x"], 1, "neither file:DIRECTORY nor kafka://"),
-        ([TABLE, *run, "--to", "kafka://x"], 1, "is no kafka://HOST:PORT/TOPIC"),
+        ([TABLE, *run, "--families", "("], 2, "missing )"),
+        ([TABLE, *run, "--to", "udp:x"], 2, "neither file:DIRECTORY nor kafka://"),
+        ([TABLE, *run, "--to", "file:"], 2, "neither file:DIRECTORY nor kafka://"),
+        ([TABLE, *run, "--to", "kafka://x"], 2, "is no kafka://HOST:PORT/TOPIC"),
         ([TABLE, *run, "--token-file", other], 1, "of another table"),
         ([TABLE, *run, "--token-file", bearer], 1, "no place of a change feed"),
         ([TABLE, *run, "--token-file", empty], 1, "empty is empty, and keeps no place"),
@@ -381,6 +384,56 @@ def test_what_is_refused_is_told(streamed, tmp_path):
         assert words in done.stderr
         assert done.stderr.startswith("trestle tail: ")
         assert done.stderr.count("\n") == 1
+
+
+def test_a_place_is_of_one_choice_of_changes(streamed, tmp_path):
+    """What other filters had left out on the way to the place would be missing, unsaid."""
+    server, rpc = streamed()
+    place = tmp_path / "place"
+    chosen = ["--token-file", place, "--prefix", "k", "--families", "f|g"]
+    with Tail(server.host, TABLE, "--from", now(), *chosen) as tail:
+        put(rpc, b"other")
+        put(rpc, b"k1")
+        assert tail.next()["key"] == "k1"
+        assert tail.stop() == []
+    run = [TABLE, "--endpoint", server.host, "--token-file", str(place)]
+    for other in (["--prefix", "k"], ["--families", "f|g"], [*map(str, chosen[2:]), "--with-gc"]):
+        done = run_trestle("tail", *run, *other)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert 'was kept with {"prefix":"k","families":"f|g","with_gc":false}' in done.stderr
+    put(rpc, b"k2")
+    with Tail(server.host, TABLE, *chosen) as tail:
+        assert tail.next()["key"] == "k2"
+
+
+def test_a_place_is_one_process_s(streamed, tmp_path):
+    server, rpc = streamed()
+    place = ["--token-file", str(tmp_path / "place")]
+    start = now()
+    with Tail(server.host, TABLE, "--from", start, *place) as tail:
+        put(rpc, b"k")
+        tail.next()
+        done = run_trestle("tail", TABLE, "--endpoint", server.host, *place)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "place.lock: another has it" in done.stderr
+        tail.kill()
+    put(rpc, b"l")
+    with Tail(server.host, TABLE, "--from", start, *place) as tail:
+        assert tail.next()["key"] in "kl"  # a lock goes with its process
+
+
+def test_tls_where_the_server_has_none_is_told_soon(streamed):
+    """Neither side would say a word: the server waits for the end of a line of HTTP."""
+    server, _ = streamed()
+    host, port = server.host.split(":")
+    with socket.create_connection((host, int(port)), PATIENCE_SECONDS) as plain:
+        context = ssl.create_default_context()
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            context.wrap_socket(plain, server_hostname="localhost")
+    with Tail(server.host, TABLE, "--tls") as tail:
+        line = tail.process.stderr.readline()
+    assert line.startswith("trestle tail: ")
+    assert line.endswith("; tried again for a minute\n")
 
 
 def test_a_stream_that_is_switched_off_ends_it(streamed):

@@ -12,22 +12,23 @@
 #include "client/change_feed.h"
 #include "cmd/command.h"
 #include "cmd/tail/tail_options.h"
+#include "cmd/tail/tail_place.h"
 #include "cmd/tail/tail_sinks.h"
 #include "cmd/tail/tail_status.h"
 #include "row/regex.h"
 #include "transfer/change_json.h"
-#include "transfer/change_position.h"
-#include "transfer/text_file.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 enum {
-    WAIT_US = 100 * 1000,        /* until signals are looked for again */
-    GATHERED_MOST = 1000,        /* changes that wait to be flushed */
-    GATHERED_BYTES = 4 << 20,    /* of them */
-    KEEP_EVERY_US = 1000 * 1000, /* where the feed stands */
+    WAIT_US = 100 * 1000,         /* until signals are looked for again */
+    GATHERED_MOST = 1000,         /* changes that wait to be flushed */
+    GATHERED_BYTES = 4 << 20,     /* of them */
+    KEEP_EVERY_US = 1000 * 1000,  /* where the feed stands */
+    TROUBLE_US = 5 * 1000 * 1000, /* after which what fails is told */
 };
 
 struct tail {
@@ -36,11 +37,13 @@ struct tail {
     struct buffer table; /* its full name, and a NUL */
     struct change_feed *feed;
     struct change_sink sink;
+    struct tail_place place;
     struct regex *families; /* NULL: all */
     struct buffer line;
     size_t gathered; /* changes that are not flushed */
     size_t gathered_bytes;
-    int64_t kept_us; /* when: clock_steady_us */
+    int64_t kept_us;         /* when: clock_steady_us */
+    int64_t told_trouble_us; /* the trouble that was told: when it began */
     struct tail_status status;
 };
 
@@ -78,26 +81,32 @@ static bool is_told_to_stop(void)
 
 /* --- beginning --- */
 
-static status open_feed(struct tail *tail)
+static status open_feed(struct tail *tail, bytes state)
 {
     const struct tail_options *o = tail->options;
     const struct client_session_options session = {.target = o->target};
-    struct buffer position = {0};
     TRY(client_session_create(&session, &tail->session));
     buffer_append_format(&tail->table, "%s/tables/%s%c", client_session_instance(tail->session),
                          o->table, 0);
     if (tail->table.failed)
         return status_out_of_memory();
-    if (o->token_file != NULL)
-        TRY(change_position_read(o->token_file, &position));
     const struct change_feed_options feed = {.session = tail->session,
                                              .table = (const char *)tail->table.data,
                                              .app_profile = o->target.app_profile,
                                              .from_us = o->from_us,
                                              .end_us = o->until_us,
-                                             .state = buffer_bytes(&position)};
-    status s = change_feed_create(&feed, &tail->feed);
-    buffer_free(&position);
+                                             .state = state};
+    return change_feed_create(&feed, &tail->feed);
+}
+
+/* Where the file says. */
+static status go_on(struct tail *tail)
+{
+    struct buffer state = {0};
+    status s = tail_place_open(tail->options, &tail->place, &state);
+    if (status_is_ok(s))
+        s = open_feed(tail, buffer_bytes(&state));
+    buffer_free(&state);
     return s;
 }
 
@@ -105,9 +114,7 @@ static status begin(struct tail *tail)
 {
     const struct tail_options *o = tail->options;
     TRY(block_signals());
-    if (o->families != NULL)
-        TRY(regex_compile(bytes_of(o->families), &tail->families));
-    TRY(open_feed(tail));
+    TRY(go_on(tail));
     tail->kept_us = steady_us();
     tail_status_begin(&tail->status, o, tail->kept_us);
     return tail_sink_open(o, is_told_to_stop, &tail->sink);
@@ -118,6 +125,7 @@ static void end(struct tail *tail)
     change_sink_destroy(&tail->sink);
     change_feed_destroy(tail->feed);
     client_session_destroy(tail->session);
+    tail_place_close(&tail->place);
     regex_destroy(tail->families);
     buffer_free(&tail->table);
     buffer_free(&tail->line);
@@ -133,17 +141,8 @@ static bool place_is_known(const struct tail *tail)
 /* What was flushed is all that the feed has given. */
 static status keep_place(struct tail *tail)
 {
-    struct buffer text = {0};
     tail->kept_us = steady_us();
-    if (tail->options->token_file == NULL || !place_is_known(tail))
-        return status_ok();
-    status s = change_feed_save(tail->feed, &text);
-    buffer_append_format(&text, "\n%c", 0);
-    if (status_is_ok(s))
-        s = text.failed ? status_out_of_memory()
-                        : text_file_replace(tail->options->token_file, (const char *)text.data);
-    buffer_free(&text);
-    return s;
+    return place_is_known(tail) ? tail_place_keep(&tail->place, tail->feed) : status_ok();
 }
 
 static status flush(struct tail *tail)
@@ -181,9 +180,21 @@ static bool has_gathered_enough(const struct tail *tail)
     return tail->gathered >= GATHERED_MOST || tail->gathered_bytes >= GATHERED_BYTES;
 }
 
+/* Once of each trouble: whoever has a wrong port or name should not wait a minute to hear of it. */
+static void tell_trouble(struct tail *tail, int64_t now_us)
+{
+    int64_t since_us;
+    const char *words = change_feed_trouble(tail->feed, &since_us);
+    if (words == NULL || now_us - since_us < TROUBLE_US || tail->told_trouble_us == since_us)
+        return;
+    tail->told_trouble_us = since_us;
+    fprintf(stderr, "trestle tail: %s; tried again for a minute\n", words);
+}
+
 static status tell_and_keep(struct tail *tail)
 {
     int64_t now_us = steady_us();
+    tell_trouble(tail, now_us);
     TRY(tail_status_tell(&tail->status, change_feed_watermark_us(tail->feed),
                          change_feed_partitions(tail->feed), now_us));
     if (tail->gathered > 0 || now_us - tail->kept_us < KEEP_EVERY_US)
@@ -235,6 +246,16 @@ static status run(struct tail *tail)
     return s;
 }
 
+/* What can be said of the options before anything is asked. */
+static status prepare(struct tail *tail)
+{
+    const struct tail_options *o = tail->options;
+    TRY(tail_sink_check(o));
+    if (o->families == NULL)
+        return status_ok();
+    return regex_compile(bytes_of(o->families), &tail->families);
+}
+
 int tail_command(const char *const *arguments)
 {
     struct tail_options options;
@@ -242,8 +263,12 @@ int tail_command(const char *const *arguments)
     if (command_asks_for(arguments, "--help"))
         return command_print(tail_options_write_help);
     status s = tail_options_read(arguments, clock_wall_us(clock_system()), &options);
-    if (!status_is_ok(s))
+    if (status_is_ok(s))
+        s = prepare(&tail);
+    if (!status_is_ok(s)) {
+        end(&tail);
         return command_refuse("tail", s);
+    }
     s = run(&tail);
     end(&tail);
     return command_end("tail", s, true);

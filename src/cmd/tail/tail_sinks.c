@@ -30,16 +30,21 @@ static status open_kafka(const struct tail_options *options, struct change_sink 
     return change_kafka_create(&kafka, out);
 }
 
+status tail_sink_check(const struct tail_options *options)
+{
+    const char *to = options->to;
+    if (to == NULL || (has_scheme(to, "file:") && to[strlen("file:")] != '\0'))
+        return status_ok();
+    if (has_scheme(to, "kafka:"))
+        return change_kafka_check(to);
+    return status_make(STATUS_INVALID_ARGUMENT,
+                       "--to: %s is neither file:DIRECTORY nor kafka://HOST:PORT/TOPIC", to);
+}
+
 status tail_sink_open(const struct tail_options *options, bool (*gives_up)(void),
                       struct change_sink *out)
 {
     if (options->to == NULL)
         return change_output_create(STDOUT_FILENO, gives_up, out);
-    if (has_scheme(options->to, "file:"))
-        return open_files(options, out);
-    if (has_scheme(options->to, "kafka:"))
-        return open_kafka(options, out);
-    return status_make(STATUS_INVALID_ARGUMENT,
-                       "--to: %s is neither file:DIRECTORY nor kafka://HOST:PORT/TOPIC",
-                       options->to);
+    return has_scheme(options->to, "file:") ? open_files(options, out) : open_kafka(options, out);
 }
