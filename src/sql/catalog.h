@@ -12,6 +12,9 @@ enum sql_column_kind {
     SQL_COLUMN_KEY,      /* `_key`: BYTES */
     SQL_COLUMN_KEY_PART, /* of a structured row key; then `_key` is hidden from `*` */
     SQL_COLUMN_FAMILY,   /* MAP<BYTES, V> */
+    /* Of a materialized view: */
+    SQL_COLUMN_CELL,      /* a value of a simple type, in one cell: `family`, `qualifier` */
+    SQL_COLUMN_TIMESTAMP, /* of the cells: each time that a row has is a row of its own */
 };
 
 struct sql_table_column {
@@ -19,6 +22,10 @@ struct sql_table_column {
     enum sql_column_kind kind;
     const struct sql_type *type;
     bool is_hidden; /* not in `*` */
+    /* Of a materialized view, whose columns are in SELECT order: */
+    size_t part;  /* of a KEY_PART: its place in the key schema */
+    bytes family; /* of a CELL */
+    bytes qualifier;
 };
 
 struct sql_relation {
@@ -30,7 +37,17 @@ struct sql_relation {
     void *table;                             /* the catalog's own */
     /* A logical view: its query; all else is NULL. */
     const char *view_query;
+    bool is_materialized; /* a table that is a materialized view: it has no history to ask for */
 };
+
+/* Whether each time that a row's cells have is a row of the relation. */
+static inline bool sql_relation_has_versions(const struct sql_relation *relation)
+{
+    for (size_t i = 0; i < relation->column_count; i++)
+        if (relation->columns[i].kind == SQL_COLUMN_TIMESTAMP)
+            return true;
+    return false;
+}
 
 /* A type of a schema bundle. */
 struct sql_named_type {
