@@ -8,6 +8,19 @@ static int setup(void **state)
     return 0;
 }
 
+/* Nothing is done in the background but by the test. */
+static int setup_by_hand(void **state)
+{
+    char directory[] = "/tmp/trestle-cluster-XXXXXX";
+    assert_non_null(mkdtemp(directory));
+    struct cluster_fixture *f = cluster_fixture_create_at(directory);
+    f->options.maintenance_by_hand = true;
+    open_test_cluster(f);
+    f->table = create_test_table(f->cluster, NULL);
+    *state = f;
+    return 0;
+}
+
 static const struct view_range all = {.is_reversed = false};
 
 /* --- tables --- */
@@ -358,7 +371,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_view_has_rows_and_records, setup,
                                         cluster_fixture_teardown),
-        cmocka_unit_test_setup_teardown(a_view_goes_for_good, setup, cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_view_goes_for_good, setup_by_hand,
+                                        cluster_fixture_teardown),
         cmocka_unit_test_setup_teardown(records_alone_are_refused_when_the_view_is_gone, setup,
                                         cluster_fixture_teardown),
         cmocka_unit_test_setup_teardown(a_source_is_not_deleted_alone, setup,
