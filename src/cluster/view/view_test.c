@@ -8,19 +8,6 @@ static int setup(void **state)
     return 0;
 }
 
-/* Nothing is done in the background but by the test. */
-static int setup_by_hand(void **state)
-{
-    char directory[] = "/tmp/trestle-cluster-XXXXXX";
-    assert_non_null(mkdtemp(directory));
-    struct cluster_fixture *f = cluster_fixture_create_at(directory);
-    f->options.maintenance_by_hand = true;
-    open_test_cluster(f);
-    f->table = create_test_table(f->cluster, NULL);
-    *state = f;
-    return 0;
-}
-
 static const struct view_range all = {.is_reversed = false};
 
 /* --- tables --- */
@@ -67,10 +54,10 @@ static void a_view_goes_for_good(void **state)
     assert_status(s, STATUS_NOT_FOUND);
     assert_view(f, view, "a=1", "a=1"); /* who has it may go on reading */
     table_release(view);
-    cluster_reclaim_dropped(f->cluster);
+    table_release(other);
+    reopen_test_cluster(f); /* the end waits for what is being dropped */
     assert_int_equal(count_keyspaces(f), before - 2);
     assert_true(table_is_viewed(f->table));
-    table_release(other);
     assert_ok(cluster_delete_view(f->cluster, bytes_of(OTHER_VIEW), NULL));
     assert_false(table_is_viewed(f->table));
     reopen_test_cluster(f);
@@ -371,8 +358,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_view_has_rows_and_records, setup,
                                         cluster_fixture_teardown),
-        cmocka_unit_test_setup_teardown(a_view_goes_for_good, setup_by_hand,
-                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_view_goes_for_good, setup, cluster_fixture_teardown),
         cmocka_unit_test_setup_teardown(records_alone_are_refused_when_the_view_is_gone, setup,
                                         cluster_fixture_teardown),
         cmocka_unit_test_setup_teardown(a_source_is_not_deleted_alone, setup,
