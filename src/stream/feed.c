@@ -128,6 +128,14 @@ static void empty(struct feed_page *page)
     page->settled = 0;
 }
 
+/* Of the first entry; for DCHECKs. */
+static uint64_t first_sequence(const struct feed_page *page)
+{
+    uint64_t sequence;
+    memcpy(&sequence, page->values.data + 1, sizeof sequence);
+    return be64toh(sequence);
+}
+
 static void put_page(struct stream_log *log, struct feed_page *page, struct store_batch *batch)
 {
     struct segment *open = atomic_load_explicit(&log->open, memory_order_relaxed);
@@ -136,6 +144,7 @@ static void put_page(struct stream_log *log, struct feed_page *page, struct stor
     if (page->values.size == 0)
         return;
     DCHECK(page->settled == page->values.size);
+    DCHECK(first_sequence(page) > open->from);
     stream_record_key(key, page->feed->id, page->last, 0);
     store_batch_put(batch, open->keyspace, bytes_make(key, sizeof key),
                     buffer_bytes(&page->values));
