@@ -37,7 +37,8 @@ status query_expired(void)
 static status add_column(struct vector *columns, struct arena *arena, const char *name,
                          enum sql_column_kind kind, const struct sql_type *type, bool is_hidden)
 {
-    struct sql_table_column column = {name, kind, type, is_hidden};
+    struct sql_table_column column = {
+        .name = name, .kind = kind, .type = type, .is_hidden = is_hidden};
     return name == NULL || type == NULL ? status_out_of_memory()
                                         : vector_add(columns, arena, &column, sizeof column);
 }
