@@ -29,7 +29,7 @@ LAYERS = (
 # Rooms of a folder, in the same sense; "a+b" are side by side. What lies in the folder itself is
 # theirs in common: it is included from each room, and includes whichever it wants. So do tests.
 ROOMS = {
-    "sql": "syntax time functions plan analyze run".split(),
+    "sql": "syntax time functions plan analyze run view".split(),
     "datastore": "model gql index+commit query admin".split(),
     "cluster": ["heat+backup+stream+view"],
     "cmd": ["advise+backup+bench+repair+sql+status+support+tail+transfer"],

@@ -12,6 +12,9 @@ enum sql_column_kind {
     SQL_COLUMN_KEY,      /* `_key`: BYTES */
     SQL_COLUMN_KEY_PART, /* of a structured row key; then `_key` is hidden from `*` */
     SQL_COLUMN_FAMILY,   /* MAP<BYTES, V> */
+    /* Of a materialized view: */
+    SQL_COLUMN_CELL,      /* a value of a simple type, in one cell: `family`, `qualifier` */
+    SQL_COLUMN_TIMESTAMP, /* of the cells: each time that a row has is a row of its own */
 };
 
 struct sql_table_column {
@@ -19,6 +22,8 @@ struct sql_table_column {
     enum sql_column_kind kind;
     const struct sql_type *type;
     bool is_hidden; /* not in `*` */
+    bytes family;   /* of a FAMILY that has another name than the column, and of a CELL */
+    bytes qualifier;
 };
 
 struct sql_relation {
@@ -30,6 +35,7 @@ struct sql_relation {
     void *table;                             /* the catalog's own */
     /* A logical view: its query; all else is NULL. */
     const char *view_query;
+    bool is_materialized; /* a table that is a materialized view: it has no history to ask for */
 };
 
 /* A type of a schema bundle. */
