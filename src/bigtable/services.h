@@ -18,7 +18,7 @@
 /* Values of the header server-timing that are ready: see data_call.h. */
 enum { BIGTABLE_READY_TIMINGS = 12 };
 
-enum { BIGTABLE_KINDS = 3 }; /* of long-running operations */
+enum { BIGTABLE_KINDS = 4 }; /* of long-running operations */
 
 /* The context of all services, which every handler sees. Outlives them. */
 struct bigtable {
@@ -33,6 +33,7 @@ struct bigtable {
     struct request_room *values;       /* that ReadRows gets one by one; NULL: no bound */
     size_t largest_cell;               /* bytes, that there is memory for; with `values` */
     struct query_room query_room;      /* not used without `values` */
+    struct views *views;               /* materialized ones */
     struct backup_scheduler *backup_scheduler;
     struct backup_failures *backup_failures;
     bool backups_expire;   /* else they stay behind their time, and can still be read */
