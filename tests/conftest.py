@@ -27,6 +27,7 @@ from harness.patience import PATIENCE_SECONDS
 from harness.rpc import Rpc
 from harness.secured import Secured
 from harness.server import EXTERNAL, ExternalServer, Server
+from harness.views import Views
 
 TABLE_NUMBERS = itertools.count(1)
 
@@ -248,6 +249,14 @@ def make_table(rpc, new_table_id):
     for name in names:
         with contextlib.suppress(grpc.RpcError):  # the test may have deleted or protected it
             rpc.delete_table(name)
+
+
+@pytest.fixture
+def views(admin, rpc, new_table_id, make_table):
+    """Materialized views of the instance `i`, which go before the tables that they read."""
+    made = Views(admin, rpc, new_table_id)
+    yield made
+    made.close()
 
 
 @pytest.fixture

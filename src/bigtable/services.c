@@ -14,6 +14,7 @@
 #include "wire/request_room.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { QUERY_QUEUE = 1024 }; /* that may wait for a thread */
 
@@ -69,7 +70,9 @@ static status keep_views(struct bigtable *bigtable)
                                           .log = control_log(bigtable->control),
                                           .define = materialized_define_for_engine,
                                           .context = bigtable};
-    return views_start(&options, &bigtable->views);
+    TRY(views_start(&options, &bigtable->views));
+    bigtable_look(bigtable);
+    return status_ok();
 }
 
 status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *options)
@@ -83,7 +86,8 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
                                   .query_memory = options->query_memory,
                                   .values = options->values,
                                   .auto_create = options->auto_create,
-                                  .gc_on_read = options->gc_on_read};
+                                  .gc_on_read = options->gc_on_read,
+                                  .hold_views = options->hold_views};
     const struct query_room_options room = {.query_memory = options->query_memory,
                                             .threads = options->query_threads,
                                             .max_message = options->max_message,
@@ -97,6 +101,12 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
     count_profiles(bigtable);
     TRY(keep_views(bigtable));
     return pool_create(options->query_threads, QUERY_QUEUE, "query", &bigtable->queries);
+}
+
+void bigtable_look(struct bigtable *bigtable)
+{
+    if (bigtable->hold_views != NULL)
+        views_hold(bigtable->views, access(bigtable->hold_views, F_OK) == 0);
 }
 
 status bigtable_start(struct bigtable *bigtable)

@@ -34,6 +34,7 @@ struct bigtable {
     size_t largest_cell;               /* bytes, that there is memory for; with `values` */
     struct query_room query_room;      /* not used without `values` */
     struct views *views;               /* materialized ones */
+    const char *hold_views; /* while this file is there they are not kept up; NULL: none is */
     struct backup_scheduler *backup_scheduler;
     struct backup_failures *backup_failures;
     bool backups_expire;   /* else they stay behind their time, and can still be read */
@@ -59,6 +60,7 @@ struct bigtable_options {
     size_t max_message;          /* bytes; with `values` */
     bool auto_create;
     bool gc_on_read;
+    const char *hold_views; /* see above; outlives it */
 };
 
 /* On failure bigtable_stop and bigtable_free are still due. */
@@ -70,6 +72,9 @@ void bigtable_kinds(struct bigtable *bigtable, struct operation_kind out[BIGTABL
 /* Begins what happens by itself, after operations_start and before any call: see
  * backup_scheduler.h. */
 status bigtable_start(struct bigtable *bigtable);
+
+/* Once a second, from one thread: looks at files. */
+void bigtable_look(struct bigtable *bigtable);
 
 /* Ends that, when no call is left. Operations may still run. All zeroes are fine. */
 void bigtable_stop(struct bigtable *bigtable);
