@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "cluster/index.h"
 #include "cluster/stream/settings.h"
+#include "cluster/stream/stream_upkeep.h"
 #include "cluster/stream/table_stream.h"
 
 #include <stdlib.h>
@@ -57,11 +58,15 @@ void cluster_batch_done(struct store_batch *batch, const struct catalog_txn *txn
 
 /* --- create --- */
 
-/* The length of the instance's part of a table's name, with what all its tables' names share. */
+/* What the names of all tables and views of the instance share; of what is in no instance, its name
+ * up to the last slash. */
 static bytes instance_prefix(const char *name)
 {
-    const char *last_slash = strrchr(name, '/');
-    return bytes_make(name, last_slash == NULL ? 0 : (size_t)(last_slash + 1 - name));
+    static const char within[] = "/instances/";
+    const char *instance = strstr(name, within);
+    const char *slash =
+        instance == NULL ? strrchr(name, '/') : strchr(instance + strlen(within), '/');
+    return bytes_make(name, slash == NULL ? 0 : (size_t)(slash + 1 - name));
 }
 
 status cluster_check_is_new(struct cluster *cluster, const char *name)
@@ -82,6 +87,7 @@ status cluster_check_is_new(struct cluster *cluster, const char *name)
 /* A new table's keyspaces, by the numbers of their shards; NULL where it has no rows. */
 struct new_spaces {
     struct keyspace **keyspaces;
+    struct keyspace *records; /* a view's */
 };
 
 static unsigned shard_of_tablet(const struct table_spec *spec, size_t tablet)
@@ -147,6 +153,16 @@ static status adopt_damage(struct cluster *cluster, struct keyspace *keyspace,
                          batch);
 }
 
+/* Not in reserve any more. */
+static void record_taken(struct cluster *cluster, const struct table *table,
+                         const struct keyspace *keyspace, struct store_batch *batch)
+{
+    if (keyspace != NULL)
+        catalog_delete_preallocated(batch, cluster->catalog, keyspace_id(keyspace));
+    if (table->view.shard == cluster->home)
+        catalog_delete_preallocated(batch, cluster->catalog, keyspace_id(table->view.records));
+}
+
 /* Records the table in the home shard, with what the home has of it. */
 static status record_new_table(struct cluster *cluster, struct table *table,
                                struct keyspace *keyspace, struct taken_files *files,
@@ -160,8 +176,7 @@ static status record_new_table(struct cluster *cluster, struct table *table,
         TRY(catalog_put_tablet(batch, cluster->catalog, &tablet));
     }
     TRY(adopt_damage(cluster, keyspace, files, batch));
-    if (keyspace != NULL)
-        catalog_delete_preallocated(batch, cluster->catalog, keyspace_id(keyspace));
+    record_taken(cluster, table, keyspace, batch);
     TRY(catalog_put_next_id(batch, cluster->catalog, cluster->next_id));
     return commit_new_table(table, files, batch);
 }
@@ -194,6 +209,10 @@ static status create_in(struct cluster *cluster, const struct table_spec *spec,
                                   .deletion_protection = spec->deletion_protection,
                                   .extra = spec->extra,
                                   .records_deletions = spec->records_deletions};
+    if (spaces->records != NULL)
+        record.view = (struct view_record){.source_id = spec->view_source->id,
+                                           .records_id = keyspace_id(spaces->records),
+                                           .shard = shard_of_tablet(spec, 0)};
     TRY(table_stream_change(cluster, spec->stream_retention_us, &record.stream));
     TRY(table_create(cluster, &record, out));
     TRY(fill_new_table(cluster, spec, spaces, files, *out));
@@ -213,7 +232,7 @@ static status take_space(struct cluster *cluster, unsigned number, struct keyspa
 }
 
 static status take_spaces(struct cluster *cluster, const struct table_spec *spec,
-                          const struct new_spaces *spaces)
+                          struct new_spaces *spaces)
 {
     DCHECK(check_is_held(&cluster->admin));
     for (size_t i = 0; i <= spec->split_count; i++) {
@@ -222,7 +241,9 @@ static status take_spaces(struct cluster *cluster, const struct table_spec *spec
         if (spaces->keyspaces[number] == NULL)
             TRY(take_space(cluster, number, &spaces->keyspaces[number]));
     }
-    return status_ok();
+    if (spec->view_source == NULL)
+        return status_ok();
+    return take_space(cluster, shard_of_tablet(spec, 0), &spaces->records);
 }
 
 /* The list has room: the keyspace was just taken out, and admin is still held. */
@@ -233,9 +254,17 @@ static void give_back(struct shard *home, const struct keyspace *keyspace)
         home->preallocated[home->preallocated_count++] = keyspace_id(keyspace);
 }
 
+static void give_back_spaces(struct cluster *cluster, const struct table_spec *spec,
+                             const struct new_spaces *spaces)
+{
+    give_back(cluster->home, spaces->keyspaces[0]);
+    if (shard_of_tablet(spec, 0) == cluster->home->number)
+        give_back(cluster->home, spaces->records);
+}
+
 /* With admin held. */
 static status create_with(struct cluster *cluster, const struct table_spec *spec,
-                          const struct new_spaces *spaces, struct table **out)
+                          struct new_spaces *spaces, struct table **out)
 {
     *out = NULL;
     TRY(cluster_check_is_new(cluster, spec->name));
@@ -244,7 +273,7 @@ static status create_with(struct cluster *cluster, const struct table_spec *spec
     if (status_is_ok(s))
         s = create_in(cluster, spec, spaces, NULL, out);
     if (!status_is_ok(s)) {
-        give_back(cluster->home, spaces->keyspaces[0]);
+        give_back_spaces(cluster, spec, spaces);
         if (*out != NULL)
             table_destroy(*out);
     }
@@ -253,7 +282,8 @@ static status create_with(struct cluster *cluster, const struct table_spec *spec
 
 static status create(struct cluster *cluster, const struct table_spec *spec, struct table **out)
 {
-    const struct new_spaces spaces = {calloc(cluster->shard_count, sizeof(*spaces.keyspaces))};
+    struct new_spaces spaces = {.keyspaces =
+                                    calloc(cluster->shard_count, sizeof(*spaces.keyspaces))};
     status s = spaces.keyspaces == NULL ? status_out_of_memory()
                                         : create_with(cluster, spec, &spaces, out);
     free(spaces.keyspaces);
@@ -303,7 +333,7 @@ static status create_from(struct cluster *cluster, const struct table_spec *spec
     if (status_is_ok(s))
         s = index_make_room(cluster);
     if (status_is_ok(s))
-        s = create_in(cluster, spec, &(struct new_spaces){&keyspace}, files, out);
+        s = create_in(cluster, spec, &(struct new_spaces){.keyspaces = &keyspace}, files, out);
     if (!status_is_ok(s))
         damages_forget_keyspace(cluster->home->damages, keyspace_id(keyspace));
     if (!status_is_ok(s) && *out != NULL) {
@@ -315,23 +345,36 @@ static status create_from(struct cluster *cluster, const struct table_spec *spec
     return s;
 }
 
-static status create_table(struct cluster *cluster, const struct table_spec *spec,
-                           struct keyspace *keyspace, struct taken_files *files, struct table **out)
+/* With admin held. */
+static status create_and_tell(struct cluster *cluster, const struct table_spec *spec,
+                              struct keyspace *keyspace, struct taken_files *files,
+                              struct table **out)
 {
-    *out = NULL;
     struct table *table;
-    pthread_mutex_lock(&cluster->admin);
-    status s = keyspace == NULL ? create_empty(cluster, spec, &table)
-                                : create_from(cluster, spec, keyspace, files, &table);
-    if (status_is_ok(s))
-        table_retain(table);
-    pthread_mutex_unlock(&cluster->admin);
-    TRY(s);
+    *out = NULL;
+    TRY(keyspace == NULL ? create_empty(cluster, spec, &table)
+                         : create_from(cluster, spec, keyspace, files, &table));
+    table_retain(table);
     metrics_add(cluster->options.metrics, METRIC_tablets, (int64_t)spec->split_count + 1);
     log_info(cluster->options.log, "table created", LOG_STR("table", spec->name),
              LOG_INT("tablets", spec->split_count + 1));
     *out = table;
     return status_ok();
+}
+
+static status create_table(struct cluster *cluster, const struct table_spec *spec,
+                           struct keyspace *keyspace, struct taken_files *files, struct table **out)
+{
+    pthread_mutex_lock(&cluster->admin);
+    status s = create_and_tell(cluster, spec, keyspace, files, out);
+    pthread_mutex_unlock(&cluster->admin);
+    return s;
+}
+
+status cluster_create_locked(struct cluster *cluster, const struct table_spec *spec,
+                             struct table **out)
+{
+    return create_and_tell(cluster, spec, NULL, NULL, out);
 }
 
 status cluster_create_table(struct cluster *cluster, const struct table_spec *spec,
@@ -410,26 +453,43 @@ static status record_change(struct table *table, const struct table_record *reco
 }
 
 /* With admin held. */
+static status record_next(struct table *table, const struct table_record *record,
+                          struct catalog_txn *txn)
+{
+    DCHECK(check_is_held(&table->cluster->admin));
+    struct description *description;
+    TRY(description_create(table->cluster, record, table, &description));
+    status s = record_change(table, record, description, txn);
+    if (!status_is_ok(s))
+        description_destroy(description);
+    return s;
+}
+
+status cluster_set_viewed(struct table *table, bool is_viewed)
+{
+    struct table_record record = table_record_of(table);
+    if (record.is_viewed == is_viewed)
+        return status_ok();
+    if (is_viewed)
+        TRY(stream_logs_begin(table->cluster));
+    record.generation++;
+    record.is_viewed = is_viewed;
+    return record_next(table, &record, NULL);
+}
+
+/* With admin held. */
 static status apply_change(struct table *table, const struct table_info *now,
                            const struct table_change *change, const struct schema *schema)
 {
     DCHECK(check_is_held(&table->cluster->admin));
     struct cluster *cluster = table->cluster;
-    struct table_record record = {.id = table->id,
-                                  .name = table->name,
-                                  .generation = now->generation + 1,
-                                  .schema = schema,
-                                  .deletion_protection = change->deletion_protection,
-                                  .extra = change->extra,
-                                  .records_deletions = table_description(table)->records_deletions,
-                                  .stream = table_description(table)->stream};
-    struct description *description;
+    struct table_record record = table_record_of(table);
+    record.generation = now->generation + 1;
+    record.schema = schema;
+    record.deletion_protection = change->deletion_protection;
+    record.extra = change->extra;
     TRY(table_stream_change(cluster, change->stream_retention_us, &record.stream));
-    TRY(description_create(cluster, &record, table, &description));
-    status s = record_change(table, &record, description, change->txn);
-    if (!status_is_ok(s))
-        description_destroy(description);
-    return s;
+    return record_next(table, &record, change->txn);
 }
 
 static status change_table(struct table *table, struct arena *arena,

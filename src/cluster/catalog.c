@@ -230,6 +230,13 @@ static status encode_table(const struct table_record *record, struct arena *aren
     stream.from_us = record->stream.from_us;
     if (stream.retention_us != 0)
         message.change_stream = &stream;
+    Catalog__View view = CATALOG__VIEW__INIT;
+    view.source = record->view.source_id;
+    view.records = record->view.records_id;
+    view.shard = record->view.shard;
+    if (view.source != 0)
+        message.view = &view;
+    message.is_viewed = record->is_viewed;
     TRY(families_to_messages(record->schema, arena, &message));
     proto_encode(&message.base, out);
     return out->failed ? status_out_of_memory() : status_ok();
@@ -453,6 +460,8 @@ static const char *table_fault(const Catalog__Table *message, const struct schem
         return "it was deleted before 1970";
     if (stream != NULL && (stream->retention_us <= 0 || stream->life == 0 || stream->from_us < 0))
         return "its change stream cannot be";
+    if (message->view != NULL && (message->view->source == 0 || message->view->records == 0))
+        return "it is a view without a source, or without records";
     return schema_is_sound(schema) ? NULL : "its families cannot be";
 }
 
@@ -480,7 +489,12 @@ status catalog_decode_table(bytes value, struct arena *arena, struct table_recor
                                  .deletion_protection = message->deletion_protection,
                                  .extra = proto_bytes(message->extra),
                                  .deleted_us = message->deleted_us,
-                                 .records_deletions = message->records_deletions};
+                                 .records_deletions = message->records_deletions,
+                                 .is_viewed = message->is_viewed};
+    if (message->view != NULL)
+        out->view = (struct view_record){.source_id = message->view->source,
+                                         .records_id = message->view->records,
+                                         .shard = message->view->shard};
     if (message->change_stream != NULL)
         out->stream = (struct table_stream){.retention_us = message->change_stream->retention_us,
                                             .life = message->change_stream->life,

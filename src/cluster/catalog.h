@@ -46,6 +46,13 @@ struct table_stream {
     int64_t from_us; /* nothing from before can be read: since 1970, by the versions' clock */
 };
 
+/* What a view's table is beside its rows; all zeroes: it is none. */
+struct view_record {
+    uint64_t source_id;  /* of the table that it reads */
+    uint64_t records_id; /* of the keyspace of its records */
+    unsigned shard;      /* that has it */
+};
+
 struct table_record {
     uint64_t id;
     const char *name;
@@ -56,6 +63,8 @@ struct table_record {
     int64_t deleted_us;     /* since 1970; 0: it stands */
     bool records_deletions; /* also without a stream */
     struct table_stream stream;
+    struct view_record view;
+    bool is_viewed; /* it is a view's source */
 };
 
 struct tablet_record {

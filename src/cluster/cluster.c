@@ -13,6 +13,7 @@
 #include "cluster/salvage.h"
 #include "cluster/shard_directories.h"
 #include "cluster/stream/stream_upkeep.h"
+#include "cluster/view/view_table.h"
 #include "stream/log.h"
 #include "tablet/drop_records.h"
 
@@ -237,12 +238,25 @@ static size_t users_tables(const struct cluster *cluster)
     return count;
 }
 
+/* Those of the table, and of a view's records; how many. */
+static size_t ids_of_table(const struct table *table, const struct shard *shard, uint64_t *ids)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < table->space_count; i++)
+        if (table->spaces[i].shard == shard)
+            ids[n++] = keyspace_id(table->spaces[i].keyspace);
+    if (table->view.shard == shard)
+        ids[n++] = keyspace_id(table->view.records);
+    return n;
+}
+
 /* The ids of the keyspaces of the shard that are in use, sorted, with repetitions; to be freed.
  * NULL without memory. */
 static uint64_t *ids_in_use(const struct shard *shard, size_t *count)
 {
     const struct cluster *cluster = shard->cluster;
-    size_t most = 2 + shard->preallocated_count + shard->unclaimed_count + tablets_in_all(cluster);
+    size_t most = 2 + shard->preallocated_count + shard->unclaimed_count + tablets_in_all(cluster) +
+                  cluster->table_count;
     uint64_t *ids = malloc(most * sizeof(*ids));
     if (ids == NULL)
         return NULL;
@@ -255,9 +269,7 @@ static uint64_t *ids_in_use(const struct shard *shard, size_t *count)
     for (size_t i = 0; i < shard->unclaimed_count; i++)
         ids[n++] = shard->unclaimed[i];
     for (size_t i = 0; i < cluster->table_count; i++)
-        for (size_t j = 0; j < cluster->tables[i]->space_count; j++)
-            if (cluster->tables[i]->spaces[j].shard == shard)
-                ids[n++] = keyspace_id(cluster->tables[i]->spaces[j].keyspace);
+        n += ids_of_table(cluster->tables[i], shard, ids + n);
     qsort(ids, n, sizeof(*ids), compare_ids);
     *count = n;
     return ids;
@@ -398,6 +410,7 @@ static status open_parts(struct cluster *cluster)
     TRY(open_catalog(cluster));
     TRY(start_shards(cluster));
     TRY(stream_logs_resume(cluster));
+    TRY(views_sweep(cluster));
     identity_record_update(cluster->home->store, cluster->catalog, cluster->options.log);
     TRY(heat_create(cluster, &cluster->heat));
     TRY(maintenance_start(cluster, &cluster->maintenance));

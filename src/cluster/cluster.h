@@ -191,7 +191,8 @@ struct table_spec {
     size_t split_count;
     /* The number of each tablet's shard; NULL: all are in the home, or the options spread them. */
     const unsigned *shards;
-    struct catalog_txn *txn; /* see above */
+    struct table *view_source; /* for view/view_table.c; NULL: it is no view's table */
+    struct catalog_txn *txn;   /* see above */
 };
 
 /* ALREADY_EXISTS if it does. Families' ids in the spec's schema are ignored: new ones are given. */
@@ -204,8 +205,8 @@ status cluster_create_table(struct cluster *cluster, const struct table_spec *sp
 status cluster_delete_table(struct cluster *cluster, bytes name, struct catalog_txn *txn);
 
 /* Deletes all tables whose name starts with the prefix, in one change and for good, with those that
- * are deleted and kept: nothing is deleted if one of them is protected, or has a change stream.
- * Fine without any. The space is returned in the background. */
+ * are deleted and kept, and with the views that read them: nothing is deleted if one of them is
+ * protected, or has a change stream. Fine without any. The space is returned in the background. */
 status cluster_delete_tables(struct cluster *cluster, bytes prefix, struct catalog_txn *txn);
 
 /* The one last deleted of the name, with a reference: what cluster_undelete_table would bring back.

@@ -78,6 +78,13 @@ status cluster_raise_version(struct cluster *cluster, uint64_t version);
  * many. With admin held. */
 status cluster_check_is_new(struct cluster *cluster, const char *name);
 
+/* cluster_create_table with admin held. */
+status cluster_create_locked(struct cluster *cluster, const struct table_spec *spec,
+                             struct table **out);
+/* Records whether views read the table, which stands; with admin held. Of a table that is to be
+ * viewed the log of changes has a segment then. Blocks. */
+status cluster_set_viewed(struct table *table, bool is_viewed);
+
 /* The batch of what others have begun, or one of our own; NULL without memory. Done with, our own
  * is freed. */
 struct store_batch *cluster_batch_with(struct catalog_txn *txn);

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "cluster/index.h"
+#include "cluster/view/view_table.h"
 #include "tablet/drop_records.h"
 #include "tablet/key_bounds.h"
 
@@ -109,6 +110,16 @@ static status check_stream(const struct table *table)
     return status_make(STATUS_FAILED_PRECONDITION,
                        "Table '%s' has a change stream, which must be disabled before the table is "
                        "deleted",
+                       table->name);
+}
+
+/* Services say so in their words: here it is that no view is without its source. */
+static status check_views(const struct table *table)
+{
+    if (!table_is_viewed(table))
+        return status_ok();
+    return status_make(STATUS_FAILED_PRECONDITION,
+                       "Table '%s' is read by a materialized view, which must be deleted first",
                        table->name);
 }
 
@@ -225,6 +236,12 @@ static status drop_all(struct cluster *cluster, struct table *const *tables, siz
     return status_ok();
 }
 
+status deletions_drop(struct cluster *cluster, struct table *const *tables, size_t count,
+                      struct catalog_txn *txn)
+{
+    return drop_all(cluster, tables, count, txn);
+}
+
 /* Adds those that are kept to those that stand, which index_find_all has found. */
 static status find_kept_too(struct cluster *cluster, bytes prefix, struct table ***tables,
                             size_t *count)
@@ -243,6 +260,36 @@ static status find_kept_too(struct cluster *cluster, bytes prefix, struct table 
     return status_ok();
 }
 
+/* Whether it is a view of one of these, and is none of them. */
+static bool is_left_by(const struct table *view, struct table *const *tables, size_t count)
+{
+    bool is_left = false;
+    for (size_t i = 0; i < count; i++) {
+        if (tables[i] == view)
+            return false;
+        is_left |= view->view.source_id == tables[i]->id;
+    }
+    return is_left;
+}
+
+/* Adds the views that read these, and go with them. */
+static status find_views_too(struct cluster *cluster, struct table ***tables, size_t *count)
+{
+    size_t sources = *count;
+    for (size_t i = 0; i < cluster->table_count; i++) {
+        struct table *view = cluster->tables[i];
+        if (!table_is_view(view) || !is_left_by(view, *tables, sources))
+            continue;
+        struct table **larger = realloc(*tables, (*count + 1) * sizeof(*larger));
+        if (larger == NULL)
+            return status_out_of_memory();
+        *tables = larger;
+        table_retain(view);
+        larger[(*count)++] = view;
+    }
+    return status_ok();
+}
+
 /* With admin held. */
 static status delete_all(struct cluster *cluster, bytes prefix, struct catalog_txn *txn,
                          struct table ***tables, size_t *count)
@@ -251,6 +298,7 @@ static status delete_all(struct cluster *cluster, bytes prefix, struct catalog_t
     TRY(index_find_all(cluster, prefix, tables, count));
     for (size_t i = 0; i < *count; i++)
         TRY(check_may_go((*tables)[i]));
+    TRY(find_views_too(cluster, tables, count));
     TRY(find_kept_too(cluster, prefix, tables, count));
     return drop_all(cluster, *tables, *count, txn);
 }
@@ -313,7 +361,8 @@ static status keep(struct cluster *cluster, struct table *table, struct catalog_
 static status delete_table(struct cluster *cluster, struct table *table, struct catalog_txn *txn)
 {
     TRY(check_may_go(table));
-    if (cluster->options.undelete_window_us > 0)
+    TRY(check_views(table));
+    if (cluster->options.undelete_window_us > 0 && !table_is_view(table))
         return keep(cluster, table, txn);
     return drop_all(cluster, &table, 1, txn);
 }
@@ -560,28 +609,39 @@ static void forget_drops(const struct table_space *space, uint64_t id)
     store_batch_destroy(batch);
 }
 
+/* False if it stays. */
+static bool drop_keyspace(const struct table *table, struct shard *shard, struct keyspace *keyspace)
+{
+    uint64_t id = keyspace_id(keyspace);
+    status s = store_keyspace_drop(shard->store, keyspace);
+    bool is_gone = status_is_ok(s);
+    if (is_gone) {
+        event_log_note_drop(shard, id);
+        damages_forget_keyspace(shard->damages, id);
+    } else {
+        log_warn(table->cluster->options.log,
+                 "a deleted table's space is kept until the next start",
+                 LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));
+    }
+    status_free(s);
+    return is_gone;
+}
+
 /* False if one stays. */
-static bool drop_keyspaces(struct cluster *cluster, struct table *table)
+static bool drop_keyspaces(struct table *table)
 {
     DCHECK(table->is_dropped && atomic_load(&table->references) == 0);
     bool all = true;
     for (size_t i = 0; i < table->space_count; i++) {
-        struct shard *shard = table->spaces[i].shard;
-        struct keyspace *keyspace = table->spaces[i].keyspace;
-        uint64_t id = keyspace_id(keyspace);
-        status s = store_keyspace_drop(shard->store, keyspace);
-        if (status_is_ok(s))
-            event_log_note_drop(shard, id);
-        if (status_is_ok(s))
-            forget_drops(&table->spaces[i], id);
-        if (!status_is_ok(s))
-            log_warn(cluster->options.log, "a deleted table's space is kept until the next start",
-                     LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));
+        const struct table_space *space = &table->spaces[i];
+        uint64_t id = keyspace_id(space->keyspace);
+        if (drop_keyspace(table, space->shard, space->keyspace))
+            forget_drops(space, id);
         else
-            damages_forget_keyspace(shard->damages, id);
-        all = all && status_is_ok(s);
-        status_free(s);
+            all = false;
     }
+    if (table->view.records != NULL)
+        all = drop_keyspace(table, table->view.shard, table->view.records) && all;
     return all;
 }
 
@@ -601,7 +661,7 @@ bool cluster_drop_next_doomed(struct cluster *cluster)
     if (link == NULL)
         return false;
     struct table *table = LIST_ENTRY(link, struct table, dropped);
-    if (drop_keyspaces(cluster, table)) {
+    if (drop_keyspaces(table)) {
         table_destroy(table);
         return true;
     }

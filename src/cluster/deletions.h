@@ -21,11 +21,17 @@
 
 #include "base/status.h"
 
+struct catalog_txn;
 struct cluster;
+struct table;
 
 /* Takes what is deleted out of the array of tables, where the catalog's reading has put all: at
  * start. */
 status deletions_load(struct cluster *cluster);
+
+/* Drops them for good, in one commit; with admin held. They stand, or are kept. */
+status deletions_drop(struct cluster *cluster, struct table *const *tables, size_t count,
+                      struct catalog_txn *txn);
 
 /* Drops the tables that are kept no longer, and measures the others. Blocks. */
 void deletions_run(struct cluster *cluster);

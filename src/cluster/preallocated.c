@@ -117,10 +117,14 @@ static bool is_nobodys(const struct shard *shard, const struct keyspace *keyspac
     for (size_t i = 0; i < shard->preallocated_count; i++)
         if (shard->preallocated[i] == keyspace_id(keyspace))
             return false;
-    for (size_t i = 0; i < cluster->table_count; i++)
-        for (size_t j = 0; j < cluster->tables[i]->space_count; j++)
-            if (cluster->tables[i]->spaces[j].keyspace == keyspace)
+    for (size_t i = 0; i < cluster->table_count; i++) {
+        const struct table *table = cluster->tables[i];
+        for (size_t j = 0; j < table->space_count; j++)
+            if (table->spaces[j].keyspace == keyspace)
                 return false;
+        if (table->view.records == keyspace)
+            return false;
+    }
     return true;
 }
 

@@ -20,10 +20,10 @@ static status copy_schema(const struct schema *schema, struct schema **out)
                          schema->next_family_id, out);
 }
 
-/* What a rule deletes is in the stream, too. */
+/* What a rule deletes is in the stream, too, and views follow it. */
 static bool record_has_recorded_deletions(const struct table_record *record)
 {
-    return record->records_deletions || record->stream.retention_us > 0;
+    return record->records_deletions || record->stream.retention_us > 0 || record->is_viewed;
 }
 
 static status copy_schemas(const struct table_record *record, struct description *description)
@@ -88,6 +88,7 @@ status description_create(struct cluster *cluster, const struct table_record *re
     description->deletion_protection = record->deletion_protection;
     description->records_deletions = record->records_deletions;
     description->stream = record->stream;
+    description->is_viewed = record->is_viewed;
     description->extra = bytes_make(description + 1, record->extra.size);
     if (record->extra.size > 0)
         memcpy(description + 1, record->extra.data, record->extra.size);
@@ -186,6 +187,16 @@ bool table_is_in(const struct table *table, const struct shard *shard)
     return false;
 }
 
+static struct view_record view_record_of(const struct table *table)
+{
+    const struct table_view *view = &table->view;
+    if (view->source_id == 0)
+        return (struct view_record){0};
+    return (struct view_record){.source_id = view->source_id,
+                                .records_id = keyspace_id(view->records),
+                                .shard = view->shard->number};
+}
+
 struct table_record table_record_of(const struct table *table)
 {
     const struct description *description = newest(table);
@@ -197,7 +208,9 @@ struct table_record table_record_of(const struct table *table)
                                  .extra = description->extra,
                                  .deleted_us = table->deleted_us,
                                  .records_deletions = description->records_deletions,
-                                 .stream = description->stream};
+                                 .stream = description->stream,
+                                 .view = view_record_of(table),
+                                 .is_viewed = description->is_viewed};
 }
 
 struct tablet_record tablet_record_of(const struct table *table, const struct tablet *tablet)
@@ -212,10 +225,31 @@ struct tablet_record tablet_record_of(const struct table *table, const struct ta
 
 /* --- life --- */
 
+/* Of a record that says that it is a view's. */
+static status find_records(struct cluster *cluster, const struct table_record *record,
+                           struct table_view *view)
+{
+    bool has_shard = record->view.shard < cluster->shard_count;
+    struct shard *shard = has_shard ? cluster->shards[record->view.shard] : NULL;
+    struct keyspace *records =
+        has_shard ? store_keyspace_find(shard->store, record->view.records_id) : NULL;
+    if (records == NULL)
+        return status_make(STATUS_DATA_LOSS, "the view %s has no keyspace for its records",
+                           record->name);
+    view->source_id = record->view.source_id;
+    view->shard = shard;
+    view->records = records;
+    keyspace_set_name(records, record->name);
+    return status_ok();
+}
+
 status table_create(struct cluster *cluster, const struct table_record *record, struct table **out)
 {
     *out = NULL;
     struct description *description;
+    struct table_view view = {0};
+    if (record->view.source_id != 0)
+        TRY(find_records(cluster, record, &view));
     TRY(description_create(cluster, record, NULL, &description));
     struct table *table = calloc(1, sizeof *table);
     char *name = strdup(record->name);
@@ -231,6 +265,10 @@ status table_create(struct cluster *cluster, const struct table_record *record, 
     table->name = name;
     table->is_deleted = record->deleted_us > 0;
     table->deleted_us = record->deleted_us;
+    table->feed.id = record->id;
+    table->view.source_id = view.source_id;
+    table->view.shard = view.shard;
+    table->view.records = view.records;
     gc_pass_init(table);
     settling_init(table);
     drop_pass_init(table);

@@ -34,6 +34,7 @@
 #include "cluster/traffic.h"
 #include "cluster/usage_store.h"
 #include "row/fold.h"
+#include "stream/feed.h"
 #include "tablet/tablet.h"
 
 struct description {
@@ -50,7 +51,8 @@ struct description {
     bool deletion_protection;
     bool records_deletions; /* whether it has a stream or not */
     struct table_stream stream;
-    bytes extra; /* behind the structure */
+    bool is_viewed; /* views read it: view/view_table.h */
+    bytes extra;    /* behind the structure */
 };
 
 /* Where the background pass of garbage collection is: the job's, but for the first two. */
@@ -84,6 +86,14 @@ struct table_space {
     bool takes_no_writes; /* the table's deletion has been committed: its commit thread's alone */
 };
 
+/* What a view's table is beside a table (view/view_table.h). */
+struct table_view {
+    uint64_t source_id;       /* 0: it is no view's */
+    struct shard *shard;      /* that has its records, and its rows */
+    struct keyspace *records; /* there as long as the table has a reference */
+    atomic_ullong keep;       /* view_feed_keep; 0 until that is said */
+};
+
 struct table {
     uint32_t magic;
     atomic_uint references;
@@ -103,7 +113,9 @@ struct table {
     struct table_heat heat;
     struct table_usage usage;
     struct table_traffic traffic;
-    struct lineage lineage; /* of its tablets, for its change stream */
+    struct lineage lineage;  /* of its tablets, for its change stream */
+    struct table_view view;  /* does not change but for `keep` */
+    struct stream_feed feed; /* for views that read it */
     atomic_bool is_being_repaired;
     bool is_deleted;        /* it is not in the index; with admin held, as the next */
     int64_t deleted_us;     /* when, if it is kept; 0: it is not */

@@ -17,7 +17,7 @@ enum {
 void stream_log_begin(struct stream_log *log)
 {
     CHECK_MAGIC(log, STREAM_LOG_MAGIC);
-    DCHECK(log->prepared_count == 0);
+    DCHECK(log->prepared_count == 0 && log->page_count == 0);
     log->last = 0;
     log->touched_count = 0;
     log->has_touched_more = false;
@@ -95,6 +95,7 @@ void stream_log_cancel(struct stream_log *log)
         if (log->prepared[i].has_mark)
             log->marked_us = 0;
     forget_prepared(log);
+    feeds_cancel(log);
 }
 
 /* --- what a record puts --- */
@@ -175,7 +176,7 @@ static status put(void *context, const struct store_change *change)
     return status_ok();
 }
 
-static void count_appended(struct stream_log *log, uint64_t bytes)
+void log_count_appended(struct stream_log *log, uint64_t bytes)
 {
     struct segment *open = atomic_load_explicit(&log->open, memory_order_relaxed);
     atomic_store_explicit(&open->has_any, true, memory_order_relaxed);
@@ -197,6 +198,7 @@ static void touch(struct stream_log *log, uint64_t tablet)
 void stream_log_append(struct stream_log *log, struct store_batch *batch)
 {
     CHECK_MAGIC(log, STREAM_LOG_MAGIC);
+    feeds_settle(log, batch);
     if (log->prepared_count == 0)
         return;
     struct putting putting = {.batch = batch};
@@ -204,7 +206,7 @@ void stream_log_append(struct stream_log *log, struct store_batch *batch)
     for (size_t i = 0; i < log->prepared_count; i++)
         touch(log, log->prepared[i].append.tablet);
     log->last = log->prepared[log->prepared_count - 1].append.position.sequence;
-    count_appended(log, putting.bytes);
+    log_count_appended(log, putting.bytes);
     forget_prepared(log);
 }
 
@@ -215,10 +217,11 @@ void stream_log_written(struct stream_log *log, bool is_written)
     segments_written(log, is_written);
     if (!is_written)
         log->marked_us = 0; /* the mark may have been among it */
-    if (!is_written || log->last == 0)
-        return;
-    atomic_store(&log->newest, log->last);
-    waiters_wake_touched(log);
+    if (is_written && log->last != 0)
+        atomic_store(&log->newest, log->last);
+    feeds_written(log, is_written);
+    if (is_written && log->last != 0)
+        waiters_wake_touched(log);
 }
 
 uint64_t stream_log_newest(const struct stream_log *log)

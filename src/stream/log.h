@@ -65,8 +65,9 @@ void stream_log_cancel(struct stream_log *log);
 status stream_log_visit_prepared(void *log,
                                  status (*visit)(void *context, const struct store_change *change),
                                  void *context);
-/* Puts what was prepared into the batch: records, and the pieces of what lies apart. If there is
- * any there must be an open segment (stream_log_has_segment). */
+/* Puts what was prepared into the batch: records, and the pieces of what lies apart; of feeds
+ * (feed.h) it is the batch's from here on. If there is any there must be an open segment
+ * (stream_log_has_segment). */
 void stream_log_append(struct stream_log *log, struct store_batch *batch);
 /* The batch is in the store, or is not: readers of what it logged are woken. */
 void stream_log_written(struct stream_log *log, bool is_written);
@@ -99,11 +100,16 @@ struct stream_evicted {
     size_t segments;
     uint64_t bytes;
 };
-/* Drops closed segments whose last commit is of before `before_us`, and then, while the log has
- * more than `most_bytes` (UINT64_MAX: no bound), the oldest closed ones: evicts them. That one is
- * gone is durable before it goes. `*evicted` is set in any case. Waits for those who read there. */
-status stream_log_truncate(struct stream_log *log, struct commit_queue *commits, int64_t before_us,
-                           uint64_t most_bytes, struct stream_evicted *evicted);
+struct stream_bounds {
+    int64_t before_us;   /* what is of before that is too old */
+    uint64_t keep_from;  /* but it is kept from this sequence on; UINT64_MAX: it need not be */
+    uint64_t most_bytes; /* what the log may have; UINT64_MAX: no bound */
+};
+/* Drops closed segments whose last commit is too old and need not be kept, and then, while the log
+ * has more than it may, the oldest closed ones: evicts them. That one is gone is durable before it
+ * goes. `*evicted` is set in any case. Waits for those who read there. */
+status stream_log_truncate(struct stream_log *log, struct commit_queue *commits,
+                           const struct stream_bounds *bounds, struct stream_evicted *evicted);
 
 /* Whether some were since it was opened. Any thread. */
 bool stream_log_has_evicted(const struct stream_log *log);
@@ -171,13 +177,14 @@ status stream_log_read_piece(struct stream_log *log, uint64_t tablet,
  * What was written before it was in line it is not told of: so whoever waits gets into line, and
  * then reads once more before it rests. */
 struct stream_waiter {
-    struct link link; /* private */
-    uint64_t tablet;
-    struct loop *loop;
-    struct task task; /* posted to the loop */
+    struct link link;  /* private */
+    uint64_t tablet;   /* or a feed */
+    struct loop *loop; /* NULL: the task is run where it is woken, under the lock of this list:
+                          quickly, and without a call of these functions */
+    struct task task;  /* posted to the loop */
 };
 void stream_log_wait(struct stream_log *log, struct stream_waiter *waiter);
-/* False: it has been posted already. */
+/* False: it has been posted already, or, without a loop, has run. */
 bool stream_log_forget(struct stream_log *log, struct stream_waiter *waiter);
 /* As if a record of the tablet had been written: it was split, merged, or its stream is off. */
 void stream_log_wake(struct stream_log *log, uint64_t tablet);

@@ -6,6 +6,7 @@
 #define TRESTLE_STREAM_LOG_PRIVATE_H
 
 #include "stream/eras.h"
+#include "stream/feed.h"
 #include "stream/log.h"
 
 #include <pthread.h>
@@ -44,6 +45,16 @@ struct prepared {
     bool has_mark;
 };
 
+/* What the batch has of a feed, and has not put. */
+struct feed_page {
+    struct stream_feed *feed;
+    struct buffer values;
+    size_t settled; /* bytes of commits that are in the batch; the rest is the present one's */
+    struct stream_position settled_last;
+    struct stream_position last; /* of the entries */
+    uint64_t logged;             /* the newest sequence of the batch; 0: none */
+};
+
 struct stream_log {
     uint32_t magic;
     struct stream_log_options options;
@@ -71,7 +82,10 @@ struct stream_log {
     size_t prepared_count;
     size_t prepared_capacity;
     int64_t marked_us;
-    uint64_t last; /* sequence that the batch has logged; 0: none */
+    uint64_t last;           /* sequence that the batch has logged; 0: none */
+    struct feed_page *pages; /* `page_count` of the batch; of all the memory is kept */
+    size_t page_count;
+    size_t page_capacity;
     uint64_t touched[MOST_TOUCHED];
     size_t touched_count;
     bool has_touched_more;
@@ -102,6 +116,22 @@ uint64_t segment_bytes(const struct segment *segment);
 
 /* OUT_OF_RANGE in words. */
 status log_start_refuse(const struct log_start *start);
+/* The same unless all behind the position is there. */
+status log_start_check(struct stream_position after, const struct log_start *start);
+
+/* Whether segment `i` may have something behind the position, up to the sequence. */
+bool segments_may_have(const struct held_segments *held, size_t i, struct stream_position after,
+                       uint64_t through);
+
+/* On the commit thread: so many bytes are in the batch, for the open segment. */
+void log_count_appended(struct stream_log *log, uint64_t bytes);
+
+/* feed.c, on the commit thread: what of the present commit was prepared is taken back, or is the
+ * batch's; the batch is in the store, or is not. */
+void feeds_cancel(struct stream_log *log);
+void feeds_settle(struct stream_log *log, struct store_batch *batch);
+void feeds_written(struct stream_log *log, bool is_written);
+void feeds_free(struct stream_log *log);
 
 /* On the commit thread: the batch's segment counts, or does not. */
 void segments_written(struct stream_log *log, bool is_written);

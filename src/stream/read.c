@@ -191,16 +191,16 @@ static struct stream_position end_of(const struct held_segments *held, size_t i)
     return (struct stream_position){is_last ? UINT64_MAX : held->all[i + 1]->from - 1, UINT32_MAX};
 }
 
-static bool has_some(const struct reading *r, const struct held_segments *held, size_t i)
+bool segments_may_have(const struct held_segments *held, size_t i, struct stream_position after,
+                       uint64_t through)
 {
-    return held->all[i]->from <= r->query->through &&
-           stream_position_compare(end_of(held, i), r->after) > 0;
+    return held->all[i]->from <= through && stream_position_compare(end_of(held, i), after) > 0;
 }
 
 static status read_segments(struct reading *r, const struct held_segments *held)
 {
     for (size_t i = 0; i < held->count && !r->is_over; i++)
-        if (has_some(r, held, i))
+        if (segments_may_have(held, i, r->after, r->query->through))
             TRY(read_segment(r, held->all[i]->keyspace));
     if (!r->is_over)
         *r->reached = (struct stream_position){r->query->through, UINT32_MAX};
@@ -217,7 +217,7 @@ static struct stream_position least_position(const struct stream_query *query)
 }
 
 /* All behind the position is there if it is that before the oldest, or later. */
-static status check_is_there(struct stream_position after, const struct log_start *start)
+status log_start_check(struct stream_position after, const struct log_start *start)
 {
     const struct stream_position last = {start->sequence - 1, UINT32_MAX};
     return start->sequence != UINT64_MAX && stream_position_compare(after, last) >= 0
@@ -227,7 +227,7 @@ static status check_is_there(struct stream_position after, const struct log_star
 
 static status read_held(struct reading *r, const struct held_segments *held)
 {
-    TRY(check_is_there(r->after, &held->start));
+    TRY(log_start_check(r->after, &held->start));
     r->sources = calloc(r->query->tablet_count + 1, sizeof *r->sources);
     if (r->sources == NULL)
         return status_out_of_memory();

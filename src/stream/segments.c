@@ -176,6 +176,7 @@ void stream_log_close(struct stream_log *log)
     free(log->segments);
     stream_eras_free(&log->eras);
     free(log->prepared);
+    feeds_free(log);
     buffer_free(&log->values);
     waiters_destroy(log);
     pthread_cond_destroy(&log->left);

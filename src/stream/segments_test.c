@@ -27,7 +27,8 @@ static bool has_keyspace(const struct log_fixture *f, uint64_t id)
 static size_t truncate_log(struct log_fixture *f, int64_t before_us, uint64_t most_bytes)
 {
     struct stream_evicted evicted;
-    assert_ok(stream_log_truncate(f->log, f->t->queue, before_us, most_bytes, &evicted));
+    const struct stream_bounds bounds = {before_us, UINT64_MAX, most_bytes};
+    assert_ok(stream_log_truncate(f->log, f->t->queue, &bounds, &evicted));
     assert_true((evicted.bytes > 0) == (evicted.segments > 0));
     return evicted.segments;
 }

@@ -66,14 +66,15 @@ struct aging {
 };
 
 /* The last one stays, also if it is lost: its number is what the next one's follows. */
-static struct aging look_at_oldest(struct stream_log *log, int64_t before_us)
+static struct aging look_at_oldest(struct stream_log *log, const struct stream_bounds *bounds)
 {
     struct aging aging = {0};
     pthread_mutex_lock(&log->lock);
     if (log->count > 1) {
         const struct segment *next = log->segments[1];
         aging.oldest = log->segments[0];
-        aging.is_outdated = next->from_us < before_us || next->from <= log->start.sequence;
+        bool is_old = next->from_us < bounds->before_us && next->from <= bounds->keep_from;
+        aging.is_outdated = is_old || next->from <= log->start.sequence;
     }
     pthread_mutex_unlock(&log->lock);
     return aging;
@@ -86,16 +87,16 @@ static void note_evicted(struct stream_log *log, uint64_t bytes, struct stream_e
     atomic_store(&log->has_evicted, true);
 }
 
-status stream_log_truncate(struct stream_log *log, struct commit_queue *commits, int64_t before_us,
-                           uint64_t most_bytes, struct stream_evicted *evicted)
+status stream_log_truncate(struct stream_log *log, struct commit_queue *commits,
+                           const struct stream_bounds *bounds, struct stream_evicted *evicted)
 {
     CHECK_MAGIC(log, STREAM_LOG_MAGIC);
     *evicted = (struct stream_evicted){0};
     for (;;) {
-        struct aging aging = look_at_oldest(log, before_us);
+        struct aging aging = look_at_oldest(log, bounds);
         if (aging.oldest == NULL)
             return status_ok();
-        if (!aging.is_outdated && stream_log_bytes(log) <= most_bytes)
+        if (!aging.is_outdated && stream_log_bytes(log) <= bounds->most_bytes)
             return status_ok();
         uint64_t bytes = segment_bytes(aging.oldest);
         TRY(drop_oldest(log, commits, aging.oldest));

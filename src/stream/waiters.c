@@ -24,7 +24,7 @@ void waiters_destroy(struct stream_log *log)
 void stream_log_wait(struct stream_log *log, struct stream_waiter *waiter)
 {
     CHECK_MAGIC(log, STREAM_LOG_MAGIC);
-    DCHECK(waiter->loop != NULL && waiter->tablet != 0);
+    DCHECK(waiter->tablet != 0);
     pthread_mutex_lock(&log->waiting_lock);
     list_append(bucket_of(log, waiter->tablet), &waiter->link);
     atomic_fetch_add(&log->waiting, 1);
@@ -59,7 +59,10 @@ static void wake_in(struct stream_log *log, struct list *bucket, uint64_t tablet
         }
         list_take_at(bucket, at);
         atomic_fetch_sub(&log->waiting, 1);
-        loop_post(waiter->loop, &waiter->task);
+        if (waiter->loop != NULL)
+            loop_post(waiter->loop, &waiter->task);
+        else
+            waiter->task.run(&waiter->task);
     }
 }
 

@@ -452,7 +452,7 @@ static inline status check_read(struct commit *commit)
 
 static status prepare(const struct commit_queue *queue, struct commit *commit)
 {
-    if (commit_changes_rows(commit->kind))
+    if (commit_has_rows(commit->kind))
         TRY(route(queue, commit));
     return check_read(commit);
 }

@@ -31,6 +31,10 @@
  *     what a power cut takes from the end of the log are rewrites alone, and the operands that they
  *     stood for are in the log before them. (Nor can a table have a rewrite whose log is lost while
  *     one of the operands is: the store syncs a log before a table takes over what is in it.)
+ *     A view's commit (COMMIT_VIEW) is not synced by itself either. What it follows from, changes
+ *     of its source that have been applied, is in the log before it, and so is what it builds on;
+ *     how far it has come is a record in the same batch. So a power cut takes the newest of these
+ *     commits, each whole, and they are made again from where the rest has come to.
  *  8. Observers (commit_observer.h) see each commit that changes anything, at its place, and what
  *     they make of it is in the same batch. The change log (change_log.h) is one of them. A queue
  *     without it ends the log that the store has: the first batch removes its record, so a log with
@@ -82,6 +86,8 @@ enum commit_kind {
     COMMIT_CATALOG,   /* records of the catalog's keyspace, what became of keyspaces: `extend` or
                          a `catalog` that describes, or both */
     COMMIT_INTERNAL,  /* the queue's own, and its observers': `extend`. Not observed */
+    COMMIT_VIEW,      /* what the upkeep of a view writes: `records`, and rows as `others`. Not
+                         observed */
     /* Changes of structure: `extend`, and what `catalog` says. */
     COMMIT_SPLIT,          /* a tablet becomes two */
     COMMIT_MERGE,          /* two tablets become one */
@@ -122,7 +128,13 @@ struct catalog_change {
     const struct schema *schema; /* of a new table, and of a change of one: what it is then */
 };
 
-/* Whether it has a `change`. */
+/* Whether it has rows, which may have to be routed anew. */
+static inline bool commit_has_rows(enum commit_kind kind)
+{
+    return kind == COMMIT_ROWS || kind == COMMIT_COLLECT || kind == COMMIT_VIEW;
+}
+
+/* Whether it has a `change`, that a client asked for or a rule. */
 static inline bool commit_changes_rows(enum commit_kind kind)
 {
     return kind == COMMIT_ROWS || kind == COMMIT_COLLECT;
@@ -166,6 +178,8 @@ struct commit {
      * forgotten if the commit fails. NULL: the change has none. */
     struct tokens *tokens;
     struct fingerprint token;
+    /* Of a view's: what becomes of its records, which nobody else writes. Stays until `done`. */
+    const struct store_batch *records;
     /* Changes of other rows that go with this one, or not at all, none of a row twice: each with
      * its kind, `table`, `tablet`, `keyspace`, `row_key`, `row_hash` and `change`, all locked as
      * this one. The owner's, until `done`. */

@@ -28,6 +28,8 @@ static size_t row_size(const struct commit *commit)
 size_t commit_size(const struct commit *commit)
 {
     size_t size = row_size(commit);
+    if (commit->records != NULL)
+        size += store_batch_size(commit->records);
     for (size_t i = 0; i < commit->other_count; i++)
         size += row_size(&commit->others[i]);
     return size;
@@ -500,10 +502,30 @@ static bool add_records(struct commit_batch *batch, struct commit *commit)
     return true;
 }
 
+/* A view's rows, which are gathered as all are, and its records, which nothing else of the batch
+ * has to do with. */
+static bool add_view(struct commit_batch *batch, struct commit *commit)
+{
+    bool has_room = make_room(batch, commit->other_count);
+    for (size_t i = 0; i < commit->other_count; i++)
+        has_room = has_room && reserve(batch, &commit->others[i]);
+    if (!has_room)
+        return false;
+    for (size_t i = 0; i < commit->other_count; i++) {
+        struct commit *row = &commit->others[i];
+        fragment_set_version(row->change->fragment.data, commit->version);
+        gather(batch, row);
+    }
+    store_batch_append(batch->store, batch->store_batch, commit->records);
+    return true;
+}
+
 static bool add(struct commit_batch *batch, struct commit *commit)
 {
     if (commit_changes_rows(commit->kind))
         return add_rows(batch, commit);
+    if (commit->kind == COMMIT_VIEW)
+        return add_view(batch, commit);
     return commit->kind == COMMIT_INTERNAL ? add_internal(batch, commit)
                                            : add_records(batch, commit);
 }
@@ -522,7 +544,7 @@ void commit_batch_add(struct commit_batch *batch, struct commit *commit)
     }
     DCHECK(commit->sequence > batch->newest_sequence);
     batch->has_content = true;
-    batch->wants_sync = true;
+    batch->wants_sync = batch->wants_sync || commit->kind != COMMIT_VIEW;
     batch->must_sync = batch->must_sync || commit->is_synced;
     batch->newest_sequence = commit->sequence;
     if (commit->version > batch->newest_version)

@@ -31,6 +31,8 @@ bool commit_is_well_formed(const struct commit *commit)
                 (commit->given_version != 0 && commit->other_count == 0));
     case COMMIT_BARRIER:
         return !changes && !extends && commit->record.size == 0 && commit->other_count == 0;
+    case COMMIT_VIEW:
+        return !changes && !extends && commit->records != NULL && commit->tablet != NULL;
     case COMMIT_REWRITE:
         return !changes && !extends && commit->record.size > 0;
     case COMMIT_UPKEEP:

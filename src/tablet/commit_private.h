@@ -39,7 +39,7 @@ struct commit_batch {
     uint64_t newest_sequence;
     size_t row_count; /* changes of rows */
     bool has_content;
-    bool wants_sync; /* there is more in it than rewrites */
+    bool wants_sync; /* there is more in it than rewrites and commits of views */
     bool must_sync;  /* a commit asks for it whatever the durability */
     /* Private. */
     struct commit **slots; /* the first commit of a row; NULL: free */

@@ -4,6 +4,8 @@
  * that it would be told, it is made of what the change comes to; and a deletion of the row that was
  * not looked into deletes every family that the table has then.
  *
+ * What views are to be told of a commit is prepared beside it (view/view_observer.h).
+ *
  * In front of it stands, if the row was dropped and the stream has still to be told (telling.h),
  * what it had before the drop: then the row is told before its turn. */
 #include "cluster/stream/stream_observer.h"
@@ -11,6 +13,7 @@
 #include "base/check.h"
 #include "cluster/cluster_private.h"
 #include "cluster/stream/row_families.h"
+#include "cluster/view/view_observer.h"
 #include "row/change_list_derive.h"
 #include "stream/log.h"
 
@@ -115,8 +118,8 @@ static void take_back(struct shard *shard)
 
 static void cancel(void *context, const struct commit *commit)
 {
-    if (commit_changes_rows(commit->kind))
-        take_back(context);
+    (void)commit;
+    take_back(context);
 }
 
 static bool prepare_rows(struct shard *shard, const struct commit *commit)
@@ -130,8 +133,8 @@ static bool prepare_rows(struct shard *shard, const struct commit *commit)
 
 static bool prepare(void *context, const struct commit *commit, const struct store_batch *records)
 {
-    (void)records;
-    if (!commit_changes_rows(commit->kind) || prepare_rows(context, commit))
+    bool is_whole = !commit_changes_rows(commit->kind) || prepare_rows(context, commit);
+    if (is_whole && view_observer_prepare(context, commit, records))
         return true;
     take_back(context);
     return false;
@@ -148,13 +151,21 @@ static void see(void *context, const struct commit *commit, const struct store_b
 {
     struct shard *shard = context;
     (void)records;
-    if (commit->kind == COMMIT_CATALOG)
+    if (commit->kind == COMMIT_CATALOG) {
+        stream_log_put_feeds(shard->streams, batch);
         stream_log_see_segment(shard->streams, commit);
+    }
+    stream_log_append(shard->streams, batch);
     if (!commit_changes_rows(commit->kind))
         return;
-    stream_log_append(shard->streams, batch);
     status_ignore(told_batch_visit(&shard->told, shard->system, put, batch));
     told_batch_add(&shard->told);
+}
+
+static void end(void *context, struct store_batch *batch)
+{
+    const struct shard *shard = context;
+    stream_log_put_feeds(shard->streams, batch);
 }
 
 static void written(void *context, bool is_written)
@@ -181,5 +192,6 @@ struct commit_observer stream_observer_of(struct shard *shard)
                                     .prepare = prepare,
                                     .cancel = cancel,
                                     .see = see,
+                                    .end = end,
                                     .written = written};
 }

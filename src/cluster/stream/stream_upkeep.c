@@ -5,6 +5,8 @@
 #include "base/dates.h"
 #include "cluster/cluster_private.h"
 #include "cluster/stream/settings.h"
+#include "cluster/view/view_feed.h"
+#include "cluster/view/view_table.h"
 #include "stream/log.h"
 
 /* --- the start --- */
@@ -80,10 +82,10 @@ status stream_logs_begin(struct cluster *cluster)
     return status_ok();
 }
 
-static bool has_any_stream(const struct cluster *cluster)
+static bool has_any_logged(const struct cluster *cluster)
 {
     for (size_t i = 0; i < cluster->table_count; i++)
-        if (table_has_stream(cluster->tables[i]))
+        if (table_has_stream(cluster->tables[i]) || table_is_viewed(cluster->tables[i]))
             return true;
     return false;
 }
@@ -93,7 +95,7 @@ status stream_logs_resume(struct cluster *cluster)
     if (store_old_data(cluster->home->store) != NULL) /* nothing is written */
         return status_ok();
     pthread_mutex_lock(&cluster->admin);
-    status s = has_any_stream(cluster) ? stream_logs_begin(cluster) : status_ok();
+    status s = has_any_logged(cluster) ? stream_logs_begin(cluster) : status_ok();
     pthread_mutex_unlock(&cluster->admin);
     return s;
 }
@@ -222,9 +224,10 @@ static void truncate_log(struct shard *shard, const struct promise *promise)
 {
     struct stream_evicted evicted;
     uint64_t lacking = lacking_bytes(shard);
-    status s =
-        stream_log_truncate(shard->streams, shard->commits, promise->now_us - promise->retention_us,
-                            most_bytes(shard, lacking), &evicted);
+    const struct stream_bounds bounds = {.before_us = promise->now_us - promise->retention_us,
+                                         .keep_from = view_feeds_kept_from(shard),
+                                         .most_bytes = most_bytes(shard, lacking)};
+    status s = stream_log_truncate(shard->streams, shard->commits, &bounds, &evicted);
     tell_evicted(shard, &evicted);
     look_at_promise(shard, promise, lacking > 0);
     if (!status_is_ok(s))

@@ -12,6 +12,8 @@
 #include "cluster/cluster.h"
 #include "stream/log.h"
 
+struct shard;
+
 /* Rows of the source that a commit has changed, or may have. */
 struct view_change {
     bytes from; /* the row's key; of a range the first key, which may be empty */
@@ -47,8 +49,13 @@ status view_feed_first_us(struct table *source, struct stream_position after, in
  * the disk take it all the same. Any thread. */
 void view_feed_keep(struct table *view, uint64_t from_sequence);
 
-/* Told once when something of the source has been logged, by `wake`, on the commit thread, which
- * must be quick; or on who deletes the source. In line until then, or until taken out. What was
+/* For upkeep (stream/stream_upkeep.h): from which sequence on some view of the shard keeps the log;
+ * UINT64_MAX: none does. */
+uint64_t view_feeds_kept_from(struct shard *shard);
+
+/* Told once when something of the source has been logged: `wake` is called on the commit thread,
+ * under the lock of the list of those who wait. So it must be quick, call none of these functions,
+ * and take no lock with which anybody calls them. In line until then, or until taken out. What was
  * logged before it was in line it is not told of: so whoever waits gets into line, and then asks
  * view_feed_may_have once more before it rests. */
 struct view_feed_waiter {
@@ -56,7 +63,7 @@ struct view_feed_waiter {
     void (*wake)(struct view_feed_waiter *waiter);
 };
 void view_feed_wait(struct table *source, struct view_feed_waiter *waiter);
-/* False: it has been told, or is being told. */
+/* False: it has been told, and `wake` has returned. */
 bool view_feed_forget(struct table *source, struct view_feed_waiter *waiter);
 
 #endif

@@ -57,4 +57,8 @@ bool table_is_viewed(const struct table *table);
 /* How many views read it: a walk over all tables. */
 size_t table_view_count(struct table *source);
 
+/* At start, once there are queues: puts right what a crash or a loss has left (2, 3). A view whose
+ * source was not viewed may have missed something, and goes, too. */
+status views_sweep(struct cluster *cluster);
+
 #endif

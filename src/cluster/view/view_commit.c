@@ -1,0 +1,235 @@
+/* See view_commit.h. */
+#include "cluster/view/view_commit.h"
+
+#include "base/check.h"
+#include "cluster/cluster_private.h"
+#include "cluster/rows.h"
+
+#include <stdlib.h>
+
+enum {
+    COMMIT_MEMORY = 1 << 30, /* of the rows' keys */
+    FIRST_ROWS = 64,
+    TURNS = 16, /* that others are let go first */
+};
+
+struct view_row_change {
+    bytes key; /* the arena's */
+    struct packed_change change;
+};
+
+struct view_commit {
+    struct table *view;
+    struct arena *arena;
+    struct store_batch *records;
+    struct view_row_change *rows;
+    size_t count;
+    size_t capacity;
+    size_t bytes; /* of rows */
+    status failure;
+};
+
+status view_commit_begin(struct table *view, struct view_commit **out)
+{
+    struct view_commit *commit = calloc(1, sizeof *commit);
+    *out = NULL;
+    CHECK(view->view.source_id != 0);
+    if (commit == NULL)
+        return status_out_of_memory();
+    table_retain(view);
+    commit->view = view;
+    commit->failure = status_ok();
+    commit->arena = arena_create(COMMIT_MEMORY);
+    commit->records = store_batch_create();
+    if (commit->arena == NULL || commit->records == NULL) {
+        view_commit_cancel(commit);
+        return status_out_of_memory();
+    }
+    *out = commit;
+    return status_ok();
+}
+
+void view_commit_cancel(struct view_commit *commit)
+{
+    if (commit == NULL)
+        return;
+    for (size_t i = 0; i < commit->count; i++)
+        packed_change_free(&commit->rows[i].change);
+    free(commit->rows);
+    if (commit->records != NULL)
+        store_batch_destroy(commit->records);
+    if (commit->arena != NULL)
+        arena_destroy(commit->arena);
+    status_free(commit->failure);
+    table_release(commit->view);
+    free(commit);
+}
+
+/* --- what it has --- */
+
+static bool make_room(struct view_commit *commit)
+{
+    if (commit->count < commit->capacity)
+        return true;
+    size_t capacity = commit->capacity == 0 ? FIRST_ROWS : 2 * commit->capacity;
+    struct view_row_change *rows = realloc(commit->rows, capacity * sizeof *rows);
+    if (rows == NULL)
+        return false;
+    commit->rows = rows;
+    commit->capacity = capacity;
+    return true;
+}
+
+static status add_row(struct view_commit *commit, bytes key, struct row_change *change)
+{
+    struct view_row_change row = {.key = arena_copy(commit->arena, key)};
+    DCHECK(key.size > 0);
+    if (row.key.data == NULL || !make_room(commit))
+        return status_out_of_memory();
+    TRY(row_change_pack(change, rows_big_value(commit->view), &row.change));
+    commit->bytes += key.size + packed_change_size(&row.change);
+    commit->rows[commit->count++] = row;
+    return status_ok();
+}
+
+void view_commit_row(struct view_commit *commit, bytes key, struct row_change *change)
+{
+    if (status_is_ok(commit->failure))
+        commit->failure = add_row(commit, key, change);
+}
+
+void view_commit_put(struct view_commit *commit, bytes key, bytes value)
+{
+    DCHECK(key.size > 0 && value.size > 0);
+    store_batch_put(commit->records, commit->view->view.records, key, value);
+}
+
+void view_commit_delete(struct view_commit *commit, bytes key)
+{
+    store_batch_delete(commit->records, commit->view->view.records, key);
+}
+
+void view_commit_delete_range(struct view_commit *commit, bytes from, bytes to)
+{
+    DCHECK(bytes_compare(from, to) < 0);
+    store_batch_delete_range(commit->records, commit->view->view.records, from, to);
+}
+
+size_t view_commit_size(const struct view_commit *commit)
+{
+    return commit->bytes + store_batch_size(commit->records);
+}
+
+/* --- writing --- */
+
+struct writing {
+    struct commit commit; /* the records', and the first tablet's */
+    struct commit *rows;
+    uint64_t *hashes; /* of the locks that are to be held */
+    size_t held;
+    struct row_locks *locks;
+    bool is_locked;
+};
+
+static void count_write(struct tablet *tablet, const struct view_row_change *row)
+{
+    atomic_fetch_add_explicit(&tablet->rows_written, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&tablet->bytes_written, packed_change_size(&row->change),
+                              memory_order_relaxed);
+}
+
+static void route_row(struct writing *writing, const struct view_commit *from, size_t i)
+{
+    struct view_row_change *row = &from->rows[i];
+    struct tablet *tablet = table_route(from->view, row->key);
+    writing->hashes[i] = row_lock_hash(keyspace_id(tablet->keyspace), row->key);
+    writing->rows[i] = (struct commit){.kind = COMMIT_VIEW,
+                                       .table = from->view,
+                                       .tablet = tablet,
+                                       .keyspace = tablet->keyspace,
+                                       .row_key = row->key,
+                                       .row_hash = writing->hashes[i],
+                                       .change = &row->change};
+    count_write(tablet, row);
+}
+
+static void route(struct writing *writing, const struct view_commit *from)
+{
+    struct tablet *first = table_route(from->view, bytes_make(NULL, 0));
+    writing->commit = (struct commit){.kind = COMMIT_VIEW,
+                                      .table = from->view,
+                                      .tablet = first,
+                                      .keyspace = first->keyspace,
+                                      .records = from->records,
+                                      .others = writing->rows,
+                                      .other_count = from->count};
+    for (size_t i = 0; i < from->count; i++)
+        route_row(writing, from, i);
+}
+
+static void release_tablets(const struct writing *writing)
+{
+    tablet_release(writing->commit.tablet);
+    for (size_t i = 0; i < writing->commit.other_count; i++)
+        tablet_release(writing->rows[i].tablet);
+}
+
+/* Requests go first: as long as half of the queue is taken, what is in it is waited for. */
+static status await_turn(struct commit_queue *queue)
+{
+    for (int i = 0; i < TURNS && commit_queue_load(queue) >= 0.5; i++) {
+        struct commit barrier = {.kind = COMMIT_BARRIER};
+        TRY(commit_and_wait(queue, &barrier));
+    }
+    return status_ok();
+}
+
+/* It has its place: who locks a row of it from now on knows that. */
+static void release_locks(void *context)
+{
+    struct writing *writing = context;
+    row_locks_release_many(writing->locks, writing->hashes, writing->held,
+                           writing->commit.sequence);
+    writing->is_locked = false;
+}
+
+static status submit_and_wait(struct writing *writing, struct shard *shard)
+{
+    TRY(await_turn(shard->commits));
+    writing->locks = shard->locks;
+    writing->held = writing->commit.other_count;
+    row_locks_acquire_many(shard->locks, writing->hashes, &writing->held);
+    writing->is_locked = true;
+    status s = commit_and_wait_unlocked(shard->commits, &writing->commit, release_locks, writing);
+    if (writing->is_locked)
+        row_locks_release_many(shard->locks, writing->hashes, writing->held, 0);
+    return s;
+}
+
+static status write_all(struct view_commit *commit, uint64_t *sequence)
+{
+    struct writing writing = {0};
+    if (!status_is_ok(commit->failure))
+        return status_copy(commit->failure);
+    if (store_batch_failed(commit->records))
+        return status_out_of_memory();
+    writing.rows = arena_alloc(commit->arena, commit->count * sizeof *writing.rows + 1);
+    writing.hashes = arena_alloc(commit->arena, commit->count * sizeof *writing.hashes + 1);
+    if (writing.rows == NULL || writing.hashes == NULL)
+        return status_out_of_memory();
+    route(&writing, commit);
+    status s = submit_and_wait(&writing, commit->view->view.shard);
+    release_tablets(&writing);
+    if (sequence != NULL)
+        *sequence = writing.commit.sequence;
+    return s;
+}
+
+status view_commit_write(struct view_commit *commit, uint64_t *sequence)
+{
+    if (sequence != NULL)
+        *sequence = 0;
+    status s = write_all(commit, sequence);
+    view_commit_cancel(commit);
+    return s;
+}

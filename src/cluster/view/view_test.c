@@ -1,0 +1,389 @@
+/* Views as the cluster keeps them: tables, records, commits, the feed of their source. */
+#include "cluster/testing/stream_testing.h"
+#include "cluster/testing/view_testing.h"
+
+static int setup(void **state)
+{
+    *state = cluster_fixture_create(NULL);
+    return 0;
+}
+
+static const struct view_range all = {.is_reversed = false};
+
+/* --- tables --- */
+
+static void a_view_has_rows_and_records(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct table *view = create_view(f, TEST_VIEW);
+    assert_true(table_is_view(view) && !table_is_view(f->table));
+    assert_true(table_is_viewed(f->table) && !table_is_viewed(view));
+    assert_int_equal(table_view_source_id(view), table_id(f->table));
+    assert_int_equal(table_view_count(f->table), 1);
+    put_both(f, view, "a", "1");
+    put_both(f, view, "b", "2");
+    put_both(f, view, "a", "3");
+    assert_view(f, view, "a=3 b=2", "a=3 b=2");
+    put_both(f, view, "b", NULL);
+    assert_view(f, view, "a=3", "a=3");
+    table_release(view);
+    reopen_test_cluster(f);
+    view = find_view(f, TEST_VIEW);
+    assert_true(table_is_viewed(f->table));
+    assert_view(f, view, "a=3", "a=3");
+    table_release(view);
+}
+
+static size_t count_keyspaces(struct cluster_fixture *f)
+{
+    size_t count = 0;
+    while (store_keyspace_at(f->cluster->home->store, count) != NULL)
+        count++;
+    return count - f->cluster->home->preallocated_count;
+}
+
+static void a_view_goes_for_good(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct table *view = create_view(f, TEST_VIEW), *other = create_view(f, OTHER_VIEW);
+    size_t before = count_keyspaces(f);
+    put_both(f, view, "a", "1");
+    assert_ok(cluster_delete_view(f->cluster, bytes_of(TEST_VIEW), NULL));
+    assert_ok(cluster_delete_view(f->cluster, bytes_of(TEST_VIEW), NULL));
+    status s = try_put_both(f, view, "a", "2");
+    assert_status(s, STATUS_NOT_FOUND);
+    assert_view(f, view, "a=1", "a=1"); /* who has it may go on reading */
+    table_release(view);
+    table_release(other);
+    reopen_test_cluster(f); /* the end waits for what is being dropped */
+    assert_int_equal(count_keyspaces(f), before - 2);
+    assert_true(table_is_viewed(f->table));
+    assert_ok(cluster_delete_view(f->cluster, bytes_of(OTHER_VIEW), NULL));
+    assert_false(table_is_viewed(f->table));
+    reopen_test_cluster(f);
+    assert_false(table_is_viewed(f->table));
+    assert_int_equal(count_keyspaces(f), before - 4);
+}
+
+/* Also where nothing of it has any rows: then no tablet says that the view is gone. */
+static void records_alone_are_refused_when_the_view_is_gone(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct table *view = create_view(f, TEST_VIEW);
+    struct view_commit *commit;
+    assert_ok(view_commit_begin(view, &commit));
+    view_commit_put(commit, bytes_of("a"), bytes_of("1"));
+    assert_ok(cluster_delete_view(f->cluster, bytes_of(TEST_VIEW), NULL));
+    assert_status(view_commit_write(commit, NULL), STATUS_NOT_FOUND);
+    table_release(view);
+}
+
+static void a_source_is_not_deleted_alone(void **state)
+{
+    struct cluster_fixture *f = *state;
+    table_release(create_view(f, TEST_VIEW));
+    assert_status(cluster_delete_table(f->cluster, bytes_of(TEST_TABLE), NULL),
+                  STATUS_FAILED_PRECONDITION);
+    assert_ok(cluster_delete_tables(f->cluster, bytes_of(TEST_TABLE), NULL));
+    struct table *view;
+    assert_status(cluster_table(f->cluster, bytes_of(TEST_VIEW), &view), STATUS_NOT_FOUND);
+    table_release(f->table);
+    f->table = create_test_table(f->cluster, NULL);
+}
+
+static void what_cannot_be_a_source_is_refused(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct table *view = create_view(f, TEST_VIEW), *second;
+    struct view_spec spec = view_spec_of(f, TEST_VIEW);
+    assert_status(cluster_create_view(f->cluster, &spec, &second), STATUS_ALREADY_EXISTS);
+    spec.name = OTHER_VIEW;
+    spec.source = view;
+    assert_status(cluster_create_view(f->cluster, &spec, &second), STATUS_FAILED_PRECONDITION);
+    table_release(view);
+}
+
+/* A table of the name that is another one's view comes anew. */
+static void a_view_is_made_sure_of(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct view_spec spec = view_spec_of(f, TEST_VIEW);
+    struct table *view;
+    bool is_new;
+    assert_ok(cluster_ensure_view(f->cluster, &spec, &view, &is_new));
+    assert_true(is_new);
+    put_both(f, view, "a", "1");
+    table_release(view);
+    assert_ok(cluster_ensure_view(f->cluster, &spec, &view, &is_new));
+    assert_false(is_new);
+    assert_view(f, view, "a=1", "a=1");
+    table_release(view);
+    spec.family_count = 1;
+    assert_ok(cluster_ensure_view(f->cluster, &spec, &view, &is_new));
+    assert_true(is_new);
+    assert_view(f, view, "", "");
+    assert_true(table_is_viewed(f->table));
+    table_release(view);
+}
+
+/* --- records --- */
+
+static void records_are_walked_both_ways(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct table *view = create_view(f, TEST_VIEW);
+    struct view_commit *commit;
+    struct view_cursor *cursor;
+    assert_ok(view_commit_begin(view, &commit));
+    for (const char *key = "abcd"; *key != 0; key++)
+        view_commit_put(commit, bytes_make(key, 1), bytes_of("x"));
+    view_commit_delete_range(commit, bytes_of("c"), bytes_of("d"));
+    assert_ok(view_commit_write(commit, NULL));
+    assert_records(view, &all, "a=x b=x d=x");
+    assert_records(view, &(struct view_range){.from = bytes_of("b"), .is_reversed = true},
+                   "d=x b=x");
+    assert_records(view, &(struct view_range){.to = bytes_of("d"), .is_reversed = true}, "b=x a=x");
+    assert_ok(view_cursor_create(view, &cursor));
+    view_cursor_seek(cursor, bytes_of("c"));
+    assert_true(view_cursor_valid(cursor) && view_cursor_key(cursor).data[0] == 'd');
+    view_cursor_seek_before(cursor, bytes_of("c"));
+    assert_true(view_cursor_valid(cursor) && view_cursor_key(cursor).data[0] == 'b');
+    view_cursor_seek_before(cursor, bytes_make(NULL, 0));
+    view_cursor_next(cursor);
+    assert_false(view_cursor_valid(cursor));
+    assert_ok(view_cursor_status(cursor));
+    view_cursor_destroy(cursor);
+    assert_true(view_sizes(view).records > 0);
+    table_release(view);
+}
+
+static status note_value(void *context, size_t i, bytes value)
+{
+    assert_true(bytes_equal(value, bytes_of("x")));
+    *(size_t *)context += i;
+    return status_ok();
+}
+
+static void several_records_are_got_at_once(void **state)
+{
+    enum { MANY = 300 };
+    struct cluster_fixture *f = *state;
+    struct table *view = create_view(f, TEST_VIEW);
+    struct view_commit *commit;
+    char names[MANY][4];
+    bytes keys[MANY];
+    size_t sum = 0, expected = 0;
+    assert_ok(view_commit_begin(view, &commit));
+    for (size_t i = 0; i < MANY; i++) {
+        snprintf(names[i], sizeof names[i], "%03zu", i);
+        keys[i] = bytes_of(names[i]);
+        if (i % 3 == 0)
+            view_commit_put(commit, keys[i], bytes_of("x"));
+        expected += i % 3 == 0 ? i : 0;
+    }
+    assert_ok(view_commit_write(commit, NULL));
+    assert_ok(view_records_get_many(view, keys, MANY, note_value, &sum));
+    assert_int_equal(sum, expected);
+    table_release(view);
+}
+
+/* --- commits --- */
+
+static void a_commit_meets_tablets_that_were_split(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct table *view = create_view(f, TEST_VIEW), *table = f->table;
+    struct view_commit *commit;
+    assert_ok(view_commit_begin(view, &commit));
+    change_view_row(f, commit, "a", "1");
+    change_view_row(f, commit, "m", "2");
+    view_commit_put(commit, bytes_of("r"), bytes_of("3"));
+    f->table = view;
+    split_at(f, "g");
+    f->table = table;
+    assert_ok(view_commit_write(commit, NULL));
+    assert_view(f, view, "a=1 m=2", "r=3");
+    table_release(view);
+}
+
+static void a_large_cell_of_a_view_is_read_again(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct table *view = create_view(f, TEST_VIEW);
+    char large[2000];
+    memset(large, 'x', sizeof large - 1);
+    large[sizeof large - 1] = 0;
+    put_both(f, view, "a", large);
+    put_both(f, view, "a", "small");
+    assert_view(f, view, "a=small", "a=small");
+    table_release(view);
+}
+
+/* --- the feed --- */
+
+static void the_feed_has_each_changed_row(void **state)
+{
+    struct cluster_fixture *f = *state;
+    set_cell(f, "before", "1");
+    struct table *view = create_view(f, TEST_VIEW);
+    struct stream_position at, begin;
+    assert_ok(view_feed_end(f->table, &at));
+    begin = at;
+    assert_changes(f, &at, "");
+    set_cell(f, "a", "1");
+    set_cell(f, "b", "1");
+    assert_true(view_feed_may_have(f->table, at));
+    assert_changes(f, &at, "a b");
+    split_at(f, "b");
+    set_cell(f, "b", "2");
+    set_cell(f, "a", "2");
+    merge_at(f, "b");
+    delete_row(f, "b");
+    assert_changes(f, &at, "b a b");
+    assert_ok(table_drop_rows(f->table, bytes_of("a")));
+    set_cell(f, "a", "3");
+    assert_changes(f, &at, "[a,b) a");
+    put_both(f, view, "x", "1"); /* the view's own are nobody's */
+    assert_changes(f, &at, "");
+    table_release(view);
+    reopen_test_cluster(f);
+    assert_true(view_feed_may_have(f->table, begin));
+    assert_changes(f, &begin, "a b b a b [a,b) a");
+}
+
+/* A change stream tells what it told before, and the feed has no record of it. */
+static void a_stream_and_a_feed_do_not_meet(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct stream_position at;
+    switch_stream(f, RETENTION_US);
+    struct reader reader = reader_of(f, "", "");
+    table_release(create_view(f, TEST_VIEW));
+    assert_ok(view_feed_end(f->table, &at));
+    set_in(f, "a", FAMILY_F, "q", 1, "1");
+    delete_row(f, "a");
+    assert_next(&reader, "a:f.q=1 a:-f");
+    assert_changes(f, &at, "a a");
+    switch_stream(f, 0);
+    set_cell(f, "b", "1");
+    assert_changes(f, &at, "b");
+    end_reader(&reader);
+}
+
+static void no_view_no_feed(void **state)
+{
+    struct cluster_fixture *f = *state;
+    set_cell(f, "a", "1");
+    assert_int_equal(stream_log_written_bytes(f->cluster->home->streams), 0);
+    table_release(create_view(f, TEST_VIEW));
+    assert_ok(cluster_delete_view(f->cluster, bytes_of(TEST_VIEW), NULL));
+    set_cell(f, "a", "2");
+    assert_int_equal(stream_log_written_bytes(f->cluster->home->streams), 0);
+}
+
+static status change_rule(void *context, const struct table_info *now, struct arena *arena,
+                          struct table_change *next)
+{
+    static const struct gc_rule two = {.kind = GC_MAX_VERSIONS, .max_versions = 2};
+    struct family *families = arena_alloc(arena, now->schema->family_count * sizeof *families);
+    (void)context;
+    assert_non_null(families);
+    for (size_t i = 0; i < now->schema->family_count; i++)
+        families[i] = now->schema->families[i];
+    families[0].gc = &two;
+    *next = (struct table_change){
+        .families = families, .family_count = now->schema->family_count, .extra = now->extra};
+    return status_ok();
+}
+
+static void a_change_of_rules_concerns_all_rows(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct stream_position at;
+    table_release(create_view(f, TEST_VIEW));
+    assert_ok(view_feed_end(f->table, &at));
+    assert_ok(table_change_schema(f->table, f->arena, change_rule, NULL));
+    assert_changes(f, &at, "[,)");
+    assert_ok(table_change_schema(f->table, f->arena, change_rule, NULL));
+    assert_changes(f, &at, "");
+    assert_true(table_is_viewed(f->table));
+}
+
+static void note_wake(struct view_feed_waiter *waiter);
+
+struct sleeper {
+    struct view_feed_waiter waiter;
+    struct event woken;
+};
+
+static void note_wake(struct view_feed_waiter *waiter)
+{
+    event_add(&((struct sleeper *)(void *)waiter)->woken, status_ok());
+}
+
+static void who_waits_is_told_once(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct sleeper sleeper = {.waiter.wake = note_wake};
+    event_init(&sleeper.woken);
+    table_release(create_view(f, TEST_VIEW));
+    view_feed_wait(f->table, &sleeper.waiter);
+    set_cell(f, "a", "1");
+    assert_ok(event_wait(&sleeper.woken, 1));
+    assert_false(view_feed_forget(f->table, &sleeper.waiter));
+    set_cell(f, "a", "2");
+    assert_int_equal(sleeper.woken.count, 1);
+    view_feed_wait(f->table, &sleeper.waiter);
+    assert_true(view_feed_forget(f->table, &sleeper.waiter));
+}
+
+static void the_first_unread_change_has_its_time(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct stream_position at;
+    int64_t first_us, before_us = cluster_version_us(f->cluster);
+    table_release(create_view(f, TEST_VIEW));
+    assert_ok(view_feed_end(f->table, &at));
+    assert_ok(view_feed_first_us(f->table, at, &first_us));
+    assert_true(first_us == INT64_MAX);
+    set_cell(f, "a", "1");
+    int64_t after_us = cluster_version_us(f->cluster);
+    set_cell(f, "b", "1");
+    assert_ok(view_feed_first_us(f->table, at, &first_us));
+    assert_true(first_us >= before_us && first_us <= after_us);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_view_has_rows_and_records, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_view_goes_for_good, setup, cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(records_alone_are_refused_when_the_view_is_gone, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_source_is_not_deleted_alone, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(what_cannot_be_a_source_is_refused, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_view_is_made_sure_of, setup, cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(records_are_walked_both_ways, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(several_records_are_got_at_once, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_commit_meets_tablets_that_were_split, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_large_cell_of_a_view_is_read_again, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(the_feed_has_each_changed_row, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_stream_and_a_feed_do_not_meet, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(no_view_no_feed, setup, cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_change_of_rules_concerns_all_rows, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(who_waits_is_told_once, setup, cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(the_first_unread_change_has_its_time, setup,
+                                        cluster_fixture_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
