@@ -260,6 +260,18 @@ def views(admin, rpc, new_table_id, make_table):
 
 
 @pytest.fixture
+def fresh_views(fresh_server, administer, connect, new_table_id):
+    """A function that starts a server of the test's own: gives it, its views, raw RPCs to it."""
+
+    def start(*arguments):
+        server = fresh_server(*arguments)
+        rpc = connect(server.host)
+        return server, Views(administer(server.host), rpc, new_table_id), rpc
+
+    return start
+
+
+@pytest.fixture
 def table_name(make_table):
     return make_table()
 
