@@ -36,6 +36,9 @@ enum {
     LIMIT_VIEWS_A_TABLE = 5,
     LIMIT_LABELS_AN_INSTANCE = 64,
     LIMIT_VIEW_PARAMETERS = 100, /* of an authorized view: prefixes and qualifiers together */
+    /* What a materialized view selects of a source row at most, and what may come of one: beyond
+     * it the row is left out of the view. */
+    LIMIT_VIEW_ROW_BYTES = LIMIT_MB,
 };
 
 /* --- Datastore's data (API); INVALID_ARGUMENT --- */

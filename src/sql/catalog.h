@@ -22,7 +22,9 @@ struct sql_table_column {
     enum sql_column_kind kind;
     const struct sql_type *type;
     bool is_hidden; /* not in `*` */
-    bytes family;   /* of a FAMILY that has another name than the column, and of a CELL */
+    /* Of a materialized view, whose columns are in SELECT order: */
+    size_t part;  /* of a KEY_PART: its place in the key schema */
+    bytes family; /* of a CELL */
     bytes qualifier;
 };
 
@@ -37,6 +39,15 @@ struct sql_relation {
     const char *view_query;
     bool is_materialized; /* a table that is a materialized view: it has no history to ask for */
 };
+
+/* Whether each time that a row's cells have is a row of the relation. */
+static inline bool sql_relation_has_versions(const struct sql_relation *relation)
+{
+    for (size_t i = 0; i < relation->column_count; i++)
+        if (relation->columns[i].kind == SQL_COLUMN_TIMESTAMP)
+            return true;
+    return false;
+}
 
 /* A type of a schema bundle. */
 struct sql_named_type {

@@ -144,7 +144,9 @@ static status scan_columns(struct analyzer *analyzer, struct sql_scan_plan *scan
         arena_alloc(analyzer->arena, table->column_count * sizeof *columns);
     static const enum sql_slot_kind kinds[] = {[SQL_COLUMN_KEY] = SQL_SLOT_KEY,
                                                [SQL_COLUMN_KEY_PART] = SQL_SLOT_KEY_PART,
-                                               [SQL_COLUMN_FAMILY] = SQL_SLOT_FAMILY};
+                                               [SQL_COLUMN_FAMILY] = SQL_SLOT_FAMILY,
+                                               [SQL_COLUMN_CELL] = SQL_SLOT_CELL,
+                                               [SQL_COLUMN_TIMESTAMP] = SQL_SLOT_TIMESTAMP};
     if (slots == NULL || columns == NULL)
         return status_out_of_memory();
     size_t parts = 0;
@@ -156,7 +158,11 @@ static status scan_columns(struct analyzer *analyzer, struct sql_scan_plan *scan
             return status_out_of_memory();
         slots[i] = (struct sql_slot){.kind = kinds[column->kind], .type = type};
         slots[i].part = column->kind == SQL_COLUMN_KEY_PART ? parts++ : 0;
-        slots[i].family = bytes_of(column->name);
+        if (table->is_materialized)
+            slots[i].part = column->part;
+        bool is_cell = column->kind == SQL_COLUMN_CELL;
+        slots[i].family = is_cell ? column->family : bytes_of(column->name);
+        slots[i].cell = column->qualifier;
         columns[i] = (struct sql_column){column->name, type, column->is_hidden};
         names[i] =
             (struct name){.text = column->name, .qualifier = "", .is_hidden = column->is_hidden};
@@ -178,6 +184,8 @@ static status analyze_scan(struct analyzer *analyzer, const struct ast_from *fro
     if (analyzer->table != NULL)
         return sql_error(analyzer->analysis->text, from->at,
                          "A query can read one table only: joins are not supported");
+    if (table->is_materialized && from->has_arguments)
+        return sql_error(analyzer->analysis->text, from->at, "A view takes no arguments");
     analyzer->table = scan->table = table;
     for (const struct ast_expr *argument = from->arguments; argument != NULL;
          argument = argument->next)

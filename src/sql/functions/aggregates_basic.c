@@ -1,5 +1,6 @@
 /* COUNT, SUM, MIN and their like: aggregates whose state is a number or a value. */
 #include "sql/functions/function_tables.h"
+#include "sql/functions/sums.h"
 
 #include <math.h>
 
@@ -32,9 +33,7 @@ static status count_finish(const struct sql_call *call, void *state, struct sql_
 
 struct sum {
     bool has_any;
-    bool has_infinite; /* or NaN: of these an infinite sum may come */
     int64_t int64;
-    long double float64;
 };
 
 static status sum_overflow(void)
@@ -62,48 +61,70 @@ static status sum_int64_finish(const struct sql_call *call, void *state, struct 
     return status_ok();
 }
 
-static status sum_float64_add(const struct sql_call *call, void *state,
-                              const struct sql_value *args, size_t count)
+/* Of FLOAT64, whose sum does not depend on the order of rows. Most groups have few rows: the first
+ * is kept as it is, and only the second takes the room of an exact sum. */
+struct float_sum {
+    int64_t count;
+    double first;
+    struct exact_sum *exact; /* of two and more */
+};
+
+static status float_sum_add(const struct sql_call *call, void *state, const struct sql_value *args,
+                            size_t count)
 {
-    (void)call, (void)count;
-    struct sum *sum = state;
-    sum->has_any = true;
-    sum->float64 += args[0].float64;
-    sum->has_infinite |= !isfinite(args[0].float64);
+    (void)count;
+    struct float_sum *sum = state;
+    if (sum->count++ == 0) {
+        sum->first = args[0].float64;
+        return status_ok();
+    }
+    if (sum->exact == NULL) {
+        sum->exact = arena_zalloc(call->arena, sizeof *sum->exact);
+        if (sum->exact == NULL)
+            return status_out_of_memory();
+        exact_sum_add(sum->exact, sum->first);
+    }
+    exact_sum_add(sum->exact, args[0].float64);
     return status_ok();
 }
 
 static status sum_float64_finish(const struct sql_call *call, void *state, struct sql_value *out)
 {
     (void)call;
-    const struct sum *sum = state;
-    double total = (double)sum->float64;
-    *out = sum->has_any ? sql_of_float64(total) : sql_null();
-    return isfinite(total) || sum->has_infinite ? status_ok() : sum_overflow();
-}
-
-struct average {
-    int64_t count;
-    long double sum;
-};
-
-static status average_add(const struct sql_call *call, void *state, const struct sql_value *args,
-                          size_t count)
-{
-    (void)call, (void)count;
-    struct average *average = state;
-    average->count++;
-    average->sum += args[0].float64;
-    return status_ok();
+    const struct float_sum *sum = state;
+    struct exact_sum all = {0};
+    *out = sql_null();
+    if (sum->count == 0)
+        return status_ok();
+    if (sum->exact == NULL)
+        exact_sum_add(&all, sum->first);
+    return sql_sum_of_float64(sum->exact == NULL ? &all : sum->exact, out);
 }
 
 static status average_finish(const struct sql_call *call, void *state, struct sql_value *out)
 {
     (void)call;
-    const struct average *average = state;
-    *out =
-        average->count == 0 ? sql_null() : sql_of_float64((double)(average->sum / average->count));
+    const struct float_sum *sum = state;
+    struct exact_sum all = {0};
+    *out = sql_null();
+    if (sum->count == 0)
+        return status_ok();
+    if (sum->exact == NULL)
+        exact_sum_add(&all, sum->first);
+    *out = sql_average_of_float64(sum->exact == NULL ? &all : sum->exact, sum->count);
     return status_ok();
+}
+
+status sql_sum_of_float64(const struct exact_sum *sum, struct sql_value *out)
+{
+    double total = (double)exact_sum_value(sum);
+    *out = sql_of_float64(total);
+    return isfinite(total) || exact_sum_is_special(sum) ? status_ok() : sum_overflow();
+}
+
+struct sql_value sql_average_of_float64(const struct exact_sum *sum, int64_t count)
+{
+    return sql_of_float64((double)(exact_sum_value(sum) / count));
 }
 
 /* --- one value of all --- */
@@ -242,8 +263,8 @@ const struct sql_aggregate sql_basic_aggregates[] = {
     {"COUNT", "INT64(T)", sizeof(int64_t), 0, count_add, count_finish},
     {"COUNTIF", "INT64(BOOL)", sizeof(int64_t), 0, countif_add, count_finish},
     {"SUM", "INT64(INT64)", sizeof(struct sum), 0, sum_int64_add, sum_int64_finish},
-    {"SUM", "FLOAT64(FLOAT64)", sizeof(struct sum), 0, sum_float64_add, sum_float64_finish},
-    {"AVG", "FLOAT64(FLOAT64)", sizeof(struct average), 0, average_add, average_finish},
+    {"SUM", "FLOAT64(FLOAT64)", sizeof(struct float_sum), 0, float_sum_add, sum_float64_finish},
+    {"AVG", "FLOAT64(FLOAT64)", sizeof(struct float_sum), 0, float_sum_add, average_finish},
     {"MAX", "T(T:order)", sizeof(struct chosen), 0, max_add, chosen_finish},
     {"MIN", "T(T:order)", sizeof(struct chosen), 0, min_add, chosen_finish},
     {"ANY_VALUE", "T(T)", sizeof(struct chosen), SQL_AGGREGATES_NULLS | SQL_ALLOWS_NULLS, any_add,

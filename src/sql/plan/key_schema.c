@@ -27,6 +27,7 @@ struct sql_key_schema {
     bytes delimiter;
     struct key_part *parts;
     size_t count;
+    bool has_nulls; /* a view's: see sql_key_schema_of_view */
 };
 
 /* --- reading a schema --- */
@@ -100,6 +101,21 @@ status sql_key_schema_read(bytes row_key_schema, struct arena *arena,
     schema->count = structure->n_fields;
     *out = schema;
     return read_encoding(structure->encoding, schema);
+}
+
+status sql_key_schema_of_view(const struct sql_field *fields, size_t count, struct arena *arena,
+                              const struct sql_key_schema **out)
+{
+    struct sql_key_schema *schema = arena_zalloc(arena, sizeof *schema);
+    struct key_part *parts = arena_zalloc(arena, count * sizeof *parts);
+    *out = schema;
+    if (schema == NULL || parts == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < count; i++)
+        parts[i] = (struct key_part){fields[i].name, fields[i].type, !sql_is_text(fields[i].type)};
+    *schema = (struct sql_key_schema){
+        .encoding = ENCODING_ORDERED, .parts = parts, .count = count, .has_nulls = true};
+    return status_ok();
 }
 
 size_t sql_key_schema_count(const struct sql_key_schema *schema)
@@ -219,13 +235,36 @@ static status take_part(bytes *key, struct arena *arena, bytes *out)
     return ends ? status_ok() : bad_key("a zero byte is not escaped");
 }
 
+static bool is_all_zeros(bytes text)
+{
+    size_t zeros = 0;
+    while (zeros < text.size && text.data[zeros] == 0)
+        zeros++;
+    return zeros == text.size;
+}
+
+/* The value of a part without its escapes. */
+static status read_ordered(const struct sql_key_schema *schema, const struct key_part *part,
+                           bytes text, struct sql_value *out)
+{
+    if (!schema->has_nulls)
+        return read_value(part, text, out);
+    if (text.size == 0) {
+        *out = sql_null();
+        return status_ok();
+    }
+    if (sql_is_text(part->type) && is_all_zeros(text))
+        text.size--;
+    return read_value(part, text, out);
+}
+
 static status decode_ordered(const struct sql_key_schema *schema, bytes key, struct arena *arena,
                              struct sql_value *parts)
 {
     for (size_t i = 0; i < schema->count; i++) {
         bytes text;
         TRY(take_part(&key, arena, &text));
-        TRY(read_value(&schema->parts[i], text, &parts[i]));
+        TRY(read_ordered(schema, &schema->parts[i], text, &parts[i]));
         if (key.size > 0)
             key = bytes_from(key, 2);
     }
@@ -271,10 +310,14 @@ static void append_escaped(struct buffer *out, bytes text)
 
 static void append_text(const struct sql_key_schema *schema, bytes text, struct buffer *out)
 {
-    if (schema->encoding == ENCODING_ORDERED)
-        append_escaped(out, text);
-    else
+    if (schema->encoding != ENCODING_ORDERED) {
         buffer_append_bytes(out, text);
+        return;
+    }
+    if (schema->has_nulls && is_all_zeros(text))
+        buffer_append(out, "\0\xff", 2);
+    if (!schema->has_nulls || text.size > 0)
+        append_escaped(out, text);
 }
 
 static void append_part(const struct sql_key_schema *schema, size_t index,
@@ -282,6 +325,10 @@ static void append_part(const struct sql_key_schema *schema, size_t index,
 {
     const struct key_part *part = &schema->parts[index];
     struct buffer number = {0};
+    if (value->is_null) {
+        append_escaped(out, bytes_make(NULL, 0));
+        return;
+    }
     if (sql_is_text(part->type)) {
         append_text(schema, value->text, out);
         return;
@@ -311,6 +358,15 @@ static void append_parts(const struct sql_key_schema *schema, const struct sql_v
     }
 }
 
+void sql_key_append(const struct sql_key_schema *schema, const struct sql_value *parts,
+                    struct buffer *out)
+{
+    size_t count = schema->count;
+    while (count > 1 && parts[count - 1].is_null)
+        count--;
+    append_parts(schema, parts, count, out);
+}
+
 /* --- spans of keys --- */
 
 /* Parts whose values are known, and the next one. */
@@ -338,8 +394,8 @@ static void pass_prefix(struct buffer *prefix)
 static size_t count_sure(const struct span *span)
 {
     size_t count = span->count;
-    while (span->schema->encoding == ENCODING_ORDERED && count > 0 &&
-           sql_is_text(span->schema->parts[count - 1].type) &&
+    bool may_lack = span->schema->encoding == ENCODING_ORDERED && !span->schema->has_nulls;
+    while (may_lack && count > 0 && sql_is_text(span->schema->parts[count - 1].type) &&
            span->parts[count - 1].text.size == 0)
         count--;
     return count;

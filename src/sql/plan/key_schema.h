@@ -13,6 +13,16 @@ struct sql_key_schema;
 status sql_key_schema_read(bytes row_key_schema, struct arena *arena,
                            const struct sql_key_schema **out);
 
+/* The schema of a materialized view's keys: fields of BYTES, STRING, INT64 and TIMESTAMP, in
+ * ordered code, each of which may be NULL: that is the empty part, and a text of nothing but zeros,
+ * or an empty one, has one zero more. In the arena; the fields stay as long. */
+status sql_key_schema_of_view(const struct sql_field *fields, size_t count, struct arena *arena,
+                              const struct sql_key_schema **out);
+
+/* Appends the key of a view's row: as many values as the schema has. Failures show in `out`. */
+void sql_key_append(const struct sql_key_schema *schema, const struct sql_value *parts,
+                    struct buffer *out);
+
 size_t sql_key_schema_count(const struct sql_key_schema *schema);
 struct sql_field sql_key_schema_part(const struct sql_key_schema *schema, size_t index);
 

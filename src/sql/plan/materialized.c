@@ -77,8 +77,7 @@ static size_t input_column(const struct sql_operator *op, size_t column)
     return is_column ? op->exprs[column]->index : SIZE_MAX;
 }
 
-/* The same of an operator further down. */
-static size_t trace(const struct sql_operator *op, size_t column, const struct sql_operator *to)
+size_t sql_trace_column(const struct sql_operator *op, size_t column, const struct sql_operator *to)
 {
     for (; op != to && column != SIZE_MAX; op = op->input)
         column = input_column(op, column);
@@ -94,7 +93,7 @@ static bool is_selected(const struct sql_operator *root, const struct sql_operat
         bool is_named = names == NULL;
         for (size_t k = 0; names != NULL && names[k] != NULL; k++)
             is_named = is_named || strcasecmp(root->columns[i].name, names[k]) == 0;
-        if (is_named && !root->columns[i].is_hidden && trace(root, i, of) == column)
+        if (is_named && !root->columns[i].is_hidden && sql_trace_column(root, i, of) == column)
             return true;
     }
     return false;
@@ -128,7 +127,7 @@ static bool is_source_key(const struct sql_operator *op, size_t column)
     const struct sql_operator *scan = op;
     while (scan->input != NULL)
         scan = scan->input;
-    size_t slot = trace(op, column, scan);
+    size_t slot = sql_trace_column(op, column, scan);
     return scan->kind == SQL_OP_SCAN && slot != SIZE_MAX &&
            scan->scan->slots[slot].kind == SQL_SLOT_KEY;
 }

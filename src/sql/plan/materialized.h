@@ -9,4 +9,9 @@
  * words. */
 status sql_check_materialized(const struct sql_plan *plan);
 
+/* Which column of an operator further down a column of an operator is, unchanged; SIZE_MAX: none.
+ */
+size_t sql_trace_column(const struct sql_operator *op, size_t column,
+                        const struct sql_operator *to);
+
 #endif

@@ -232,12 +232,14 @@ static const struct sql_operator *scan_of(const struct sql_operator *operator_)
     return operator_;
 }
 
-/* Keys are never NULL, and no two rows have the same: what is ordered by after them does not
- * matter. */
+/* Keys are never NULL, and no two rows have the same (but for versions of a view's row): what is
+ * ordered by after them does not matter. */
 static bool is_key_order(const struct sql_operator *sort, const struct sql_operator *below)
 {
     const struct sql_operator *scan = scan_of(below);
     if (scan->kind != SQL_OP_SCAN || sort->orders[0].expr->kind != SQL_COLUMN)
+        return false;
+    if (sort->order_count > 1 && sql_relation_has_versions(scan->scan->table))
         return false;
     size_t column = scan_column(below, sort->orders[0].expr->index);
     return column != SIZE_MAX && scan->scan->slots[column].kind == SQL_SLOT_KEY;

@@ -33,9 +33,11 @@ enum sql_operator_kind {
 /* A column of a scan. */
 enum sql_slot_kind {
     SQL_SLOT_KEY,
-    SQL_SLOT_KEY_PART, /* part: of the key schema */
-    SQL_SLOT_FAMILY,   /* a map of the family's columns */
-    SQL_SLOT_COLUMN,   /* a column's newest value, or its history: fam['q'] */
+    SQL_SLOT_KEY_PART,  /* part: of the key schema */
+    SQL_SLOT_FAMILY,    /* a map of the family's columns */
+    SQL_SLOT_COLUMN,    /* a column's newest value, or its history: fam['q'] */
+    SQL_SLOT_CELL,      /* a typed value of a materialized view: of `family`, `cell` */
+    SQL_SLOT_TIMESTAMP, /* of a materialized view's version: sql_relation_has_versions */
 };
 
 struct sql_slot {
@@ -44,6 +46,7 @@ struct sql_slot {
     size_t part;
     bytes family;
     const struct sql_expr *qualifier; /* fixed: of SQL_SLOT_COLUMN */
+    bytes cell;
 };
 
 /* t(with_history => …, …): each a fixed expression, or NULL. */

@@ -272,7 +272,8 @@ static bool is_streamed(const struct sql_plan *plan)
             operator_->kind != SQL_OP_LIMIT)
             return false;
     }
-    return operator_->kind == SQL_OP_SCAN && limits <= 1;
+    return operator_->kind == SQL_OP_SCAN && limits <= 1 &&
+           !sql_relation_has_versions(operator_->scan->table);
 }
 
 static status make_all(struct sql_execution *execution, size_t memory_limit)

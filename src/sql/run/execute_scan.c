@@ -6,6 +6,8 @@
 #include "sql/plan/key_schema.h"
 #include "sql/plan/optimize.h"
 #include "sql/run/execute_private.h"
+#include "sql/run/versions.h"
+#include "sql/run/view_cell.h"
 
 #include <stdlib.h>
 
@@ -13,7 +15,7 @@
 struct wanted {
     const struct sql_slot *slot;
     bytes qualifier; /* of a column */
-    size_t index;    /* in the row */
+    size_t index;    /* in the row; SIZE_MAX: it is read, and has no place there */
 };
 
 struct scanner {
@@ -23,9 +25,19 @@ struct scanner {
     size_t wanted_count;
     struct sql_value *parts; /* of the key; NULL: not wanted */
     bool with_history;
+    struct versions *versions; /* NULL: a row of the table is one of the scan */
 };
 
 /* --- what is read --- */
+
+/* Of a view whose rows have versions: the marker, by which each of them is known. */
+static const struct sql_slot marker_slot = {
+    .kind = SQL_SLOT_CELL, .type = &sql_bytes, .family = {(const uint8_t *)"default", 7}};
+
+static bool is_one_column(const struct sql_slot *slot)
+{
+    return slot->kind == SQL_SLOT_COLUMN || slot->kind == SQL_SLOT_CELL;
+}
 
 static int compare_wanted(const void *a, const void *b)
 {
@@ -41,13 +53,13 @@ static status collect_wanted(struct iterator *iterator, struct scanner *scanner)
 {
     const struct sql_scan_plan *plan = iterator->operator_->scan;
     struct arena *own = iterator->execution->own;
-    scanner->wanted = arena_alloc(own, plan->slot_count * sizeof *scanner->wanted);
+    scanner->wanted = arena_alloc(own, (plan->slot_count + 1) * sizeof *scanner->wanted);
     if (scanner->wanted == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < plan->slot_count; i++) {
         const struct sql_slot *slot = &plan->slots[i];
-        struct wanted wanted = {.slot = slot, .index = i};
-        if (slot->kind != SQL_SLOT_FAMILY && slot->kind != SQL_SLOT_COLUMN)
+        struct wanted wanted = {.slot = slot, .qualifier = slot->cell, .index = i};
+        if (slot->kind != SQL_SLOT_FAMILY && !is_one_column(slot))
             continue;
         if (slot->qualifier != NULL) {
             struct sql_value qualifier;
@@ -60,6 +72,9 @@ static status collect_wanted(struct iterator *iterator, struct scanner *scanner)
         }
         scanner->wanted[scanner->wanted_count++] = wanted;
     }
+    if (scanner->versions != NULL)
+        scanner->wanted[scanner->wanted_count++] =
+            (struct wanted){.slot = &marker_slot, .index = SIZE_MAX};
     qsort(scanner->wanted, scanner->wanted_count, sizeof *scanner->wanted, compare_wanted);
     return status_ok();
 }
@@ -81,7 +96,7 @@ static status need_family(struct iterator *iterator, const struct scanner *scann
         need->needs_all = need->needs_all || wanted->slot->kind == SQL_SLOT_FAMILY;
         bool is_again = need->qualifier_count > 0 &&
                         bytes_equal(qualifiers[need->qualifier_count - 1], wanted->qualifier);
-        if (wanted->slot->kind == SQL_SLOT_COLUMN && !is_again)
+        if (is_one_column(wanted->slot) && !is_again)
             qualifiers[need->qualifier_count++] = wanted->qualifier;
     }
     return status_ok();
@@ -142,6 +157,8 @@ static status collect_times(struct iterator *iterator, struct sql_scan_spec *spe
     spec->from_us = later(after, after_or_equal);
     spec->to_us = earlier(earlier(before, before_or_equal), as_of);
     spec->cells_per_column = temporal->with_history ? (int32_t)earlier(latest, INT32_MAX) : 1;
+    if (sql_relation_has_versions(iterator->operator_->scan->table))
+        spec->cells_per_column = INT32_MAX;
     return status_ok();
 }
 
@@ -212,8 +229,11 @@ static status scan_begin(struct iterator *iterator)
     struct arena *own = iterator->execution->own;
     struct sql_scan_spec *spec = &scanner->spec;
     spec->is_reversed = plan->is_reversed;
-    spec->keeps_row = takes_rows_apart(iterator->execution);
+    bool has_versions = sql_relation_has_versions(plan->table);
+    spec->keeps_row = has_versions || takes_rows_apart(iterator->execution);
     scanner->with_history = plan->temporal.with_history;
+    if (has_versions)
+        TRY(versions_create(own, &scanner->versions));
     TRY(collect_wanted(iterator, scanner));
     TRY(collect_needs(iterator, scanner, spec));
     TRY(collect_times(iterator, spec));
@@ -244,6 +264,7 @@ static void scan_end(struct iterator *iterator)
     struct scanner *scanner = iterator->state;
     if (scanner->scan != NULL)
         scanner->scan->destroy(scanner->scan);
+    versions_end(scanner->versions);
 }
 
 /* --- cells as values --- */
@@ -319,6 +340,8 @@ static status fill_columns(struct iterator *iterator, const struct wanted *wante
 {
     size_t at = 0;
     for (size_t i = 0; i < wanted_count; i++) {
+        if (wanted[i].index == SIZE_MAX)
+            continue;
         struct sql_value *out = &iterator->row[wanted[i].index];
         if (wanted[i].slot->kind == SQL_SLOT_FAMILY) {
             TRY(family_value(iterator, wanted[i].slot->type, cells, count, out));
@@ -326,7 +349,10 @@ static status fill_columns(struct iterator *iterator, const struct wanted *wante
         }
         while (at < count && bytes_compare(cells[at].qualifier, wanted[i].qualifier) < 0)
             at++;
-        if (at < count && bytes_equal(cells[at].qualifier, wanted[i].qualifier))
+        bool is_there = at < count && bytes_equal(cells[at].qualifier, wanted[i].qualifier);
+        if (is_there && wanted[i].slot->kind == SQL_SLOT_CELL)
+            *out = view_cell_value(wanted[i].slot->type, cells[at].value);
+        else if (is_there)
             TRY(column_value(iterator, wanted[i].slot->type, cells + at,
                              column_size(cells + at, count - at), out));
         else
@@ -369,6 +395,8 @@ static status fill_key(struct iterator *iterator, bytes key)
             iterator->row[i] = sql_of_text(key);
         else if (is_part)
             iterator->row[i] = scanner->parts[slot->part];
+        else if (slot->kind == SQL_SLOT_TIMESTAMP)
+            iterator->row[i] = sql_of_int64(versions_time(scanner->versions));
         else
             iterator->row[i] = sql_null();
     }
@@ -378,6 +406,32 @@ static status fill_key(struct iterator *iterator, bytes key)
 /* What it takes to read a row, next to a call of a function. */
 enum { STEPS_A_ROW = 32 };
 
+/* The next row of the table. */
+static status read_row(struct iterator *iterator, struct sql_scan_row *row, bool *found)
+{
+    struct scanner *scanner = iterator->state;
+    TRY(scanner->scan->next(scanner->scan, row, found));
+    if (!*found)
+        return status_ok();
+    iterator->execution->counts.rows_read++;
+    iterator->execution->counts.cells_read += row->cells->count;
+    return status_ok();
+}
+
+/* The next version of the row in hand, or the first of the next row. */
+static status read_version(struct iterator *iterator, struct sql_scan_row *row, bool *found)
+{
+    struct versions *versions = ((struct scanner *)iterator->state)->versions;
+    for (*found = versions_next(versions, row); !*found; *found = versions_next(versions, row)) {
+        bool is_there;
+        TRY(read_row(iterator, row, &is_there));
+        if (!is_there)
+            return status_ok();
+        TRY(versions_begin(versions, row));
+    }
+    return status_ok();
+}
+
 static status scan_row_next(struct iterator *iterator, const struct sql_value **row)
 {
     struct scanner *scanner = iterator->state;
@@ -385,12 +439,13 @@ static status scan_row_next(struct iterator *iterator, const struct sql_value **
     bool is_there;
     *row = NULL;
     TRY(count_row(iterator, STEPS_A_ROW));
-    TRY(scanner->scan->next(scanner->scan, &found, &is_there));
+    if (scanner->versions == NULL)
+        TRY(read_row(iterator, &found, &is_there));
+    else
+        TRY(read_version(iterator, &found, &is_there));
     if (!is_there)
         return status_ok();
     iterator->execution->place = found.key;
-    iterator->execution->counts.rows_read++;
-    iterator->execution->counts.cells_read += found.cells->count;
     begin_row(iterator, NULL);
     TRY(sql_work(iterator->execution->session, found.cells->count));
     TRY(fill_key(iterator, found.key));

@@ -27,6 +27,10 @@ static void append_slot(const struct words *words, const struct sql_scan_plan *s
 {
     const struct sql_slot *slot = &scan->slots[index];
     switch (slot->kind) {
+    case SQL_SLOT_CELL:
+    case SQL_SLOT_TIMESTAMP:
+        buffer_append_format(words->out, "%s", words->of->columns[index].name);
+        break;
     case SQL_SLOT_KEY:
         buffer_append_format(words->out, "_key");
         break;

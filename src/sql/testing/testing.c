@@ -188,7 +188,8 @@ static status memory_scan(void *context, const struct sql_relation *table,
 static status add_column(struct vector *columns, struct arena *arena, const char *name,
                          enum sql_column_kind kind, const struct sql_type *type, bool is_hidden)
 {
-    struct sql_table_column column = {name, kind, type, is_hidden};
+    struct sql_table_column column = {
+        .name = name, .kind = kind, .type = type, .is_hidden = is_hidden};
     return type == NULL ? status_out_of_memory()
                         : vector_add(columns, arena, &column, sizeof column);
 }
