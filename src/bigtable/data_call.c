@@ -44,19 +44,10 @@ static status open_view(struct data_call *data, const char *name)
 /* A view is read as a table. */
 static status open_materialized_view(struct data_call *data, const char *name)
 {
-    struct view_found found;
     TRY(name_check_form("Materialized view", name,
                         "projects/{project}/instances/{instance}/materializedViews/{id}"));
     TRY(client_routing_check(data->call, name));
-    TRY(views_find(data->bigtable->views, name, &found));
-    if (found.is_readable && found.table != NULL) {
-        data->table = found.table;
-        return status_ok();
-    }
-    status s = materialized_unreadable(name, &found);
-    if (found.table != NULL)
-        table_release(found.table);
-    return s;
+    return materialized_open(data->bigtable, name, &data->table);
 }
 
 void data_call_serve(struct data_call *data, const char *instance, const char *profile)

@@ -48,6 +48,18 @@ status materialized_unreadable(const char *name, const struct view_found *found)
                        name);
 }
 
+status materialized_open(struct bigtable *bigtable, const char *name, struct table **out)
+{
+    struct view_found found;
+    TRY(views_find(bigtable->views, name, &found));
+    *out = found.is_readable ? found.table : NULL;
+    if (*out != NULL)
+        return status_ok();
+    if (found.table != NULL)
+        table_release(found.table);
+    return materialized_unreadable(name, &found);
+}
+
 /* --- keeping --- */
 
 static void destroy(struct resource_kept *kept)

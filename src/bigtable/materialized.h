@@ -38,6 +38,10 @@ status materialized_define(struct bigtable *bigtable, const struct materialized_
 status materialized_define_for_engine(void *context, const char *name, const char *query,
                                       struct arena *arena, struct view_definition *out);
 
+/* The table of its rows, with a reference for the caller. NOT_FOUND; FAILED_PRECONDITION if it is
+ * not populated. Cheap: on loops, too. */
+status materialized_open(struct bigtable *bigtable, const char *name, struct table **out);
+
 /* FAILED_PRECONDITION, of a read of one that cannot be read (yet). */
 status materialized_unreadable(const char *name, const struct view_found *found);
 
