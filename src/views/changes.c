@@ -1,0 +1,92 @@
+/* Changes of a source, read from its feed once for all of its views: see upkeep.h. */
+#include "views/upkeep.h"
+
+#include "base/vector.h"
+#include "tablet/version.h"
+
+#include <stdlib.h>
+
+/* What is read at once: of the feed, and how many keys. */
+enum { FEED_BYTES = 4 << 20, FEED_KEYS = 16384, FEED_MEMORY = 256 << 20 };
+
+struct reading {
+    struct view_changes *changes;
+    struct vector keys;
+    struct vector ranges;
+};
+
+static status add_range(struct reading *reading, const struct view_change *change)
+{
+    struct arena *arena = reading->changes->arena;
+    struct view_range_change range = {.from = arena_copy(arena, change->from),
+                                      .to = arena_copy(arena, change->to),
+                                      .since_us = version_time_us(change->version)};
+    if (range.from.data == NULL || range.to.data == NULL)
+        return status_out_of_memory();
+    return vector_add(&reading->ranges, arena, &range, sizeof range);
+}
+
+static status visit_change(void *context, const struct view_change *change, bool *enough)
+{
+    struct reading *reading = context;
+    struct arena *arena = reading->changes->arena;
+    if (change->is_range) {
+        *enough = reading->ranges.count + 1 >= VIEW_MOST_PASSES;
+        return add_range(reading, change);
+    }
+    bytes key = arena_copy(arena, change->from);
+    if (key.data == NULL)
+        return status_out_of_memory();
+    *enough = reading->keys.count + 1 >= FEED_KEYS;
+    return vector_add(&reading->keys, arena, &key, sizeof key);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    return bytes_compare(*(const bytes *)a, *(const bytes *)b);
+}
+
+static void sort_keys(struct view_changes *changes, const struct vector *keys)
+{
+    changes->keys = keys->items;
+    changes->key_count = 0;
+    if (keys->count == 0)
+        return;
+    qsort(changes->keys, keys->count, sizeof *changes->keys, compare_keys);
+    for (size_t i = 0; i < keys->count; i++)
+        if (changes->key_count == 0 ||
+            !bytes_equal(changes->keys[changes->key_count - 1], changes->keys[i]))
+            changes->keys[changes->key_count++] = changes->keys[i];
+}
+
+void view_changes_forget(struct view_changes *changes)
+{
+    arena_destroy(changes->arena);
+    *changes = (struct view_changes){0};
+}
+
+static status read_changes(struct view_changes *changes, struct table *source)
+{
+    struct reading reading = {.changes = changes};
+    TRY(view_feed_read(source, changes->after, FEED_BYTES, visit_change, &reading,
+                       &changes->reached, &changes->is_end));
+    sort_keys(changes, &reading.keys);
+    changes->ranges = reading.ranges.items;
+    changes->range_count = reading.ranges.count;
+    changes->is_set = true;
+    return status_ok();
+}
+
+status view_changes_read(struct view_changes *changes, struct table *source,
+                         struct stream_position after)
+{
+    view_changes_forget(changes);
+    changes->after = after;
+    changes->arena = arena_create(FEED_MEMORY);
+    if (changes->arena == NULL)
+        return status_out_of_memory();
+    status s = read_changes(changes, source);
+    if (!status_is_ok(s))
+        view_changes_forget(changes);
+    return s;
+}
