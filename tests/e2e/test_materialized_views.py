@@ -1,6 +1,6 @@
-"""What is in continuous materialized views, and how it follows their sources: those of the 20 checks
-of Bigtable's interface that are about contents. The others are in test_materialized_views_life.py
-and test_materialized_views_queries.py.
+"""What is in continuous materialized views, and how it follows their sources: those of the 20
+checks of Bigtable's interface that are about contents. The others are in
+test_materialized_views_life.py and test_materialized_views_queries.py.
 
 A view comes to what it must be by itself: each test waits for that, and for nothing else."""
 
@@ -81,7 +81,7 @@ def test_check_2_keys_of_several_columns(views, rpc, table_name, t):
     )
     expected = sorted(bytes.fromhex(key) for key in STRUCTURED.values())
     assert keys(rpc, view) == expected
-    assert [cells for _, cells in rpc.read(view)] == [[MARKER, number_cell(b"c", 1)]] * len(expected)
+    assert {tuple(cells) for _, cells in rpc.read(view)} == {(MARKER, number_cell(b"c", 1))}
 
 
 @pytest.mark.parametrize("values, column", [(NUMBERS, "TO_INT64(f['n'])"), (BYTES, "f['n']")])
@@ -160,7 +160,8 @@ def test_check_5_the_next_extreme_comes_when_the_extreme_goes(views, rpc, table_
     """In a group of many rows, whose source is not looked through again."""
     count = 5000
     for batch in (range(n, n + 1000) for n in range(0, count, 1000)):
-        rows = [(b"%06d" % n, [set_cell("f", b"n", big_endian(n * 7 % count), 1000)]) for n in batch]
+        cells = {n: set_cell("f", b"n", big_endian(n * 7 % count), 1000) for n in batch}
+        rows = [(b"%06d" % n, [cell]) for n, cell in cells.items()]
         assert set(rpc.mutate_rows(table_name, rows)) == {0}
     view = views.create(
         "SELECT 'all' AS _key, MIN(TO_INT64(f['n'])) AS low, MAX(TO_INT64(f['n'])) AS high, "

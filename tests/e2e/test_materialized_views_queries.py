@@ -35,7 +35,8 @@ SUMS = ["COUNT(*) AS c", "COUNT(f['n']) AS c", "SUM(TO_INT64(f['n'])) AS c",
 CONDITIONS = ["", " WHERE f['n'] IS NOT NULL", " WHERE _key > 'row3'",
               " WHERE TO_INT64(f['n']) > 10"]  # fmt: skip
 INDEXES = ["SELECT f['g'] AS g, _key FROM `{}`{} ORDER BY g, _key",
-           "SELECT TO_INT64(f['n']) AS n, _key, f['g'] AS g FROM `{}`{} ORDER BY n, _key"]  # fmt: skip
+           "SELECT TO_INT64(f['n']) AS n, _key, f['g'] AS g FROM `{}`{} ORDER BY n, _key",
+           ]  # fmt: skip
 
 
 def random_query(chance, table):
