@@ -226,7 +226,7 @@ BINDING = policy_pb2.Binding(role="roles/bigtable.reader", members=["user:a@exam
 def policy_resources(admin, instance):
     """(client, name) of each kind of resource that has a policy."""
     table = admin.create_table(instance, "t")
-    views = [Views(admin, instance, kind).create() for kind in KINDS]
+    views = [Views(admin, instance, kind).create(kind) for kind in KINDS]
     view = admin.tables.create_authorized_view(
         parent=table, authorized_view_id="v", authorized_view={"subset_view": {}}
     )
@@ -339,7 +339,7 @@ def test_each_change_survives_a_kill(fresh_server, administer):
         ),
         lambda: admin.create_table(instance, "t"),
         lambda: Views(admin, instance, "logical").create(),
-        lambda: Views(admin, instance, "materialized").create(),
+        lambda: Views(admin, instance, "materialized").create("m"),
         lambda: admin.tables.create_authorized_view(
             parent=f"{instance}/tables/t", authorized_view_id="v",
             authorized_view={"subset_view": {"row_prefixes": [b"a"]}},

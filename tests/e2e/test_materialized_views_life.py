@@ -387,7 +387,7 @@ REFUSED = {
     "SELECT _key, COUNT(*) AS c FROM lv GROUP BY _key": "Table not found: lv",
     "SELECT a._key, COUNT(*) AS c FROM t AS a, t AS b GROUP BY _key": "",
     "SELECT _key, COUNT(*) AS c FROM t WHERE _key = @p GROUP BY _key":
-        "Query parameter 'p' not found [at 1:49]",
+        "Query parameter 'p' not found [at 1:48]",
     "SELECT * FROM t ORDER BY _key": "",
     "SELECT DISTINCT _key FROM t ORDER BY _key": "",
     "SELECT _key, COUNT(DISTINCT f['x']) AS c FROM t GROUP BY _key": "",
