@@ -170,7 +170,8 @@ static status add_files(struct whole_copy *copy, bool of_catalog)
 
 static bool is_wanted(const struct whole_copy *copy, const struct table_record *record)
 {
-    return record->deleted_us == 0 && whole_scope_has(copy->options.name, record->name);
+    bool is_view = record->view.source_id != 0; /* what it has is made of tables */
+    return record->deleted_us == 0 && !is_view && whole_scope_has(copy->options.name, record->name);
 }
 
 static status copy_record(struct whole_copy *copy, const struct table_record *record,

@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "cluster/catalog_txn.h"
 #include "cluster/identity_record.h"
+#include "cluster/view/view_table.h"
 #include "control/operations.h"
 #include "store/copied.h"
 #include "stream/eras.h"
@@ -17,7 +18,10 @@
 
 #include <stdio.h>
 
-/* --- what makes it another server --- */
+/* --- what makes it another server ---
+ *
+ * Views are there by definition alone, and are made anew: the backup may have what they had, but
+ * what an archive brought since is not in it. */
 
 static status mark(struct store *store, struct keyspace *catalog)
 {
@@ -25,7 +29,9 @@ static status mark(struct store *store, struct keyspace *catalog)
     if (txn == NULL)
         return status_out_of_memory();
     operations_mark_abandoned(txn);
-    status s = catalog_txn_write_unserved(txn, store);
+    status s = views_forget(catalog, txn);
+    if (status_is_ok(s))
+        s = catalog_txn_write_unserved(txn, store);
     catalog_txn_destroy(txn);
     return s;
 }

@@ -246,7 +246,8 @@ static bool has_id(const struct ids *ids, uint64_t id)
 static status note_table(void *context, const struct table_record *record)
 {
     struct narrowing *n = context;
-    if (record->deleted_us != 0 || !whole_scope_has(n->scope, record->name))
+    bool is_view = record->view.source_id != 0; /* it is made anew where it is defined */
+    if (record->deleted_us != 0 || is_view || !whole_scope_has(n->scope, record->name))
         return status_ok();
     return add_id(n, &n->tables, record->id);
 }

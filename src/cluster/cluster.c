@@ -234,7 +234,7 @@ static size_t users_tables(const struct cluster *cluster)
 {
     size_t count = 0;
     for (size_t i = 0; i < cluster->table_count; i++)
-        count += index_is_users(cluster->tables[i]);
+        count += index_is_users(cluster->tables[i]) && !table_is_view(cluster->tables[i]);
     return count;
 }
 

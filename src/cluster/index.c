@@ -3,6 +3,7 @@
 #include "cluster/index.h"
 
 #include "base/check.h"
+#include "cluster/view/view_table.h"
 
 #include <stdlib.h>
 
@@ -48,7 +49,7 @@ bool index_is_users(const struct table *table)
 
 static void count(struct cluster *cluster, const struct table *table, int64_t amount)
 {
-    if (index_is_users(table))
+    if (index_is_users(table) && !table_is_view(table))
         metrics_add(cluster->options.metrics, METRIC_tables, amount);
 }
 

@@ -20,6 +20,7 @@ struct salvaged_table {
     uint64_t id;
     const char *name;
     uint64_t keyspace_id; /* 0: no tablet is there */
+    uint64_t records_id;  /* of a view: the keyspace of its records; else 0 */
     uint64_t tablet_id;   /* of the first */
     bytes end;            /* of the last so far */
     bool is_broken;
@@ -91,10 +92,12 @@ static status find_table(void *context, const struct table_record *record)
     if (table == NULL)
         return status_out_of_memory();
     table->id = record->id;
+    table->records_id = record->view.records_id;
     table->name = arena_string(salvage->arena, bytes_of(record->name));
     if (table->name == NULL)
         return status_out_of_memory();
     note_id(salvage, record->id);
+    note_id(salvage, record->view.records_id);
     *salvage->last = table;
     salvage->last = &table->next;
     return status_ok();
@@ -255,9 +258,25 @@ static status join_tablets(struct salvage *salvage, const struct salvaged_table 
     return catalog_put_tablet(salvage->batch, catalog, &whole);
 }
 
+/* It may lack what its source has, and have what that lacks: so it is made anew by who has its
+ * definition. Its keyspaces are nobody's at the end of this start. */
+static status remove_view(struct salvage *salvage, const struct salvaged_table *view)
+{
+    struct keyspace *catalog = salvage->cluster->catalog;
+    tell_of(salvage, "a view is to be made anew", view);
+    catalog_delete_table(salvage->batch, catalog, view->id);
+    catalog_delete_tablets(salvage->batch, catalog, view->id);
+    TRY(name_keyspace(salvage, view->records_id));
+    return view->keyspace_id == 0 ? status_ok() : name_keyspace(salvage, view->keyspace_id);
+}
+
 static status restore_tables(struct salvage *salvage)
 {
     for (const struct salvaged_table *each = salvage->tables; each != NULL; each = each->next) {
+        if (each->records_id != 0) {
+            TRY(remove_view(salvage, each));
+            continue;
+        }
         bool is_missing = each->keyspace_id != 0 && !is_there(salvage, each->keyspace_id);
         if (is_missing && store_old_data(salvage->cluster->home->store) != NULL) {
             TRY(serve_empty(salvage, each));
@@ -293,16 +312,14 @@ static bool is_heat(struct keyspace *keyspace)
     return is_all;
 }
 
-/* What is not empty, or cannot be read. If the record of the change log is among those that are
- * lost, its keyspace is one without rows; what is a log never has any. */
-static bool is_worth_keeping(const struct salvage *salvage, struct keyspace *keyspace)
+/* What has rows, or cannot be read. If the record of the change log is among those that are lost,
+ * its keyspace is one without rows, and so is that of a view's records; what is a log never has
+ * any. */
+static bool is_worth_keeping(struct keyspace *keyspace)
 {
     static const uint8_t first = ROW_SPACE, end = OVERFLOW_SPACE + 1;
-    struct store_cursor_options options = {.read_tier = STORE_READ_ANY};
-    if (salvage->has_lost_records) {
-        options.lower = bytes_make(&first, 1);
-        options.upper = bytes_make(&end, 1);
-    }
+    const struct store_cursor_options options = {
+        .read_tier = STORE_READ_ANY, .lower = bytes_make(&first, 1), .upper = bytes_make(&end, 1)};
     bool is_empty = keyspace_kind(keyspace) == KEYSPACE_LOG;
     if (!is_empty)
         status_ignore(look_for_any(keyspace, &options, &is_empty));
@@ -313,7 +330,7 @@ static void note_if_unclaimed(const struct salvage *salvage, struct keyspace *ke
 {
     struct cluster *cluster = salvage->cluster;
     uint64_t id = keyspace_id(keyspace);
-    if (!is_named(salvage, id) && is_worth_keeping(salvage, keyspace))
+    if (!is_named(salvage, id) && is_worth_keeping(keyspace))
         catalog_put_unclaimed(salvage->batch, cluster->catalog, id,
                               clock_wall_us(cluster->options.clock));
     else if (salvage->has_lost_records)

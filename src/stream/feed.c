@@ -47,10 +47,14 @@ static void write_bytes(struct buffer *out, bytes data)
     buffer_append_bytes(out, data);
 }
 
+enum { IS_RANGE = 1, IS_DROP = 2, FLAGS = 2 /* bits */ };
+
 static void write_entry(struct buffer *out, uint64_t before, const struct stream_feed_entry *entry)
 {
     uint64_t sequence = entry->position.sequence;
-    buffer_append_varint(out, (sequence - before) << 1 | entry->is_range);
+    unsigned flags = (entry->is_range ? IS_RANGE : 0) | (entry->is_drop ? IS_DROP : 0);
+    DCHECK(entry->is_range || !entry->is_drop);
+    buffer_append_varint(out, (sequence - before) << FLAGS | flags);
     buffer_append_varint(out, zigzag((int64_t)(entry->version - sequence)));
     write_bytes(out, entry->key);
     if (entry->is_range)
@@ -201,8 +205,9 @@ static const uint8_t *read_entry(const uint8_t *at, const uint8_t *end, bool is_
     at = at == NULL ? NULL : varint_read(at, end, &ahead);
     if (at == NULL)
         return NULL;
-    entry->is_range = (delta & 1) != 0;
-    delta >>= 1;
+    entry->is_range = (delta & IS_RANGE) != 0;
+    entry->is_drop = (delta & IS_DROP) != 0;
+    delta >>= FLAGS;
     if (!is_first)
         entry->position.ordinal = delta == 0 ? entry->position.ordinal + 1 : 0;
     entry->position.sequence += delta;

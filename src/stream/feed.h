@@ -6,9 +6,10 @@
  *
  *     key    as a record's (record.h): the feed's id, the position of the last entry, piece 0
  *     value  04, sequence: 8, varint ordinal: where the first entry is; then entry after entry
- *     entry  varint: twice by how much its sequence is greater than that of the one before (of the
- *            first: 0), plus 1 if it is a range; varint: zigzag of version less sequence;
- *            varint, bytes: the key; of a range varint, bytes: its end, empty: no bound
+ *     entry  varint: four times by how much its sequence is greater than that of the one before (of
+ *            the first: 0), plus its kind: 0 a row, 1 a range, 3 a range of which all rows are
+ *            dropped; varint: zigzag of version less sequence; varint, bytes: the key; of a range
+ *            varint, bytes: its end, empty: no bound
  *
  * Ordinals number what a commit has of the feed, from 0 on. */
 #ifndef TRESTLE_STREAM_FEED_H
@@ -36,6 +37,7 @@ struct stream_feed_entry {
     bytes key;        /* of a row, or the first of a range: then it may be empty */
     bytes end;        /* of a range: exclusive; empty: no bound */
     bool is_range;
+    bool is_drop; /* of a range: none of the rows that were there before it is there */
 };
 
 /* --- on the commit thread, as what is said of records in log.h --- */

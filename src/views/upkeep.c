@@ -296,17 +296,17 @@ static status apply_changes(struct view_upkeep *upkeep, const struct view_change
 {
     size_t count = keys_to_do(upkeep, changes);
     TRY(add_passes(upkeep, changes));
-    for (size_t done = 0; done < count || done == 0;) {
-        struct portion portion = {.keys = changes->keys + done, .key_count = count - done};
+    size_t done = 0;
+    do { /* once at least: the position moves */
+        struct portion portion = {.keys = done == 0 ? changes->keys : changes->keys + done,
+                                  .key_count = count - done};
         if (atomic_load(upkeep->gives_up)) {
             upkeep->is_loaded = false;
             return status_make(STATUS_CANCELLED, "Upkeep is to end.");
         }
         TRY(do_portion(upkeep, &portion, &changes->reached));
         done += portion.taken;
-        if (count == 0)
-            break;
-    }
+    } while (done < count);
     view_feed_keep(upkeep->table, upkeep->state.position.sequence);
     return status_ok();
 }

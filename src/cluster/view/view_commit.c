@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "cluster/cluster_private.h"
 #include "cluster/rows.h"
+#include "row/row_key.h"
 
 #include <stdlib.h>
 
@@ -101,6 +102,7 @@ void view_commit_row(struct view_commit *commit, bytes key, struct row_change *c
 void view_commit_put(struct view_commit *commit, bytes key, bytes value)
 {
     DCHECK(key.size > 0 && value.size > 0);
+    DCHECK(key.data[0] != ROW_SPACE && key.data[0] != OVERFLOW_SPACE);
     store_batch_put(commit->records, commit->view->view.records, key, value);
 }
 

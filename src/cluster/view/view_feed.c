@@ -50,6 +50,7 @@ static status visit_entry(void *context, const struct stream_feed_entry *entry, 
     const struct view_change change = {.from = entry->key,
                                        .to = entry->end,
                                        .is_range = entry->is_range,
+                                       .is_drop = entry->is_drop,
                                        .version = entry->version,
                                        .position = entry->position};
     return visit->visit(visit->context, &change, enough);

@@ -19,6 +19,8 @@ struct view_change {
     bytes from; /* the row's key; of a range the first key, which may be empty */
     bytes to;   /* of a range: exclusive; empty: no bound */
     bool is_range;
+    bool is_drop; /* of a range: none of the rows that were there before it is there (DropRowRange);
+                     else they may all be others than they were */
     uint64_t version; /* of the commit: version_time_us says when it was */
     struct stream_position position;
 };

@@ -1,5 +1,6 @@
 /* A view's records: raw keys and values, by rising key, that nobody but the upkeep of views reads
- * and writes. They are in a keyspace of their own. Keys and values are not empty.
+ * and writes. They are in a keyspace of their own. Keys and values are not empty; no key begins
+ * with R or S (row/row_key.h), so that a salvage knows whose the keyspace is.
  *
  * What is read is what has been committed (view_commit.h) when a call, or a cursor, begins. All of
  * it may block for the disk. */

@@ -222,11 +222,47 @@ status cluster_ensure_view(struct cluster *cluster, const struct view_spec *spec
     return s;
 }
 
+/* --- without a server --- */
+
+struct forgetting {
+    struct keyspace *catalog;
+    struct store_batch *batch;
+};
+
+static status forget_view(void *context, const struct table_record *record)
+{
+    const struct forgetting *forgetting = context;
+    if (record->view.source_id == 0)
+        return status_ok();
+    catalog_delete_table(forgetting->batch, forgetting->catalog, record->id);
+    catalog_delete_tablets(forgetting->batch, forgetting->catalog, record->id);
+    return status_ok();
+}
+
+status views_forget(struct keyspace *catalog, struct catalog_txn *txn)
+{
+    struct forgetting forgetting = {catalog, catalog_txn_batch(txn)};
+    const struct catalog_visitor visitor = {.context = &forgetting, .table = forget_view};
+    return catalog_read(catalog, &visitor);
+}
+
 /* --- at start --- */
 
-/* One that may have missed something: its source is gone, or was not viewed. */
+bool table_view_is_damaged(const struct table *view)
+{
+    bool is_damaged = keyspace_has_damage(view->view.records);
+    for (size_t i = 0; i < view->space_count; i++)
+        is_damaged |= keyspace_has_damage(view->spaces[i].keyspace);
+    return is_damaged;
+}
+
+/* One that may have missed something: its source is gone, or was not viewed; or that has lost
+ * something. */
 static bool is_stale(struct table *view, bool *fails)
 {
+    *fails = false;
+    if (table_view_is_damaged(view))
+        return true;
     struct search search;
     status s = search_all(view->cluster, view->view.source_id, &search);
     *fails = !status_is_ok(s);

@@ -57,8 +57,16 @@ bool table_is_viewed(const struct table *table);
 /* How many views read it: a walk over all tables. */
 size_t table_view_count(struct table *source);
 
+/* Whether something of its rows or records is out of service: it has to be made anew. Cheap. */
+bool table_view_is_damaged(const struct table *view);
+
+/* Of a store that nobody serves: takes the tables of all views out of the catalog. The next start
+ * drops their keyspaces. Blocks. */
+status views_forget(struct keyspace *catalog, struct catalog_txn *txn);
+
 /* At start, once there are queues: puts right what a crash or a loss has left (2, 3). A view whose
- * source was not viewed may have missed something, and goes, too. */
+ * source was not viewed may have missed something, and goes, too, and so does one that is damaged.
+ */
 status views_sweep(struct cluster *cluster);
 
 #endif

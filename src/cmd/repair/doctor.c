@@ -109,6 +109,9 @@ static status find_table(void *context, const struct table_record *record)
     if (table->name == NULL)
         return status_out_of_memory();
     table->is_database = ds_is_database_table(table->name);
+    if (record->view.source_id != 0 &&
+        store_keyspace_find(doctor->store, record->view.records_id) == NULL)
+        doctor_report(doctor, table, "the keyspace of its records is missing");
     TRY(schema_create(record->schema->granularity, record->schema->families,
                       record->schema->family_count, record->schema->next_family_id,
                       &table->schema));

@@ -4,6 +4,7 @@
 #include "cluster/catalog.h"
 #include "cluster/heat/heat_keyspace.h"
 #include "row/row_key.h"
+#include "stream/feed.h"
 #include "stream/record.h"
 #include "tablet/change_log.h"
 
@@ -40,6 +41,13 @@ static status name(struct naming *naming, uint64_t id, enum purpose purpose)
     return status_ok();
 }
 
+/* That of a view's records. */
+static status name_table(void *context, const struct table_record *record)
+{
+    return record->view.source_id == 0 ? status_ok()
+                                       : name(context, record->view.records_id, OF_A_TABLE);
+}
+
 static status name_tablet(void *context, const struct tablet_record *record)
 {
     return name(context, record->keyspace_id, OF_A_TABLE);
@@ -59,6 +67,7 @@ static status name_unclaimed(void *context, uint64_t id, int64_t found_us)
 static status read_names(struct keyspace *catalog, struct naming *naming)
 {
     const struct catalog_visitor visitor = {.context = naming,
+                                            .table = name_table,
                                             .tablet = name_tablet,
                                             .preallocated = name_preallocated,
                                             .unclaimed = name_unclaimed};
@@ -125,14 +134,23 @@ static void check(struct keyspace *keyspace, enum purpose purpose, uint64_t *dam
     status_free(s);
 }
 
+static status pass_entry(void *context, const struct stream_feed_entry *entry, bool *enough)
+{
+    (void)context, (void)entry, (void)enough;
+    return status_ok();
+}
+
 /* Nobody has looked at what a mark or a piece of a large value says. */
 static bool is_sound_record(bytes key, bytes value)
 {
     struct stream_record record;
     uint32_t piece;
+    bool enough;
     if (!stream_record_key_read(key, &record.tablet, &record.position, &piece) || piece > 0)
         return true;
-    status s = stream_record_read(key, value, &record);
+    bool is_page = value.size > 0 && value.data[0] == STREAM_FEED_PAGE;
+    status s = is_page ? stream_feed_page_read(key, value, pass_entry, NULL, &enough)
+                       : stream_record_read(key, value, &record);
     bool is_sound = status_is_ok(s);
     status_free(s);
     return is_sound;

@@ -29,6 +29,7 @@ struct known_table {
     struct known_table *next;
     uint64_t id;
     uint64_t keyspace_id;
+    uint64_t records_id; /* of a view: the keyspace of its records; else 0 */
     const char *name;
     struct schema *schema; /* its own */
 };
@@ -58,7 +59,8 @@ static status know_table(void *context, const struct table_record *record)
     struct known_table *table = arena_zalloc(look->arena, sizeof *table);
     if (table == NULL)
         return status_out_of_memory();
-    *table = (struct known_table){.next = look->tables, .id = record->id};
+    *table = (struct known_table){
+        .next = look->tables, .id = record->id, .records_id = record->view.records_id};
     table->name = arena_string(look->arena, bytes_of(record->name));
     look->tables = table;
     const struct schema *schema = record->schema;
@@ -226,6 +228,15 @@ static const char *table_of(const struct look *look, const struct damage_record 
     return NULL;
 }
 
+/* The view that has the records; NULL: none. */
+static const char *view_of(const struct look *look, const struct damage_record *record)
+{
+    for (const struct known_table *table = look->tables; table != NULL; table = table->next)
+        if (table->records_id == record->keyspace_id)
+            return table->name;
+    return NULL;
+}
+
 static bool is_of_log(const struct look *look, const struct damage_record *record)
 {
     return look->log_keyspace != 0 && record->keyspace_id == look->log_keyspace;
@@ -282,6 +293,9 @@ static status tell_damage(const struct look *look, const struct damage_record *r
         return tell_keys(record, "the change log", "changes that wait for the archive", &telling);
     if (is_of_streams(look, record))
         return tell_keys(record, "the log of change streams", "changes that readers may want",
+                         &telling);
+    if (view_of(look, record) != NULL)
+        return tell_keys(record, view_of(look, record), "what a view keeps to be kept up to date",
                          &telling);
     if (owner == NULL)
         owner = lost_keyspace_name(record->keyspace_id, text);
