@@ -36,6 +36,7 @@ struct note {
     uint64_t sequence;
     uint32_t ordinal;
     bool is_range;
+    bool is_drop;
     char key[KEY_SIZE + 1];
     char end[KEY_SIZE + 1];
 };
@@ -102,6 +103,7 @@ static void see(void *context, const struct commit *commit, const struct store_b
         note(h, &range, bytes_of(""));
     if (commit->kind != COMMIT_DROP_ROWS)
         return;
+    range.is_drop = true;
     memcpy(range.end, h->dropping_to, sizeof range.end);
     note(h, &range, bytes_of(h->dropping));
 }
@@ -163,6 +165,7 @@ static void assert_is_noted(const struct note *note, const struct view_change *c
     assert_int_equal(change->position.sequence, note->sequence);
     assert_int_equal(change->position.ordinal, note->ordinal);
     assert_int_equal(change->is_range, note->is_range);
+    assert_int_equal(change->is_drop, note->is_drop);
     assert_true(bytes_equal(change->from, bytes_of(note->key)));
     assert_true(bytes_equal(change->to, bytes_of(note->end)));
 }

@@ -61,8 +61,8 @@ static status add_drop(void *context, const struct store_change *change)
         change->key.data[0] != DROP_RECORD)
         return status_ok();
     TRY(drop_record_parse(change->key, change->value, &keyspace, &drop));
-    (void)add(leaving,
-              &(struct stream_feed_entry){.key = drop.from, .end = drop.to, .is_range = true});
+    (void)add(leaving, &(struct stream_feed_entry){
+                           .key = drop.from, .end = drop.to, .is_range = true, .is_drop = true});
     return status_ok();
 }
 
