@@ -27,6 +27,7 @@ from harness.patience import PATIENCE_SECONDS
 from harness.rpc import Rpc
 from harness.secured import Secured
 from harness.server import EXTERNAL, ExternalServer, Server
+from harness.views import Views
 
 TABLE_NUMBERS = itertools.count(1)
 
@@ -248,6 +249,26 @@ def make_table(rpc, new_table_id):
     for name in names:
         with contextlib.suppress(grpc.RpcError):  # the test may have deleted or protected it
             rpc.delete_table(name)
+
+
+@pytest.fixture
+def views(admin, rpc, new_table_id, make_table):
+    """Materialized views of the instance `i`, which go before the tables that they read."""
+    made = Views(admin, rpc, new_table_id)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def fresh_views(fresh_server, administer, connect, new_table_id):
+    """A function that starts a server of the test's own: gives it, its views, raw RPCs to it."""
+
+    def start(*arguments):
+        server = fresh_server(*arguments)
+        rpc = connect(server.host)
+        return server, Views(administer(server.host), rpc, new_table_id), rpc
+
+    return start
 
 
 @pytest.fixture

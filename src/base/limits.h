@@ -33,6 +33,7 @@ enum {
     LIMIT_INSTANCE_ID_BYTES = 33,
     LIMIT_CLUSTER_ID_BYTES = 63,  /* documented are 30; Google's own suites use 31 and 37 */
     LIMIT_RESOURCE_ID_BYTES = 50, /* app profiles, views, schema bundles */
+    LIMIT_VIEWS_A_TABLE = 5,
     LIMIT_LABELS_AN_INSTANCE = 64,
     LIMIT_VIEW_PARAMETERS = 100, /* of an authorized view: prefixes and qualifiers together */
     /* What a materialized view selects of a source row at most, and what may come of one: beyond

@@ -6,6 +6,7 @@
 #include "bigtable/field_mask.h"
 #include "bigtable/names.h"
 #include "bigtable/table_methods.h"
+#include "bigtable/view_guard.h"
 
 #include <stdio.h>
 
@@ -108,6 +109,9 @@ static status stage_creation(void *context, struct edit *edit)
     const struct admin_request *request = change->request;
     const char *parent = text_of(request->message, "parent");
     TRY(require_parent(request, change->kind->kind, edit, parent));
+    if (change->kind->shares_ids)
+        TRY(check_id_is_free(request->bigtable, request->arena, edit, change->kind->kind, parent,
+                             name_id(text_of(change->child, "name"))));
     TRY(create_resource(edit, request->arena, change->kind->kind, change->child));
     return finish_operation(edit, request, parent, change->metadata, change->child,
                             &change->operation);

@@ -19,6 +19,7 @@ struct child_kind {
     const ProtobufCMessageDescriptor *list_response;
     const char *const *allowed; /* what an update may change: see field_mask_apply_set */
     child_check *check;
+    bool shares_ids; /* of an instance's: no table and no other view may have its id */
 };
 
 status child_create(const struct child_kind *kind, const struct admin_request *request,

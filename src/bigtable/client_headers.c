@@ -49,7 +49,8 @@ static bool leads_to(bytes encoded, bytes name)
 static bool is_resource_key(bytes key)
 {
     return bytes_equal(key, bytes_of("table_name")) || bytes_equal(key, bytes_of("name")) ||
-           bytes_equal(key, bytes_of("authorized_view_name"));
+           bytes_equal(key, bytes_of("authorized_view_name")) ||
+           bytes_equal(key, bytes_of("materialized_view_name"));
 }
 
 status client_routing_check(struct grpc_call *call, const char *resource_name)

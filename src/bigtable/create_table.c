@@ -7,6 +7,7 @@
 #include "bigtable/stream_config.h"
 #include "bigtable/table_extra.h"
 #include "bigtable/table_methods.h"
+#include "bigtable/view_guard.h"
 
 #include <stdlib.h>
 
@@ -104,6 +105,8 @@ static status create(void *context, struct edit *edit)
     struct creation *creation = context;
     const struct admin_request *request = creation->request;
     TRY(require_instance(request->bigtable, edit, request->arena, creation->instance));
+    TRY(check_id_is_free(request->bigtable, request->arena, edit, (enum resource_kind)0,
+                         creation->instance, name_id(creation->spec.name)));
     TRY(edit_txn(edit, &creation->spec.txn));
     return cluster_create_table(request->bigtable->cluster, &creation->spec, &creation->table);
 }

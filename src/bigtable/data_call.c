@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "bigtable/client_headers.h"
+#include "bigtable/materialized.h"
 #include "bigtable/names.h"
 #include "bigtable/served_by.h"
 #include "wire/proto_call.h"
@@ -40,6 +41,15 @@ static status open_view(struct data_call *data, const char *name)
     return cluster_table(data->bigtable->cluster, table, &data->table);
 }
 
+/* A view is read as a table. */
+static status open_materialized_view(struct data_call *data, const char *name)
+{
+    TRY(name_check_form("Materialized view", name,
+                        "projects/{project}/instances/{instance}/materializedViews/{id}"));
+    TRY(client_routing_check(data->call, name));
+    return materialized_open(data->bigtable, name, &data->table);
+}
+
 void data_call_serve(struct data_call *data, const char *instance, const char *profile)
 {
     status s = name_check_instance(instance);
@@ -58,7 +68,7 @@ static status find_target(struct data_call *data, const struct data_target *targ
         return status_make(STATUS_INVALID_ARGUMENT,
                            "At most one of a table and a view may be named");
     if (has_materialized_view)
-        return status_make(STATUS_UNIMPLEMENTED, "Materialized views are not supported");
+        return open_materialized_view(data, target->materialized_view_name);
     if (has_view)
         return open_view(data, target->authorized_view_name);
     TRY(name_check_table(target->table_name));

@@ -35,8 +35,9 @@ struct data_target {
     const char *app_profile_id;
 };
 
-/* Sets `table` and `view`. INVALID_ARGUMENT, also if the request was routed for something else;
- * NOT_FOUND; UNIMPLEMENTED for materialized views, which come later. */
+/* Sets `table`, which may be that of a materialized view's rows, and `view`. INVALID_ARGUMENT, also
+ * if the request was routed for something else; NOT_FOUND; FAILED_PRECONDITION for a materialized
+ * view that is not populated. */
 status data_call_open(struct data_call *data, const struct data_target *target);
 
 /* For a method whose request names an instance: whose cluster its answer names. Not for a name that

@@ -20,6 +20,7 @@
 #include "bigtable/data_methods.h"
 #include "bigtable/query.h"
 #include "bigtable/query_access.h"
+#include "bigtable/query_materialized.h"
 #include "bigtable/query_messages.h"
 #include "sql/run/execute.h"
 #include "wire/proto_call.h"
@@ -263,13 +264,15 @@ static status plan_prepared(struct execute_query *self)
     if (query->session.now_us >= query->catalog.prepared->expires_us)
         return query_expired();
     TRY(query_plan(query, query->catalog.prepared->query));
-    return query_catalog_check(&query->catalog, &query->plan);
+    TRY(query_catalog_check(&query->catalog, &query->plan));
+    return query_check_readable(&query->catalog, &query->plan);
 }
 
 static status plan_text(struct execute_query *self)
 {
     TRY(declare_values(self));
     TRY(query_plan(&self->query, self->request->query));
+    TRY(query_check_readable(&self->query.catalog, &self->query.plan));
     return self->request->resume_token.len > 0 ? status_ok() : send_metadata(self);
 }
 

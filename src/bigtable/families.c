@@ -7,6 +7,7 @@
 #include "bigtable/table_extra.h"
 #include "bigtable/table_methods.h"
 #include "bigtable/value_type.h"
+#include "bigtable/view_guard.h"
 
 typedef BtAdmin__ModifyColumnFamiliesRequest__Modification Modification;
 
@@ -16,6 +17,8 @@ struct draft {
     struct family *families;
     size_t count;
     bool deletion_protection;
+    const struct admin_request *request;
+    const char *table;
 };
 
 static struct family *find(const struct draft *draft, const char *name)
@@ -82,6 +85,7 @@ static status drop_family(struct draft *draft, const Modification *change)
                            "Column family '%s' cannot be dropped: its table is protected from "
                            "deletion",
                            change->id);
+    TRY(check_no_view_reads_family(draft->request, draft->table, bytes_of(change->id)));
     *family = draft->families[--draft->count];
     return status_ok();
 }
@@ -109,18 +113,17 @@ static status check_key_fields(const struct draft *draft, bytes extra)
     return row_key_schema_check_families(kept->row_key_schema, draft->families, draft->count);
 }
 
-struct modify_request {
-    const BtAdmin__ModifyColumnFamiliesRequest *message;
-};
-
 static status modify(void *context, const struct table_info *now, struct arena *arena,
                      struct table_change *next)
 {
-    const struct modify_request *request = context;
-    const BtAdmin__ModifyColumnFamiliesRequest *message = request->message;
+    const struct admin_request *request = context;
+    const BtAdmin__ModifyColumnFamiliesRequest *message = (const void *)request->message;
     size_t standing = now->schema->family_count;
-    struct draft draft = {
-        .arena = arena, .count = standing, .deletion_protection = now->deletion_protection};
+    struct draft draft = {.arena = arena,
+                          .count = standing,
+                          .deletion_protection = now->deletion_protection,
+                          .request = request,
+                          .table = message->name};
     draft.families =
         arena_alloc(arena, (standing + message->n_modifications) * sizeof *draft.families);
     if (draft.families == NULL)
@@ -138,6 +141,19 @@ static status modify(void *context, const struct table_info *now, struct arena *
     return status_ok();
 }
 
+/* Within an edit, so that no view begins to read a family while it is dropped. */
+static status modify_table(void *context, struct edit *edit)
+{
+    struct admin_request *request = context;
+    const BtAdmin__ModifyColumnFamiliesRequest *message = (const void *)request->message;
+    struct table *table;
+    (void)edit;
+    TRY(cluster_table(request->bigtable->cluster, bytes_of(message->name), &table));
+    status s = table_change_schema(table, request->arena, modify, request);
+    table_release(table);
+    return s;
+}
+
 status modify_column_families(const struct admin_request *request,
                               const ProtobufCMessage **response)
 {
@@ -145,12 +161,8 @@ status modify_column_families(const struct admin_request *request,
     TRY(name_check_table(message->name));
     if (message->n_modifications == 0)
         return status_make(STATUS_INVALID_ARGUMENT, "No modifications provided");
-    struct table *table;
-    TRY(cluster_table(request->bigtable->cluster, bytes_of(message->name), &table));
-    struct modify_request context = {.message = message};
-    status s = table_change_schema(table, request->arena, modify, &context);
-    table_release(table);
-    TRY(s);
+    struct admin_request copy = *request;
+    TRY(control_edit(request->bigtable->control, modify_table, &copy));
     BtAdmin__Table *changed = NULL;
     TRY(describe_table(request, message->name, BT_ADMIN__TABLE__VIEW__SCHEMA_VIEW, &changed));
     *response = &changed->base;

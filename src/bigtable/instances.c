@@ -241,8 +241,8 @@ static status delete_all(void *context, struct edit *edit)
     const char *name =
         ((const BtAdmin__DeleteInstanceRequest *)(const void *)request->message)->name;
     struct catalog_txn *txn;
-    char *tables = name_of_table(request->arena, name, "");
-    if (tables == NULL)
+    char *whole = name_under(request->arena, name, ""); /* tables, and those of views */
+    if (whole == NULL)
         return status_out_of_memory();
     if (edit_find(edit, RESOURCE_INSTANCE, name) == NULL)
         return status_make(STATUS_NOT_FOUND, "Not found: %s", name);
@@ -250,7 +250,7 @@ static status delete_all(void *context, struct edit *edit)
     TRY(check_views(edit_control(edit), request->arena, name));
     TRY(edit_delete(edit, RESOURCE_INSTANCE, name));
     TRY(edit_txn(edit, &txn));
-    return cluster_delete_tables(request->bigtable->cluster, bytes_of(tables), txn);
+    return cluster_delete_tables(request->bigtable->cluster, bytes_of(whole), txn);
 }
 
 status delete_instance(const struct admin_request *request, const ProtobufCMessage **response)

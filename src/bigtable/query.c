@@ -141,16 +141,25 @@ static status check_view(struct query *query, const struct query_view *view)
     return view->is_materialized ? sql_check_materialized(&query->plan) : status_ok();
 }
 
-status query_check_view(struct bigtable *bigtable, struct arena *arena,
-                        const struct query_view *view)
+status query_plan_view(struct bigtable *bigtable, struct arena *arena,
+                       const struct query_view *view, struct sql_plan *out)
 {
     struct query query = {0};
     query_catalog_init(&query.catalog, bigtable, NULL, arena, view->instance);
+    query.catalog.call = view->call;
     query.catalog.defined = view->id;
     query.catalog.only_tables = view->is_materialized;
     status s = check_view(&query, view);
+    *out = query.plan;
     query_free(&query);
     return s;
+}
+
+status query_check_view(struct bigtable *bigtable, struct arena *arena,
+                        const struct query_view *view)
+{
+    struct sql_plan plan;
+    return query_plan_view(bigtable, arena, view, &plan);
 }
 
 const struct sql_operator *query_result(const struct query *query)

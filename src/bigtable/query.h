@@ -56,6 +56,8 @@ struct query_view {
     const char *id;
     const char *text;
     bool is_materialized; /* else logical */
+    /* Whose caller is to have the right to read what it reads; NULL: nobody is asked. */
+    const struct grpc_call *call;
 };
 
 /* Whether its query can be planned by now, and is none of the view itself, be it through others; a
@@ -64,6 +66,10 @@ struct query_view {
  * that may block. */
 status query_check_view(struct bigtable *bigtable, struct arena *arena,
                         const struct query_view *view);
+
+/* The same, and its plan as it is analysed, in the arena. PERMISSION_DENIED, UNAUTHENTICATED. */
+status query_plan_view(struct bigtable *bigtable, struct arena *arena,
+                       const struct query_view *view, struct sql_plan *out);
 
 /* The result, but if memory for planning was short, with words that say so. */
 status query_tell_limit(status result);

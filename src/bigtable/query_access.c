@@ -23,14 +23,17 @@ static bool may(const struct query_catalog *catalog, enum access_permission perm
     return permission_set_has(granted, permission);
 }
 
-status query_access_demand(struct query_catalog *catalog, const char *id, bool is_table)
+status query_access_demand(struct query_catalog *catalog, const char *id, enum query_source source)
 {
+    bool is_table = source == QUERY_TABLE, is_materialized = source == QUERY_MATERIALIZED_VIEW;
     const enum access_permission of_table = PERMISSION_tables_readRows;
-    const enum access_permission of_view = PERMISSION_logicalViews_readRows;
+    const enum access_permission of_view =
+        is_materialized ? PERMISSION_materializedViews_readRows : PERMISSION_logicalViews_readRows;
     if (is_free(catalog))
         return status_ok();
     const char *table = name_of_table(catalog->arena, catalog->instance, id);
-    const char *view = name_join(catalog->arena, catalog->instance, "logicalViews", id);
+    const char *view = name_join(catalog->arena, catalog->instance,
+                                 is_materialized ? "materializedViews" : "logicalViews", id);
     if (table == NULL || view == NULL)
         return status_out_of_memory();
     /* A caller that may read neither is told of a table, whether there is one or not. */

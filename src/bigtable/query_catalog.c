@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "bigtable/names.h"
 #include "bigtable/query_access.h"
+#include "bigtable/query_materialized.h"
 #include "bigtable/query_messages.h"
 #include "bigtable/row_error.h"
 #include "cluster/rows.h"
@@ -114,10 +115,7 @@ static status hold_table(struct query_catalog *catalog, const char *id, bool *is
     if (name == NULL)
         return status_out_of_memory();
     *is_there = false;
-    if (catalog->table != NULL) { /* a query reads one table: this is an error in any case */
-        table_release(catalog->table);
-        catalog->table = NULL;
-    }
+    query_catalog_let_go(catalog);
     status s = cluster_table(catalog->bigtable->cluster, bytes_of(name), &catalog->table);
     *is_there = status_is_ok(s);
     if (s.code != STATUS_NOT_FOUND)
@@ -149,12 +147,21 @@ static status find_view(struct query_catalog *catalog, const char *id, const cha
     return status_ok();
 }
 
+/* What a name stands for, where it is no table. */
+static enum query_source view_kind(const struct query_catalog *catalog, const char *id)
+{
+    const char *name = name_join(catalog->arena, catalog->instance, "materializedViews", id);
+    bool is_materialized =
+        name != NULL && control_has(catalog->bigtable->control, RESOURCE_MATERIALIZED_VIEW, name);
+    return is_materialized ? QUERY_MATERIALIZED_VIEW : QUERY_LOGICAL_VIEW;
+}
+
 static status find_now(struct query_catalog *catalog, const char *name, bool in_view,
                        struct found_relation *found, bool *is_there)
 {
     TRY(hold_table(catalog, name, is_there));
     if (!in_view)
-        TRY(query_access_demand(catalog, name, *is_there));
+        TRY(query_access_demand(catalog, name, *is_there ? QUERY_TABLE : view_kind(catalog, name)));
     if (*is_there)
         return describe_table(catalog, found);
     if (catalog->only_tables)
@@ -164,7 +171,7 @@ static status find_now(struct query_catalog *catalog, const char *name, bool in_
                            name);
     TRY(find_view(catalog, name, &found->relation->view_query));
     *is_there = found->relation->view_query != NULL;
-    return status_ok();
+    return *is_there ? status_ok() : query_find_materialized(catalog, name, found, is_there);
 }
 
 /* --- what was there when the query was prepared --- */
@@ -209,13 +216,21 @@ static status trust_view(struct query_catalog *catalog, const char *id, const ch
 }
 
 /* The view may just have another query now: the client is to prepare its query again. */
-static status demand_or_expire(struct query_catalog *catalog, const char *name, bool is_table)
+static status demand_or_expire(struct query_catalog *catalog, const char *name,
+                               enum query_source source)
 {
-    status s = query_access_demand(catalog, name, is_table);
+    status s = query_access_demand(catalog, name, source);
     if (s.code != STATUS_PERMISSION_DENIED && s.code != STATUS_UNAUTHENTICATED)
         return s;
     status_free(s);
     return query_expired();
+}
+
+static enum query_source prepared_source(const Query__Relation *prepared)
+{
+    if (prepared->is_materialized)
+        return QUERY_MATERIALIZED_VIEW;
+    return prepared->query[0] != '\0' ? QUERY_LOGICAL_VIEW : QUERY_TABLE;
 }
 
 static status find_prepared(struct query_catalog *catalog, const char *name, bool in_view,
@@ -225,12 +240,14 @@ static status find_prepared(struct query_catalog *catalog, const char *name, boo
     *is_there = prepared != NULL;
     if (prepared == NULL)
         return status_ok();
-    bool is_view = prepared->query[0] != '\0';
+    enum query_source source = prepared_source(prepared);
     if (!in_view)
-        TRY(query_access_demand(catalog, name, !is_view));
+        TRY(query_access_demand(catalog, name, source));
     else if (catalog->distrusts_views)
-        TRY(demand_or_expire(catalog, name, !is_view));
-    if (is_view) {
+        TRY(demand_or_expire(catalog, name, source));
+    if (source == QUERY_MATERIALIZED_VIEW)
+        return query_find_prepared_materialized(catalog, prepared, found);
+    if (source == QUERY_LOGICAL_VIEW) {
         found->relation->view_query = prepared->query;
         return trust_view(catalog, name, prepared->query);
     }
@@ -327,14 +344,26 @@ void query_catalog_init(struct query_catalog *catalog, struct bigtable *bigtable
         .arena = arena,
         .instance = instance,
         .call = call,
+        .unreadable = status_ok(),
     };
 }
 
-void query_catalog_free(struct query_catalog *catalog)
+void query_catalog_let_go(struct query_catalog *catalog)
 {
     if (catalog->table != NULL)
         table_release(catalog->table);
     catalog->table = NULL;
+    status_free(catalog->unreadable);
+    catalog->unreadable = status_ok();
+}
+
+void query_catalog_free(struct query_catalog *catalog)
+{
+    struct resource *const *views = catalog->views.items;
+    query_catalog_let_go(catalog);
+    for (size_t i = 0; i < catalog->views.count; i++)
+        resource_release(views[i]);
+    catalog->views.count = 0;
 }
 
 status query_catalog_check(const struct query_catalog *catalog, const struct sql_plan *plan)

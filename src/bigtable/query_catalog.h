@@ -5,6 +5,7 @@
 
 #include "base/vector.h"
 #include "bigtable/services.h"
+#include "control/control.h"
 #include "sql/plan/plan.h"
 #include "trestle/query.pb-c.h"
 
@@ -16,10 +17,12 @@ struct query_catalog {
     const Query__PreparedQuery *prepared; /* NULL: as they are now */
     struct vector found;                  /* of struct found_relation */
     struct table *table;                  /* held: the one that is read; NULL: none yet */
-    const struct grpc_call *call;         /* whose end ends a scan; NULL: nothing is scanned */
-    const char *defined;                  /* id of the view whose query this is; NULL: none's */
-    struct budget *budget;                /* of values that are read; NULL: not counted */
-    bool only_tables;                     /* views are not there */
+    struct vector views; /* of struct resource *, held: materialized ones that were found */
+    status unreadable;   /* why the rows of the one that is read must not be (yet); OK: they may */
+    const struct grpc_call *call; /* whose end ends a scan; NULL: nothing is scanned */
+    const char *defined;          /* id of the view whose query this is; NULL: none's */
+    struct budget *budget;        /* of values that are read; NULL: not counted */
+    bool only_tables;             /* views are not there */
     bool distrusts_views;  /* a prepared one is not what it says: what it reads is the caller's */
     struct vector demands; /* of struct query_demand: what the caller has been asked for */
 };
@@ -28,11 +31,15 @@ struct query_catalog {
 struct found_relation {
     struct sql_relation *relation;
     bytes row_key_schema;
+    const char *materialized_query; /* of a materialized view; NULL: it is none */
 };
 
 void query_catalog_init(struct query_catalog *catalog, struct bigtable *bigtable,
                         struct grpc_call *call, struct arena *arena, const char *instance);
-void query_catalog_free(struct query_catalog *catalog); /* gives the table back */
+void query_catalog_free(struct query_catalog *catalog); /* gives back what it holds */
+
+/* Gives the table back, for another one: a query reads one, so that is an error in any case. */
+void query_catalog_let_go(struct query_catalog *catalog);
 
 /* Whether the families that a scan reads are there still. FAILED_PRECONDITION: the prepared query
  * has expired. */

@@ -60,6 +60,11 @@ static status write_relation(const struct found_relation *found, struct arena *a
     (*out)->name = relation->name;
     if (relation->view_query != NULL)
         (*out)->query = relation->view_query;
+    if (found->materialized_query != NULL) {
+        (*out)->query = found->materialized_query;
+        (*out)->is_materialized = true;
+        return status_ok(); /* its columns follow from that */
+    }
     (*out)->row_key_schema = proto_data(found->row_key_schema);
     (*out)->n_columns = relation->column_count;
     (*out)->columns = arena_alloc(arena, relation->column_count * sizeof *(*out)->columns);

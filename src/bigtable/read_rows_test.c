@@ -527,13 +527,24 @@ static void a_negative_limit_is_refused(void **state)
     refuse(&request, STATUS_INVALID_ARGUMENT);
 }
 
-static void materialized_views_are_refused(void **state)
+static void a_materialized_view_is_read_as_its_table(void **state)
 {
     (void)state;
     Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
-    request.materialized_view_name = "projects/p/instances/i/materializedViews/v";
+    STEPS(found("a"));
+    request.materialized_view_name = MATERIALIZED_NAME;
     fake_call(read_rows, &request.base);
-    assert_int_equal(fake.call.code, STATUS_UNIMPLEMENTED);
+    fake_run();
+    assert_finished(STATUS_OK);
+}
+
+static void what_no_materialized_view_is_named_is_refused(void **state)
+{
+    (void)state;
+    Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
+    request.materialized_view_name = MATERIALIZED_NAME "/x";
+    fake_call(read_rows, &request.base);
+    assert_int_equal(fake.call.code, STATUS_INVALID_ARGUMENT);
 }
 
 static void a_table_and_a_view_are_refused(void **state)
@@ -622,7 +633,8 @@ int main(void)
         TEST(features_come_padded_or_not),
         TEST(features_that_are_garbage_flag_nothing),
         TEST(a_negative_limit_is_refused),
-        TEST(materialized_views_are_refused),
+        TEST(a_materialized_view_is_read_as_its_table),
+        TEST(what_no_materialized_view_is_named_is_refused),
         TEST(a_table_and_a_view_are_refused),
         TEST(no_table_and_no_view_are_refused),
         TEST(a_view_that_is_not_there_is_refused),

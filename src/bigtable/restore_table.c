@@ -7,6 +7,7 @@
 #include "bigtable/names.h"
 #include "bigtable/schema_message.h"
 #include "bigtable/table_extra.h"
+#include "bigtable/view_guard.h"
 #include "google/longrunning/operations.pb-c.h"
 
 static status metadata_of(const char *table, const BtAdmin__Backup *backup, struct arena *arena,
@@ -73,6 +74,8 @@ static status stage_order(void *context, struct edit *edit)
     TRY(check_backup_is_of_use(bigtable, facts.backup));
     TRY(require_instance(bigtable, edit, request->arena, message->parent));
     TRY(check_table_is_new(bigtable, restoring->table));
+    TRY(check_id_is_free(bigtable, request->arena, edit, (enum resource_kind)0, message->parent,
+                         message->table_id));
     TRY(metadata_of(restoring->table, facts.backup, request->arena, &metadata));
     return begin(restoring, edit, metadata);
 }
@@ -95,6 +98,17 @@ static status check_instance_stands(struct finishing *finishing, struct edit *ed
     if (edit_find(edit, RESOURCE_INSTANCE, instance) == NULL)
         return status_make(STATUS_NOT_FOUND, "Not found: %s", instance);
     return status_ok();
+}
+
+/* A view may have taken it since the order. */
+static status check_name_is_free(struct finishing *finishing, struct edit *edit)
+{
+    struct arena *arena = finishing->job->arena;
+    char *instance = name_parent(arena, finishing->table.name);
+    if (instance == NULL)
+        return status_out_of_memory();
+    return check_id_is_free(finishing->job->bigtable, arena, edit, (enum resource_kind)0, instance,
+                            name_id(finishing->table.name));
 }
 
 /* --- from HDD to SSD --- */
@@ -186,6 +200,7 @@ static status stage_finish(void *context, struct edit *edit)
     BtAdmin__Table *message;
     struct restore_spec spec = {.table = finishing->table.name, .extra = finishing->table.extra};
     TRY(check_instance_stands(finishing, edit));
+    TRY(check_name_is_free(finishing, edit));
     TRY(table_to_message(&finishing->table, &nowhere, BT_ADMIN__TABLE__VIEW__SCHEMA_VIEW,
                          finishing->job->arena, &message));
     TRY(stage_optimization(edit, finishing->job->arena, finishing->metadata));

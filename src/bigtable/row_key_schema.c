@@ -121,6 +121,11 @@ static bool is_same(const BtAdmin__Type__Struct *a, const BtAdmin__Type__Struct 
     return is;
 }
 
+bool row_key_schema_is_same(const BtAdmin__Type__Struct *a, const BtAdmin__Type__Struct *b)
+{
+    return a == NULL || b == NULL ? a == b : is_same(a, b);
+}
+
 status row_key_schema_check_change(const BtAdmin__Type__Struct *before,
                                    const BtAdmin__Type__Struct *after, bool ignore_warnings)
 {

@@ -22,4 +22,7 @@ status row_key_schema_check_families(const BtAdmin__Type__Struct *schema,
 status row_key_schema_check_change(const BtAdmin__Type__Struct *before,
                                    const BtAdmin__Type__Struct *after, bool ignore_warnings);
 
+/* Whether both have the same fields, in the same encoding; NULL: none. */
+bool row_key_schema_is_same(const BtAdmin__Type__Struct *a, const BtAdmin__Type__Struct *b);
+
 #endif

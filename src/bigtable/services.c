@@ -7,11 +7,14 @@
 #include "bigtable/backup_scheduler.h"
 #include "bigtable/data_call.h"
 #include "bigtable/default_instance.h"
+#include "bigtable/materialized.h"
 #include "bigtable/names.h"
 #include "bigtable/served_by.h"
+#include "bigtable/view_jobs.h"
 #include "wire/request_room.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { QUERY_QUEUE = 1024 }; /* that may wait for a thread */
 
@@ -31,7 +34,7 @@ static status make_timings(struct bigtable *bigtable)
 void bigtable_kinds(struct bigtable *bigtable, struct operation_kind out[BIGTABLE_KINDS])
 {
     static const struct operation_kind *const kinds[BIGTABLE_KINDS] = {
-        &create_backup_kind, &copy_backup_kind, &restore_table_kind};
+        &create_backup_kind, &copy_backup_kind, &restore_table_kind, &create_view_kind};
     for (size_t i = 0; i < BIGTABLE_KINDS; i++) {
         out[i] = *kinds[i];
         out[i].context = bigtable;
@@ -59,6 +62,19 @@ static void count_profiles(struct bigtable *bigtable)
     control_watch(bigtable->control, &bigtable->profile_watcher);
 }
 
+static status keep_views(struct bigtable *bigtable)
+{
+    const struct views_options options = {.cluster = bigtable->cluster,
+                                          .control = bigtable->control,
+                                          .metrics = bigtable->metrics,
+                                          .log = control_log(bigtable->control),
+                                          .define = materialized_define_for_engine,
+                                          .context = bigtable};
+    TRY(views_start(&options, &bigtable->views));
+    bigtable_look(bigtable);
+    return status_ok();
+}
+
 status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *options)
 {
     *bigtable = (struct bigtable){.cluster = options->cluster,
@@ -70,7 +86,8 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
                                   .query_memory = options->query_memory,
                                   .values = options->values,
                                   .auto_create = options->auto_create,
-                                  .gc_on_read = options->gc_on_read};
+                                  .gc_on_read = options->gc_on_read,
+                                  .hold_views = options->hold_views};
     const struct query_room_options room = {.query_memory = options->query_memory,
                                             .threads = options->query_threads,
                                             .max_message = options->max_message,
@@ -82,7 +99,14 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
     TRY(served_by_create(bigtable->control, &bigtable->served_by));
     TRY(adopt_tables(bigtable));
     count_profiles(bigtable);
+    TRY(keep_views(bigtable));
     return pool_create(options->query_threads, QUERY_QUEUE, "query", &bigtable->queries);
+}
+
+void bigtable_look(struct bigtable *bigtable)
+{
+    if (bigtable->hold_views != NULL)
+        views_hold(bigtable->views, access(bigtable->hold_views, F_OK) == 0);
 }
 
 status bigtable_start(struct bigtable *bigtable)
@@ -94,6 +118,7 @@ void bigtable_stop(struct bigtable *bigtable)
 {
     backup_scheduler_stop(bigtable->backup_scheduler);
     bigtable->backup_scheduler = NULL;
+    views_stop(bigtable->views);
     pool_destroy(bigtable->queries);
     bigtable->queries = NULL;
     query_room_destroy(&bigtable->query_room);
@@ -101,6 +126,8 @@ void bigtable_stop(struct bigtable *bigtable)
 
 void bigtable_free(struct bigtable *bigtable)
 {
+    views_free(bigtable->views);
+    bigtable->views = NULL;
     backup_failures_destroy(bigtable->backup_failures);
     bigtable->backup_failures = NULL;
     served_by_destroy(bigtable->served_by);

@@ -18,7 +18,7 @@
 /* Values of the header server-timing that are ready: see data_call.h. */
 enum { BIGTABLE_READY_TIMINGS = 12 };
 
-enum { BIGTABLE_KINDS = 3 }; /* of long-running operations */
+enum { BIGTABLE_KINDS = 4 }; /* of long-running operations */
 
 /* The context of all services, which every handler sees. Outlives them. */
 struct bigtable {
@@ -33,6 +33,8 @@ struct bigtable {
     struct request_room *values;       /* that ReadRows gets one by one; NULL: no bound */
     size_t largest_cell;               /* bytes, that there is memory for; with `values` */
     struct query_room query_room;      /* not used without `values` */
+    struct views *views;               /* materialized ones */
+    const char *hold_views; /* while this file is there they are not kept up; NULL: none is */
     struct backup_scheduler *backup_scheduler;
     struct backup_failures *backup_failures;
     bool backups_expire;   /* else they stay behind their time, and can still be read */
@@ -58,6 +60,7 @@ struct bigtable_options {
     size_t max_message;          /* bytes; with `values` */
     bool auto_create;
     bool gc_on_read;
+    const char *hold_views; /* see above; outlives it */
 };
 
 /* On failure bigtable_stop and bigtable_free are still due. */
@@ -69,6 +72,9 @@ void bigtable_kinds(struct bigtable *bigtable, struct operation_kind out[BIGTABL
 /* Begins what happens by itself, after operations_start and before any call: see
  * backup_scheduler.h. */
 status bigtable_start(struct bigtable *bigtable);
+
+/* Once a second, from one thread: looks at files. */
+void bigtable_look(struct bigtable *bigtable);
 
 /* Ends that, when no call is left. Operations may still run. All zeroes are fine. */
 void bigtable_stop(struct bigtable *bigtable);

@@ -3,6 +3,7 @@
 #include "bigtable/names.h"
 #include "bigtable/schema_message.h"
 #include "bigtable/table_methods.h"
+#include "bigtable/view_guard.h"
 
 /* --- the clusters that a table is in: all of its instance's --- */
 
@@ -101,6 +102,7 @@ static status delete_with_children(void *context, struct edit *edit)
     struct table *table;
     struct catalog_txn *txn;
     TRY(check_none_protected(edit_control(edit), request->arena, RESOURCE_AUTHORIZED_VIEW, name));
+    TRY(check_no_view_reads(request, name));
     TRY(cluster_table(request->bigtable->cluster, bytes_of(name), &table));
     status s = edit_keep_under(edit, name, table_id(table));
     table_release(table);

@@ -3,6 +3,7 @@
 #include "bigtable/names.h"
 #include "bigtable/resource_call.h"
 #include "bigtable/table_methods.h"
+#include "bigtable/view_guard.h"
 
 struct undeletion {
     const struct admin_request *request;
@@ -31,6 +32,11 @@ static status undelete(void *context, struct edit *edit)
     const char *name =
         ((const BtAdmin__UndeleteTableRequest *)(const void *)request->message)->name;
     struct table *table;
+    const char *instance = name_parent(request->arena, name);
+    if (instance == NULL)
+        return status_out_of_memory();
+    TRY(check_id_is_free(request->bigtable, request->arena, edit, (enum resource_kind)0, instance,
+                         name_id(name)));
     TRY(cluster_deleted_table(request->bigtable->cluster, bytes_of(name), &table));
     status s = bring_back(undeletion, edit, table);
     table_release(table);

@@ -8,6 +8,7 @@
 #include "bigtable/stream_config.h"
 #include "bigtable/table_extra.h"
 #include "bigtable/table_methods.h"
+#include "bigtable/view_guard.h"
 
 /* Unknown paths are refused later, when the mask is applied. */
 static status check_path(const char *path)
@@ -50,6 +51,8 @@ static status apply_mask(const struct update *update, const struct table_info *n
                          arena));
     TRY(row_key_schema_check_change(before->row_key_schema, (*out)->row_key_schema,
                                     request->ignore_warnings));
+    if (!row_key_schema_is_same(before->row_key_schema, (*out)->row_key_schema))
+        TRY(check_no_view_reads_keys(update->request, now->name));
     TRY(row_key_schema_check((*out)->row_key_schema, now->schema->families,
                              now->schema->family_count));
     TRY(complete_tiered_storage(*out));

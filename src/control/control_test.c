@@ -559,8 +559,11 @@ static const Lro__Operation *wait_for(struct fixture *f, const char *name)
 
 static void use_counter(struct fixture *f, struct counter *counter, struct operation_kind *kind)
 {
-    *kind =
-        (struct operation_kind){"count", counter, run_counter, recover_counter, abandon_counter};
+    *kind = (struct operation_kind){.name = "count",
+                                    .context = counter,
+                                    .run = run_counter,
+                                    .recover = recover_counter,
+                                    .abandon = abandon_counter};
     f->kinds = kind;
     f->kind_count = 1;
     reopen(f);
@@ -579,6 +582,75 @@ static void test_an_operation_runs_to_its_end(void **state)
     assert_ok(operation_forget(f->control, name));
     assert_status(operation_forget(f->control, name), STATUS_NOT_FOUND);
     assert_status(operation_cancel(f->control, name), STATUS_NOT_FOUND);
+}
+
+/* It is asked again and again, and ends when what it waits for is there. */
+static status run_awaited(void *context, struct operation *operation)
+{
+    struct counter *counter = context;
+    atomic_fetch_add(&counter->runs, 1);
+    if (operation_is_cancelled(operation))
+        return status_make(STATUS_CANCELLED, "The operation was cancelled");
+    if (atomic_load(&counter->is_held))
+        return status_ok();
+    return control_edit(operation_control(operation), put_result, operation);
+}
+
+static struct operation_kind awaited_kind(struct counter *counter)
+{
+    return (struct operation_kind){.name = "count",
+                                   .context = counter,
+                                   .run = run_awaited,
+                                   .recover = recover_counter,
+                                   .is_awaited = true};
+}
+
+static bool has_run_often(void *context)
+{
+    return atomic_load(&((struct counter *)context)->runs) > 20;
+}
+
+static void test_operations_that_are_awaited_keep_nobody_from_a_thread(void **state)
+{
+    enum { AWAITED = 5 };
+    struct fixture *f = *state;
+    struct counter counter = {0}, waiting = {.is_held = true};
+    struct operation_kind kinds[2];
+    use_counter(f, &counter, &kinds[1]);
+    kinds[0] = awaited_kind(&waiting);
+    kinds[1].name = "work";
+    f->kinds = kinds;
+    f->kind_count = 2;
+    reopen(f);
+    const char *awaited[AWAITED];
+    for (size_t i = 0; i < AWAITED; i++)
+        awaited[i] = begin(f, "");
+    assert_ok(operation_cancel(f->control, awaited[2]));
+    assert_int_equal(wait_for(f, awaited[2])->error->code, STATUS_CANCELLED);
+    assert_true(thread_wait_for(has_run_often, &waiting, INT64_C(60) * 1000000));
+    kinds[0].name = "other"; /* what `begin` begins is now of the other kind */
+    kinds[1].name = "count";
+    assert_int_equal(wait_for(f, begin(f, ""))->result_case, LRO__OPERATION__RESULT_RESPONSE);
+    assert_false(operation_now(f, awaited[0])->done);
+    atomic_store(&waiting.is_held, false);
+    for (size_t i = 0; i < AWAITED; i++)
+        (void)wait_for(f, awaited[i]);
+}
+
+static void test_awaited_operations_go_on_after_a_stop(void **state)
+{
+    struct fixture *f = *state;
+    struct counter waiting = {.is_held = true};
+    struct operation_kind kind = awaited_kind(&waiting);
+    f->kinds = &kind;
+    f->kind_count = 1;
+    reopen(f);
+    const char *name = begin(f, "");
+    close_control(f);
+    atomic_store(&waiting.is_held, false);
+    open_control(f);
+    assert_int_equal(atomic_load(&waiting.recoveries), 1);
+    assert_int_equal(wait_for(f, name)->result_case, LRO__OPERATION__RESULT_RESPONSE);
 }
 
 static void test_a_failure_is_the_operations_error(void **state)
@@ -781,6 +853,8 @@ int main(void)
         TEST(test_a_cancelled_operation_says_so),
         TEST(test_what_a_stop_cut_short_goes_on_or_ends),
         TEST(test_operations_of_a_restored_server_are_aborted_once),
+        TEST(test_operations_that_are_awaited_keep_nobody_from_a_thread),
+        TEST(test_awaited_operations_go_on_after_a_stop),
         TEST(test_an_operation_of_an_unknown_kind_ends),
         TEST(test_old_operations_are_forgotten),
         TEST(test_orphans_and_damage_are_reported),

@@ -1,7 +1,11 @@
 /* See operation_runs.h.
  *
  * An operation that runs is on the list `live` from the moment that its record is durable until its
- * end is; `lock` guards the list, and `changed` is signalled whenever one leaves it. */
+ * end is; `lock` guards the list, and `changed` is signalled whenever one leaves it.
+ *
+ * Most have a thread of the pool `operations` to themselves. Those that are awaited
+ * (operation_kind.is_awaited) are looked at in turn, all on the one thread `awaited`, for as long
+ * as there are any: it alone takes them off the list. */
 #include "control/operation_runs.h"
 
 #include "base/check.h"
@@ -13,6 +17,7 @@
 
 enum {
     THREADS = 2,
+    LOOK_EVERY_US = 50000,
     MOST_LIVE = 1000,
     /* A call that waits takes a thread of the common pool from others. */
     MOST_WAITING = 2,
@@ -23,6 +28,9 @@ struct operation_runs {
     const struct operation_kind *kinds;
     size_t kind_count;
     struct pool *pool;
+    struct pool *awaited; /* one thread */
+    struct task look;     /* its task */
+    bool is_looking;      /* the task is submitted, or runs; guarded by lock */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct operation *live;
@@ -156,13 +164,16 @@ static void note_failure(struct operation *operation, status failure)
     status_free(s);
 }
 
-static void run_operation(struct task *task)
+/* Frees the operation, unless it is awaited further. */
+static void carry_out(struct operation *operation)
 {
-    struct operation *operation = LIST_ENTRY(&task->link, struct operation, task.link);
     bool was_closing = atomic_load(&operation->runs->is_closing);
     status s =
         was_closing ? status_ok() : operation->kind->run(operation->kind->context, operation);
-    if (status_is_ok(s) && !operation->is_finished && !was_closing)
+    bool has_no_end = status_is_ok(s) && !operation->is_finished && !was_closing;
+    if (has_no_end && operation->kind->is_awaited)
+        return;
+    if (has_no_end)
         s = status_make(STATUS_INTERNAL, "The operation ended without a result");
     /* An operation that a stop cut short stays a running one, for the next start. */
     if (!status_is_ok(s) && !atomic_load(&operation->runs->is_closing))
@@ -171,18 +182,79 @@ static void run_operation(struct task *task)
     leave(operation);
 }
 
-/* There is room in the pool: it takes as many as may be live. */
+static void run_operation(struct task *task)
+{
+    carry_out(LIST_ENTRY(&task->link, struct operation, task.link));
+}
+
+/* --- those that are awaited --- */
+
+/* The first from there on; with lock held. */
+static struct operation *next_awaited(struct operation *at)
+{
+    while (at != NULL && !at->kind->is_awaited)
+        at = at->next;
+    return at;
+}
+
+/* With lock held, and given up meanwhile: only this thread frees those that are awaited. */
+static void look_at_each(struct operation_runs *runs)
+{
+    struct operation *at = next_awaited(runs->live);
+    while (at != NULL) {
+        struct operation *operation = at;
+        at = next_awaited(at->next);
+        pthread_mutex_unlock(&runs->lock);
+        carry_out(operation);
+        pthread_mutex_lock(&runs->lock);
+    }
+}
+
+static struct timespec monotonic_time(int64_t us)
+{
+    return (struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+}
+
+/* With lock held. */
+static void rest(struct operation_runs *runs)
+{
+    struct timespec until = monotonic_time(clock_steady_us(clock_system()) + LOOK_EVERY_US);
+    int failure = 0;
+    while (failure == 0 && !atomic_load(&runs->is_closing))
+        failure = pthread_cond_clockwait(&runs->changed, &runs->lock, CLOCK_MONOTONIC, &until);
+}
+
+static void look_until_none_is_left(struct task *task)
+{
+    struct operation_runs *runs = LIST_ENTRY(&task->link, struct operation_runs, look.link);
+    pthread_mutex_lock(&runs->lock);
+    look_at_each(runs);
+    while (next_awaited(runs->live) != NULL) {
+        rest(runs);
+        look_at_each(runs);
+    }
+    runs->is_looking = false;
+    pthread_mutex_unlock(&runs->lock);
+}
+
+/* There is room in the pools: the one takes as many as may be live, the other has one task. */
 static void start_operation(struct edit_on_commit *on_commit)
 {
     struct operation *operation = LIST_ENTRY(&on_commit->link, struct operation, on_commit.link);
     struct operation_runs *runs = operation->runs;
+    bool is_awaited = operation->kind->is_awaited, is_taken = true;
     pthread_mutex_lock(&runs->lock);
     operation->next = runs->live;
     runs->live = operation;
     runs->live_count++;
+    if (is_awaited && !runs->is_looking)
+        is_taken = runs->is_looking = pool_submit(runs->awaited, &runs->look);
     pthread_mutex_unlock(&runs->lock);
-    bool is_taken = pool_submit(runs->pool, &operation->task);
     CHECK(is_taken);
+    if (!is_awaited) {
+        is_taken = pool_submit(runs->pool, &operation->task);
+        CHECK(is_taken);
+    }
 }
 
 static void drop_operation(struct edit_on_commit *on_commit)
@@ -304,11 +376,6 @@ status operation_cancel(struct control *control, const char *name)
     return status_ok();
 }
 
-static struct timespec monotonic_time(int64_t us)
-{
-    return (struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
-}
-
 void operation_wait(struct control *control, const char *name, int64_t until_us)
 {
     struct operation_runs *runs = control->operations;
@@ -335,6 +402,8 @@ status operations_open(struct control *control)
     runs->control = control;
     pthread_mutex_init(&runs->lock, NULL);
     pthread_cond_init(&runs->changed, NULL);
+    runs->look.run = look_until_none_is_left;
+    TRY(pool_create(1, 1, "awaited", &runs->awaited));
     return pool_create(THREADS, MOST_LIVE, "operations", &runs->pool);
 }
 
@@ -344,6 +413,8 @@ void operations_close(struct control *control)
     if (runs == NULL)
         return;
     atomic_store(&runs->is_closing, true);
+    pthread_cond_broadcast(&runs->changed);
+    pool_destroy(runs->awaited);
     pool_destroy(runs->pool);
     CHECK(runs->live == NULL);
     pthread_cond_destroy(&runs->changed);

@@ -55,6 +55,10 @@ struct operation_kind {
      * leaves what it has made so far so that it can be made again, or removed. May be called
      * several times. NULL: nothing needs to be done. */
     status (*abandon)(void *context, const char *name, bytes argument);
+    /* Its work is done elsewhere and only waited for: `run` does not wait, and is called again,
+     * twenty times a second, for as long as it succeeds without having ended the operation. Such
+     * ones share a thread, however many there are, and keep none from others. */
+    bool is_awaited;
 };
 
 /* Takes up what the last process left running. Called once, before any is begun; the kinds are

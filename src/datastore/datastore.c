@@ -56,10 +56,12 @@ status datastore_init(struct datastore *datastore, const struct datastore_option
 size_t datastore_kinds(struct datastore *datastore, struct operation_kind *out)
 {
     const struct operation_kind kinds[] = {
-        {DS_CREATE_INDEX, datastore, ds_create_index_run, ds_index_recover, ds_index_abandon},
-        {DS_DELETE_INDEX, datastore, ds_delete_index_run, ds_index_recover, ds_index_abandon},
-        {DS_EXPORT, datastore, ds_export_operation, ds_transfer_recover, NULL},
-        {DS_IMPORT, datastore, ds_import_operation, ds_transfer_recover, NULL},
+        {DS_CREATE_INDEX, datastore, ds_create_index_run, ds_index_recover, ds_index_abandon,
+         false},
+        {DS_DELETE_INDEX, datastore, ds_delete_index_run, ds_index_recover, ds_index_abandon,
+         false},
+        {DS_EXPORT, datastore, ds_export_operation, ds_transfer_recover, NULL, false},
+        {DS_IMPORT, datastore, ds_import_operation, ds_transfer_recover, NULL, false},
     };
     enum { COUNT = sizeof kinds / sizeof *kinds };
     static_assert(COUNT <= DATASTORE_KINDS_MOST, "the callers' arrays");

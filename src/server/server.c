@@ -147,6 +147,7 @@ void server_look(struct server *server)
     if (server->audit != NULL)
         audit_tick(server->audit);
     (void)cluster_condition(server->cluster);
+    bigtable_look(&server->bigtable);
     memory_guard_tend(&server->memory);
 }
 

@@ -31,6 +31,7 @@ static status create_bigtable(struct server *server)
         .backups_expire = server->settings->backup_expiry,
         .auto_create = auto_creates(server->settings, &address),
         .gc_on_read = server->settings->gc_on_read,
+        .hold_views = server->settings->debug_hold_views,
     };
     return bigtable_init(&server->bigtable, &options);
 }

@@ -159,6 +159,11 @@ status bigtable_start(struct bigtable *bigtable)
     return status_ok();
 }
 
+void bigtable_look(struct bigtable *bigtable)
+{
+    (void)bigtable;
+}
+
 void bigtable_stop(struct bigtable *bigtable)
 {
     (void)bigtable;

@@ -96,6 +96,15 @@ static bool is_ignored(bytes name)
     return false;
 }
 
+/* Production has `view` for materialized views, whose messages have no such field. */
+static bool is_beside_message(const struct http_route *route, bytes name)
+{
+    const char *request = route->request->name;
+    return bytes_equal(name, bytes_of("view")) &&
+           (strcmp(request, "google.bigtable.admin.v2.GetMaterializedViewRequest") == 0 ||
+            strcmp(request, "google.bigtable.admin.v2.ListMaterializedViewsRequest") == 0);
+}
+
 /* "json", or "json;enum-encoding=int". No method has media to download. */
 static status set_format(bytes value, struct json_style *style)
 {
@@ -156,6 +165,8 @@ static status set_parameter(struct rest_request *out, const struct http_request 
         return status_ok();
     if (out->route == NULL)
         return status_ok(); /* without a route it has no meaning */
+    if (is_beside_message(out->route, plain))
+        return status_ok();
     return json_decode_text(out->route->request, name, value, &out->message);
 }
 

@@ -45,7 +45,9 @@ ALL_FEATURES = features(reverse_scans=True, last_scanned_row_responses=True)
 
 
 def target(name):
-    """The field of a request that names what it is for: a table, or an authorized view of one."""
+    """The field of a request that names what it is for: a table, or a view."""
+    if "/materializedViews/" in name:
+        return {"materialized_view_name": name}
     field = "authorized_view_name" if "/authorizedViews/" in name else "table_name"
     return {field: name}
 

@@ -70,7 +70,8 @@ void fake_reset(const struct schema *schema);
 void fake_free(void); /* everything must have been given back */
 
 /* Makes an authorized view of the table: of rows with the prefix, and all of the family. */
-#define VIEW_NAME TABLE_NAME "/authorizedViews/v"
+#define VIEW_NAME         TABLE_NAME "/authorizedViews/v"
+#define MATERIALIZED_NAME "projects/p/instances/i/materializedViews/v"
 void fake_add_view(const char *row_prefix, const char *family);
 
 /* Calls a method with the request. */
