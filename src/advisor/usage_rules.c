@@ -4,6 +4,7 @@
 #include "advisor/columns.h"
 #include "advisor/key_parts.h"
 #include "advisor/report.h"
+#include "advisor/view_statement.h"
 
 enum { FAMILIES_MOST = 64 }; /* that are looked at */
 
@@ -86,6 +87,20 @@ static void append_choice(const struct advice_scans *scans, struct buffer *out)
     append_column(scans->family, scans->qualifier, out);
 }
 
+/* The view whose keys begin with the value that is asked for. */
+static void append_view(const struct advice_observations *seen, const struct advice_scans *scans,
+                        struct buffer *out)
+{
+    struct buffer view = {0};
+    if (scans->kind == ADVICE_BY_VALUE && scans->family.size > 0)
+        view_statement_append(seen->table_id, scans->family, scans->qualifier, &view);
+    if (view.size > 0)
+        append(out, " This view would have them in order: ");
+    buffer_append_bytes(out, buffer_bytes(&view));
+    out->failed = out->failed || view.failed;
+    buffer_free(&view);
+}
+
 /* The last part of a key goes to its front. */
 static status add_turned_keys(struct advisor *advisor, struct advice_finding *finding)
 {
@@ -140,6 +155,7 @@ static status advise_on_filtered_scans(struct advisor *advisor, const struct adv
                          100.0 * (double)scans->answered / (double)scans->seen);
     append_choice(scans, &text);
     append(&text, ".");
+    append_view(advisor->seen, scans, &text);
     TRY(tell(advisor, RULE_filtered_scans, &text, &finding));
     if (scans->start.size > 0 || scans->end.size > 0)
         finding_set_range(finding, scans->start, scans->end);

@@ -68,6 +68,14 @@ static void scans_that_throw_most_away_are_told(void **state)
     says(sample, "filtered-scans", "Within 3 hours 120 ReadRows");
     says(sample, "filtered-scans", "the app profile web");
     says(sample, "filtered-scans", "by values of f:town");
+    says(sample, "filtered-scans",
+         "CREATE MATERIALIZED VIEW `t-by-town` AS SELECT `f`[b'town'] AS value, _key AS source "
+         "FROM `t` ORDER BY value, source");
+    scans[1].qualifier = bytes_make("it's\n\xff\\", 7);
+    expect(sample, "filtered-scans");
+    says(sample, "filtered-scans", "VIEW `t-by-it-s---` AS SELECT `f`[b'it\\x27s\\x0a\\xff\\x5c']");
+    scans[1].qualifier = bytes_of("town");
+    expect(sample, "filtered-scans");
     const struct advice_finding *finding = sample_finding(sample, "filtered-scans");
     assert_true(finding->has_range);
     assert_true(bytes_start_with(finding->better[0].better, bytes_of("<value of f:town>#")));

@@ -65,6 +65,9 @@ def test_scans_that_throw_most_away(fresh_server, connect):
         found["evidence"]
     )
     assert "by values of f:town" in found["evidence"]
+    statement = found["evidence"].partition("This view would have them in order: ")[2]
+    done = run_trestle("sql", "--endpoint", server.host, "-e", statement)
+    assert done.returncode == 0, done.stderr
     assert found["severity"] == "warning"
     assert found["better"][0]["better"].startswith("<value of f:town>#")
     assert "filtered-scans" not in look_as_client(server.host, table)

@@ -270,6 +270,31 @@ def test_tables_and_views_are_listed_and_described(sql, letters, admin, rpc):
         admin.instances.delete_logical_view(name=f"{INSTANCE}/logicalViews/{view}")
 
 
+def test_a_materialized_view_is_made_read_and_dropped(sql, server, letters):
+    view = f"v-{letters}"
+    query = f"SELECT f['x'] AS x, COUNT(*) AS n FROM `{letters}` GROUP BY x"
+    made = sql("-e", f"CREATE MATERIALIZED VIEW {view} OPTIONS (deletion_protection = FALSE)\n"
+               f"AS -- how often\n{query}; SELECT SUM(n) AS n FROM `{view}`;")  # fmt: skip
+    rows = sql("--no-header", "--format", "csv", "-e", f"SELECT COUNT(*) FROM `{letters}`")
+    assert made == f"The view is populated.\n n\n---\n {rows.strip()}\n(1 row)\n"
+    try:
+        lines = [line.split("|") for line in sql("-e", "\\d").splitlines()]
+        assert [view, "materialized view"] in [[part.strip() for part in line] for line in lines]
+        assert f"A materialized view: {query}\n" in sql("-e", f"\\d `{view}`")
+        again = f"MATERIALIZED VIEW IF NOT EXISTS {view} AS {query}"
+        assert sql("-e", f"CREATE {again}") == "It is there already.\n"
+        done = run(server.host, "-e", f"CREATE {again.replace('IF NOT EXISTS', '')}")
+        assert done.returncode == 1 and "ALREADY_EXISTS" in done.stderr
+    finally:
+        assert sql("-e", f"DROP MATERIALIZED VIEW `{view}`") == "The view is gone.\n"
+    gone = f"DROP MATERIALIZED VIEW IF EXISTS {view}"
+    assert sql("-e", gone) == "There is no such view.\n"
+    done = run(server.host, "-e", gone.replace("IF EXISTS", ""))
+    assert done.returncode == 1 and "NOT_FOUND" in done.stderr
+    done = run(server.host, "-e", f"CREATE MATERIALIZED VIEW {view} AS SELECT 1 AS x")
+    assert done.returncode == 1 and "INVALID_ARGUMENT" in done.stderr
+
+
 def test_a_table_is_described_with_its_rules(sql, rpc, admin, new_table_id):
     name = rpc.create_table(new_table_id(), families=("old", "sum"))
     both = {"rules": [{"max_age": datetime.timedelta(hours=2)}, {"max_num_versions": 1}]}

@@ -32,7 +32,7 @@ status shell_feed(struct shell *shell, struct sql_splitter *splitter, bytes line
     sql_splitter_add(splitter, line);
     while (!shell->is_over && sql_splitter_next(splitter, &statement)) {
         *line_of_error = statement.line;
-        TRY(shell_query(shell, statement.text, shell->explain));
+        TRY(shell_statement(shell, statement.text));
     }
     return splitter->text.failed ? status_out_of_memory() : status_ok();
 }
@@ -43,7 +43,7 @@ static status feed_rest(struct shell *shell, struct sql_splitter *splitter, unsi
     if (shell->is_over || !sql_splitter_rest(splitter, &statement))
         return status_ok();
     *line_of_error = statement.line;
-    return shell_query(shell, statement.text, shell->explain);
+    return shell_statement(shell, statement.text);
 }
 
 /* The same failure, told with its place. */

@@ -153,7 +153,7 @@ static status quit(struct shell *shell, bytes argument)
 static status help(struct shell *shell, bytes argument);
 
 static const struct command commands[] = {
-    {"d", "\\d [NAME]", "the tables and logical views; the columns of one", describe},
+    {"d", "\\d [NAME]", "the tables and views; the columns of one", describe},
     {"x", "\\x", "tables with a line for each column, or not", expand},
     {"format", "\\format table|csv|json", "how results are printed", set_format},
     {"timing", "\\timing", "says how long queries take, or not", time_queries},

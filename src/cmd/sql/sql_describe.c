@@ -72,6 +72,23 @@ static status list_views_page(struct shell *shell, struct arena *arena, const ch
     return status_ok();
 }
 
+static status list_materialized_page(struct shell *shell, struct arena *arena, const char **page,
+                                     struct text_table *table)
+{
+    BtAdmin__ListMaterializedViewsRequest request = BT_ADMIN__LIST_MATERIALIZED_VIEWS_REQUEST__INIT;
+    const ProtobufCMessage *message;
+    request.parent = client_session_instance(shell->session);
+    request.page_token = *page;
+    TRY(client_session_call(shell->session, INSTANCE_ADMIN "ListMaterializedViews", NULL,
+                            &request.base, &bt_admin__list_materialized_views_response__descriptor,
+                            arena, &message));
+    const BtAdmin__ListMaterializedViewsResponse *response = (const void *)message;
+    for (size_t i = 0; i < response->n_materialized_views; i++)
+        add_name(table, response->materialized_views[i]->name, "materialized view");
+    *page = response->next_page_token;
+    return status_ok();
+}
+
 typedef status list_page(struct shell *shell, struct arena *arena, const char **page,
                          struct text_table *table);
 
@@ -102,14 +119,22 @@ static status explain_absence(const struct shell *shell, status s)
                        client_session_address(shell->session));
 }
 
+/* An emulator may have tables and no views. */
+static status list_if_served(struct shell *shell, struct arena *arena, list_page *list,
+                             struct text_table *table)
+{
+    status s = list_pages(shell, arena, list, table);
+    if (!is_not_served(s))
+        return s;
+    status_free(s);
+    return status_ok();
+}
+
 static status list_all(struct shell *shell, struct arena *arena, struct text_table *table)
 {
     TRY(explain_absence(shell, list_pages(shell, arena, list_tables_page, table)));
-    status s = list_pages(shell, arena, list_views_page, table);
-    if (!is_not_served(s))
-        return s;
-    status_free(s); /* an emulator with tables and no views */
-    return status_ok();
+    TRY(list_if_served(shell, arena, list_views_page, table));
+    return list_if_served(shell, arena, list_materialized_page, table);
 }
 
 status shell_list(struct shell *shell)
@@ -197,17 +222,25 @@ static const BtAdmin__ColumnFamily *find_family(const BtAdmin__Table *table, con
 
 /* --- one of them --- */
 
+/* NULL without memory. */
+static const char *child_name(const struct shell *shell, const char *kind, const char *id,
+                              struct arena *arena)
+{
+    struct buffer full = {0};
+    buffer_append_format(&full, "%s/%s/%s", client_session_instance(shell->session), kind, id);
+    const char *name = full.failed ? NULL : arena_string(arena, buffer_bytes(&full));
+    buffer_free(&full);
+    return name;
+}
+
 /* `*out` is NULL if there is no such table, or no admin API. */
 static status get_table(struct shell *shell, const char *name, struct arena *arena,
                         const BtAdmin__Table **out)
 {
     BtAdmin__GetTableRequest request = BT_ADMIN__GET_TABLE_REQUEST__INIT;
-    struct buffer full = {0};
     const ProtobufCMessage *message = NULL;
-    buffer_append_format(&full, "%s/tables/%s", client_session_instance(shell->session), name);
-    request.name = full.failed ? NULL : arena_string(arena, buffer_bytes(&full));
+    request.name = child_name(shell, "tables", name, arena);
     request.view = BT_ADMIN__TABLE__VIEW__SCHEMA_VIEW;
-    buffer_free(&full);
     if (request.name == NULL)
         return status_out_of_memory();
     status s = client_session_call(shell->session, TABLE_ADMIN "GetTable", NULL, &request.base,
@@ -224,25 +257,56 @@ static status get_table(struct shell *shell, const char *name, struct arena *are
     return status_ok();
 }
 
-/* A view's query; NULL if it is none, or cannot be asked for. */
-static const char *get_view_query(struct shell *shell, const char *name, struct arena *arena)
+/* NULL if there is none, or it cannot be asked for. */
+static const ProtobufCMessage *get_view(struct shell *shell, const char *path,
+                                        const ProtobufCMessage *request,
+                                        const ProtobufCMessageDescriptor *type, struct arena *arena)
+{
+    const ProtobufCMessage *message;
+    status s = client_session_call(shell->session, path, NULL, request, type, arena, &message);
+    bool is_there = status_is_ok(s);
+    status_ignore(s);
+    return is_there ? message : NULL;
+}
+
+static const char *logical_query(struct shell *shell, const char *id, struct arena *arena)
 {
     BtAdmin__GetLogicalViewRequest request = BT_ADMIN__GET_LOGICAL_VIEW_REQUEST__INIT;
-    struct buffer full = {0};
-    const ProtobufCMessage *message;
-    buffer_append_format(&full, "%s/logicalViews/%s", client_session_instance(shell->session),
-                         name);
-    request.name = full.failed ? NULL : arena_string(arena, buffer_bytes(&full));
-    buffer_free(&full);
+    request.name = child_name(shell, "logicalViews", id, arena);
     if (request.name == NULL)
         return NULL;
-    status s =
-        client_session_call(shell->session, INSTANCE_ADMIN "GetLogicalView", NULL, &request.base,
-                            &bt_admin__logical_view__descriptor, arena, &message);
-    const char *query =
-        status_is_ok(s) ? ((const BtAdmin__LogicalView *)(const void *)message)->query : NULL;
-    status_ignore(s);
-    return query;
+    const BtAdmin__LogicalView *view =
+        (const void *)get_view(shell, INSTANCE_ADMIN "GetLogicalView", &request.base,
+                               &bt_admin__logical_view__descriptor, arena);
+    return view == NULL ? NULL : view->query;
+}
+
+static const char *materialized_query(struct shell *shell, const char *id, struct arena *arena)
+{
+    BtAdmin__GetMaterializedViewRequest request = BT_ADMIN__GET_MATERIALIZED_VIEW_REQUEST__INIT;
+    request.name = child_name(shell, "materializedViews", id, arena);
+    if (request.name == NULL)
+        return NULL;
+    const BtAdmin__MaterializedView *view =
+        (const void *)get_view(shell, INSTANCE_ADMIN "GetMaterializedView", &request.base,
+                               &bt_admin__materialized_view__descriptor, arena);
+    return view == NULL ? NULL : view->query;
+}
+
+/* A view's query, and which kind it is; nothing of what is no view. */
+static void write_view(struct shell *shell, const char *id, struct arena *arena)
+{
+    const char *kind = "logical";
+    const char *query = logical_query(shell, id, arena);
+    if (query == NULL) {
+        kind = "materialized";
+        query = materialized_query(shell, id, arena);
+    }
+    if (query == NULL)
+        return;
+    buffer_append_format(&shell->out, "A %s view: ", kind);
+    shell_text_append(&shell->out, bytes_of(query));
+    buffer_append_byte(&shell->out, '\n');
 }
 
 static const char *input_of(const BtAdmin__Type__Aggregate *aggregate)
@@ -328,13 +392,9 @@ static status describe(struct shell *shell, const char *name, struct arena *aren
     buffer_free(&query);
     TRY(s);
     TRY(get_table(shell, name, arena, &table));
-    const char *view_query = table == NULL ? get_view_query(shell, name, arena) : NULL;
     write_columns(shell, schema, table);
-    if (view_query != NULL) {
-        buffer_append_format(&shell->out, "A logical view: ");
-        shell_text_append(&shell->out, bytes_of(view_query));
-        buffer_append_byte(&shell->out, '\n');
-    }
+    if (table == NULL)
+        write_view(shell, name, arena);
     return shell_flush(shell);
 }
 

@@ -8,6 +8,8 @@
  *     sql_describe.c    what there is to be queried
  *     sql_parameters.c  @name
  *     sql_query.c       PrepareQuery and ExecuteQuery, again when they may be made again
+ *     sql_statements.c  the words of statements that are no queries
+ *     sql_views.c       materialized views made and dropped
  *     sql_batches.c     rows out of the messages of ExecuteQuery
  *     sql_values.c      values in words
  *     sql_print.c       results as tables, CSV, JSON
@@ -67,6 +69,9 @@ struct shell {
 
 /* Writes what is in `out`. ABORTED if that fails. */
 status shell_flush(struct shell *shell);
+
+/* Runs a statement: a query, or one that makes or drops a view (sql_statements.h). */
+status shell_statement(struct shell *shell, bytes text);
 
 /* Runs a query, and prints what it gives. */
 status shell_query(struct shell *shell, bytes text, enum shell_explain explain);
