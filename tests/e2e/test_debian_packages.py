@@ -8,9 +8,10 @@ import random
 import re
 import subprocess
 import sys
+import time
 
 import pytest
-from google.cloud.bigtable.data import BigtableDataClient, ReadRowsQuery
+from google.cloud.bigtable.data import BigtableDataClient, ReadRowsQuery, SetCell
 from harness.patience import PATIENCE_SECONDS
 from harness.rpc import INSTANCE, Rpc
 from harness.server import ROOT, binary
@@ -238,6 +239,69 @@ def test_range_of_columns_of_a_wide_row(query, source):
 
 def test_count(query, source):
     assert query("count") == [f"{len(source)} rows"]
+
+
+# --- views ---
+
+
+@pytest.fixture(scope="module")
+def views(loaded):
+    """Rows of a query of one of views.sql, which have been made."""
+    done = subprocess.run(
+        [binary(), "sql", "-f", str(EXAMPLE / "views.sql")],
+        env=loaded, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "The view is populated.\n" * 3), done.stderr
+
+    def ask(query):
+        done = subprocess.run(
+            [binary(), "sql", "--format", "csv", "--no-header", "-e", query],
+            env=loaded, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return list(csv.reader(done.stdout.splitlines()))
+
+    yield ask
+    for name in ("packages-by-maintainer", "most-needed", "sections"):
+        drop = f"DROP MATERIALIZED VIEW `{name}`"
+        subprocess.run([binary(), "sql", "-e", drop], env=loaded, check=True)
+
+
+def test_views_have_what_their_queries_say(views, source):
+    maintained = sorted(
+        (row["meta"]["maintainer"].encode(), name.encode())
+        for name, row in source.items() if "meta" in row
+    )  # fmt: skip
+    rows = views("SELECT maintainer, package FROM `packages-by-maintainer`")
+    assert [(a.encode(), b.encode()) for a, b in rows] == maintained
+    needed = sorted((len(row.get("rdep", {})), name.encode()) for name, row in source.items())
+    rows = views("SELECT needed_by, package FROM `most-needed`")
+    assert [(int(n), name.encode()) for n, name in rows] == needed
+    sections = {}
+    for row in source.values():
+        if "meta" in row:
+            sizes = sections.setdefault(row["meta"]["section"], [])
+            sizes.append(int(row["meta"].get("installed-size", 0)))
+    rows = views("SELECT section, packages, kilobytes, largest FROM sections")
+    assert {section: list(map(int, rest)) for section, *rest in rows} == {
+        section: [len(sizes), sum(sizes), max(sizes)] for section, sizes in sections.items()
+    }
+
+
+def test_views_follow_their_table(views, table, source):
+    """A package moves to another maintainer, and back."""
+    name = next(name for name in sorted(source) if "meta" in source[name])
+    before = source[name]["meta"]["maintainer"]
+
+    def packages_of(maintainer):
+        query = "SELECT package FROM `packages-by-maintainer` WHERE maintainer = "
+        return views(f"{query}b'''{maintainer}'''")
+
+    for to, other in (("Nobody <nobody@example.org>", before), (before, "Nobody")):
+        table.mutate_row(name, SetCell("meta", b"maintainer", to))
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while [name] not in packages_of(to) or [name] in packages_of(other):
+            assert time.monotonic() < deadline
 
 
 # --- the ten questions ---
