@@ -617,6 +617,26 @@ static void what_materialized_views_can_keep(void **state)
     CHECK_QUERIES(cases, test_materialized);
 }
 
+static void incomplete_views_are_allowed_by_a_hint(void **state)
+{
+    (void)state;
+    static const struct query_case cases[] = {
+        {"SELECT 1", "not\n"},
+        {"@{allow_incomplete_view=true} SELECT _key FROM t", "allowed\n"},
+        {"@{ Allow_Incomplete_View = TRUE, other = 5 } SELECT _key FROM t", "allowed\n"},
+        {"@{allow_incomplete_view=true} FROM t", "allowed\n"},
+        {"SELECT _key FROM t@{allow_incomplete_view=true} AS x", "allowed\n"},
+        {"SELECT * FROM (SELECT _key FROM t @{allow_incomplete_view=true})", "allowed\n"},
+        {"SELECT @{allow_incomplete_view=true} _key FROM t", "allowed\n"},
+        {"@{allow_incomplete_view=false} SELECT _key FROM t", "not\n"},
+        {"@{allow_incomplete_views=true} SELECT _key FROM t", "not\n"},
+        {"@5 SELECT _key FROM t", "not\n"},
+        {"@{allow_incomplete_view=true}",
+         "INVALID_ARGUMENT: Syntax error: Unexpected end of statement [at 1:30]\n"},
+    };
+    CHECK_QUERIES(cases, test_incomplete);
+}
+
 /* What a recursion may meet is bounded, whatever comes. */
 static void deep_queries_are_refused(void **state)
 {
@@ -655,6 +675,7 @@ int main(void)
         cmocka_unit_test(current_date_and_timestamp),
         cmocka_unit_test(what_materialized_views_are),
         cmocka_unit_test(what_materialized_views_can_keep),
+        cmocka_unit_test(incomplete_views_are_allowed_by_a_hint),
         cmocka_unit_test(deep_queries_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
