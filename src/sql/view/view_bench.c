@@ -180,13 +180,13 @@ static void bench_query(const char *name, const char *query)
     double scan = measure_scan(&bench);
     double run = measure(&bench, false, false);
     double fold = measure(&bench, true, true);
-    printf("%-10s scan in memory %5.0f   run %5.0f   fold %5.0f", name, scan, run - scan,
-           fold - run);
+    fprintf(stdout, "%-10s scan in memory %5.0f   run %5.0f   fold %5.0f", name, scan, run - scan,
+            fold - run);
     if (view_program_form(bench.view.program) == VIEW_GROUPS) {
         need(view_group_read(bench.view.program, bytes_make(NULL, 0), arena, &bench.hot));
-        printf("   hot fold %5.0f", measure(&bench, true, false) - run);
+        fprintf(stdout, "   hot fold %5.0f", measure(&bench, true, false) - run);
     }
-    printf("   ns a row\n");
+    fprintf(stdout, "   ns a row\n");
     view_double_free(&bench.view);
     arena_destroy(arena);
     arena_destroy(bench.arena);
