@@ -332,6 +332,8 @@ status sql_check_materialized(const struct sql_plan *plan)
     for (const struct sql_operator *op = plan->root; op != NULL; op = op->input)
         TRY(check_operator(op));
     TRY(check_clauses(&found));
+    if (plan->selects_all)
+        return not_supported("SELECT *");
     TRY(found.group != NULL ? check_group(plan->root, found.group)
                             : check_sort(plan->root, found.sort));
     return check_kept(plan->root, &found);
