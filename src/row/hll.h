@@ -118,6 +118,31 @@ __attribute__((warn_unused_result)) bool hll_sketch_merge(struct hll_sketch *ske
 /* Adds a value, by its hash, to a sketch that is not fresh. False without memory. */
 __attribute__((warn_unused_result)) bool hll_sketch_add(struct hll_sketch *sketch, uint64_t hash);
 
+/* Makes a fresh sketch one of nothing, with these precisions: sparse, unless the second is 0. */
+void hll_sketch_begin(struct hll_sketch *sketch, enum hll_value_type value_type, uint8_t precision,
+                      uint8_t sparse_precision);
+
+/* --- listed values ---
+ *
+ * What a sketch keeps of a value, as its list has it: who keeps these for each value can make the
+ * sketch again without some of them. All of one sketch's precisions, the second not 0. */
+
+uint32_t hll_listed_of(uint64_t hash, uint8_t precision, uint8_t sparse_precision);
+
+/* Whether values of those precisions are listed as this number. */
+bool hll_is_listed(uint32_t listed, uint8_t precision, uint8_t sparse_precision);
+
+/* The register that it is for, and what it raises that to. */
+struct hll_register {
+    uint32_t index;
+    uint8_t rho;
+};
+struct hll_register hll_register_of(uint32_t listed, uint8_t precision, uint8_t sparse_precision);
+
+/* Adds what is listed, without counting it, to a sketch that is not fresh. False without memory. */
+__attribute__((warn_unused_result)) bool hll_sketch_add_listed(struct hll_sketch *sketch,
+                                                               uint32_t listed);
+
 /* What the sketch came to, with slices that point into it. False without memory. */
 __attribute__((warn_unused_result)) bool hll_sketch_state(struct hll_sketch *sketch,
                                                           struct hll_state *out);

@@ -336,6 +336,45 @@ bool hll_sketch_add(struct hll_sketch *sketch, uint64_t hash)
            add_point(sketch, hll_point_of(hash, precision), precision);
 }
 
+void hll_sketch_begin(struct hll_sketch *sketch, enum hll_value_type value_type, uint8_t precision,
+                      uint8_t sparse_precision)
+{
+    const struct hll_state nothing = {
+        .value_type = value_type, .precision = precision, .sparse_precision = sparse_precision};
+    begin(sketch, &nothing);
+    sketch->value_type = value_type;
+}
+
+uint32_t hll_listed_of(uint64_t hash, uint8_t precision, uint8_t sparse_precision)
+{
+    return hll_list(hll_point_of(hash, sparse_precision),
+                    (struct hll_precisions){precision, sparse_precision});
+}
+
+bool hll_is_listed(uint32_t listed, uint8_t precision, uint8_t sparse_precision)
+{
+    const struct hll_precisions at = {precision, sparse_precision};
+    struct hll_point point = hll_listed(listed, at);
+    bool has_rho = (listed & hll_flag(at)) != 0;
+    bool fits = point.index >> sparse_precision == 0 &&
+                (!has_rho || (point.rho > 0 && point.rho <= HLL_HASH_BITS - sparse_precision + 1));
+    return fits && hll_list(point, at) == listed;
+}
+
+struct hll_register hll_register_of(uint32_t listed, uint8_t precision, uint8_t sparse_precision)
+{
+    const struct hll_precisions at = {precision, sparse_precision};
+    struct hll_point point = hll_point_lower(hll_listed(listed, at), sparse_precision, precision);
+    return (struct hll_register){point.index, point.rho};
+}
+
+bool hll_sketch_add_listed(struct hll_sketch *sketch, uint32_t listed)
+{
+    const struct hll_precisions at = {sketch->precision, sketch->sparse_precision};
+    return (sketch->is_sparse || make_registers(sketch)) &&
+           add_point(sketch, hll_listed(listed, at), at.sparse_precision);
+}
+
 bool hll_sketch_state(struct hll_sketch *sketch, struct hll_state *out)
 {
     if (!flush(sketch))

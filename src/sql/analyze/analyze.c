@@ -95,6 +95,7 @@ status sql_analyze(const struct sql_analysis *analysis, const struct ast_query *
                              .parameter_count = analysis->parameter_count,
                              .call_count = analyzer.call_count,
                              .argument_count = analyzer.argument_count,
-                             .table = analyzer.table};
+                             .table = analyzer.table,
+                             .allows_incomplete_views = query->allows_incomplete_views};
     return status_ok();
 }

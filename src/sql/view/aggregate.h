@@ -3,7 +3,8 @@
  *
  * Of one source row its pieces in a group are *gathered* and written into the contribution's body.
  * A group's *tally* folds such bodies. Each kind of aggregate is a row of functions: tallies.c
- * (numbers that are their own inverse), extremes.c (MIN, MAX), sketches.c (HLL_COUNT). */
+ * (numbers that are their own inverse), extremes.c (MIN, MAX), sketches.c and unions.c (HLL_COUNT).
+ */
 #ifndef TRESTLE_SQL_VIEW_AGGREGATE_H
 #define TRESTLE_SQL_VIEW_AGGREGATE_H
 
@@ -62,6 +63,7 @@ struct view_aggregate {
 extern const struct view_aggregate_kind view_tallies[];
 extern const struct view_aggregate_kind view_extremes[];
 extern const struct view_aggregate_kind view_sketches[];
+extern const struct view_aggregate_kind view_unions[];
 
 /* --- what their files share: code.c --- */
 
@@ -78,10 +80,11 @@ bool view_take_wide(bytes *rest, view_wide *out);
 void view_append_text(struct buffer *out, bytes text);
 bool view_take_text(bytes *rest, bytes *out);
 
-/* A value of MIN or MAX in bytes whose order is that of the values; a text that is longer than
- * VIEW_MOST_ORDERED stands for itself up to there, and `*is_cut` says so. */
+/* A value of MIN or MAX in bytes whose order is that of the values, none the beginning of another;
+ * NaN before all, or behind. A text that is longer than VIEW_MOST_ORDERED stands for itself up to
+ * there, and `*is_cut` says so. */
 enum { VIEW_MOST_ORDERED = 512 };
 void view_append_ordered(struct buffer *out, const struct sql_type *type,
-                         const struct sql_value *value, bool *is_cut);
+                         const struct sql_value *value, bool nan_first, bool *is_cut);
 
 #endif

@@ -75,10 +75,12 @@ static void append_big_endian(struct buffer *out, uint64_t value)
 }
 
 /* A positive double orders as its bits; of a negative one the complement does. */
-static uint64_t ordered_double(double value)
+static uint64_t ordered_double(double value, bool nan_first)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
+    if (isnan(value))
+        return nan_first ? 0 : UINT64_MAX;
     return bits >> 63 != 0 ? ~bits : bits | UINT64_C(1) << 63;
 }
 
@@ -96,13 +98,13 @@ static void append_ordered_text(struct buffer *out, bytes text, bool *is_cut)
 }
 
 void view_append_ordered(struct buffer *out, const struct sql_type *type,
-                         const struct sql_value *value, bool *is_cut)
+                         const struct sql_value *value, bool nan_first, bool *is_cut)
 {
     *is_cut = false;
     if (sql_is_text(type))
         append_ordered_text(out, value->text, is_cut);
     else if (sql_is_float(type))
-        append_big_endian(out, ordered_double(value->float64));
+        append_big_endian(out, ordered_double(value->float64, nan_first));
     else if (type->kind == SQL_BOOL)
         append_big_endian(out, value->boolean);
     else

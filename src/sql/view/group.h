@@ -37,7 +37,8 @@ enum { VIEW_MOST_ENTRY = 1100 };
 
 struct view_group;
 
-/* A group in memory, in the arena: of its record, or, if that is empty, a new one. DATA_LOSS. */
+/* A group in memory, in the arena: of its record, which stays as long, or, if that is empty, a new
+ * one. DATA_LOSS. */
 status view_group_read(const struct view_program *program, bytes record, struct arena *arena,
                        struct view_group **out);
 

@@ -63,7 +63,8 @@ static const struct view_aggregate_kind *kind_in(const struct view_aggregate_kin
 
 static const struct view_aggregate_kind *kind_of(const struct sql_aggregation *aggregation)
 {
-    const struct view_aggregate_kind *const tables[] = {view_tallies, view_extremes, view_sketches};
+    const struct view_aggregate_kind *const tables[] = {view_tallies, view_extremes, view_sketches,
+                                                        view_unions};
     const struct view_aggregate_kind *found = NULL;
     for (size_t i = 0; i < sizeof tables / sizeof *tables && found == NULL; i++)
         found = kind_in(tables[i], aggregation);
