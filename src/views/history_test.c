@@ -247,6 +247,7 @@ static void open_life(struct history *h)
     h->v = calloc(1, sizeof *h->v);
     assert_non_null(h->v);
     h->v->has_threads = true;
+    h->v->piece_rows = at_random(h, 2) == 0 ? 0 : 1 + at_random(h, 8);
     h->v->f = cluster_fixture_create_at(h->lives.directory);
     h->v->f->options.maintenance_by_hand = true;
     open_test_cluster(h->v->f);
