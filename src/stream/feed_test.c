@@ -51,10 +51,8 @@ static void see_feed(void *context, const struct commit *commit, const struct st
 {
     const struct feed_fixture *f = context;
     (void)records;
-    if (commit->kind == COMMIT_CATALOG) {
-        stream_log_put_feeds(f->l->log, batch);
-        stream_log_see_segment(f->l->log, commit);
-    }
+    if (commit->kind == COMMIT_CATALOG)
+        stream_log_see_segment(f->l->log, commit, batch);
     stream_log_append(f->l->log, batch);
 }
 
