@@ -16,6 +16,7 @@ admin_method list_audit_entries;
 admin_method list_damaged_ranges;
 admin_method read_heat;
 admin_method list_running_requests;
+admin_method list_view_upkeep;
 admin_method mute_advice;
 admin_method unmute_advice;
 admin_method repair_table;

@@ -26,6 +26,7 @@ INSIGHT_HANDLER(list_audit_entries, insight__list_audit_entries_request)
 INSIGHT_HANDLER(list_damaged_ranges, insight__list_damaged_ranges_request)
 INSIGHT_HANDLER(read_heat, insight__read_heat_request)
 INSIGHT_HANDLER(list_running_requests, insight__list_running_requests_request)
+INSIGHT_HANDLER(list_view_upkeep, insight__list_view_upkeep_request)
 INSIGHT_HANDLER(mute_advice, insight__mute_advice_request)
 INSIGHT_HANDLER(unmute_advice, insight__unmute_advice_request)
 INSIGHT_HANDLER(set_log_level, insight__set_log_level_request)
@@ -46,6 +47,7 @@ struct grpc_service insight_service(struct insight *insight)
         {"MuteAdvice", GRPC_UNARY, handle_mute_advice},
         {"ReadHeat", GRPC_UNARY, handle_read_heat},
         {"ListRunningRequests", GRPC_UNARY, handle_list_running_requests},
+        {"ListViewUpkeep", GRPC_UNARY, handle_list_view_upkeep},
         {"SetLogLevel", GRPC_UNARY, handle_set_log_level},
         {"RepairTable", GRPC_UNARY, handle_repair_table},
         {"ListSlowRequests", GRPC_UNARY, handle_list_slow_requests},

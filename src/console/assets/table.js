@@ -7,6 +7,7 @@ import { bytesText, durationText, plural } from "./formats.js";
 import { gcText, go, rowsUrl, tableHead, typeText } from "./parts.js";
 import { adviceSummary } from "./table_advice.js";
 import { sampleTablets } from "./tablets.js";
+import { materializedViews } from "./views.js";
 
 const TABLETS_SHOWN = 500;
 
@@ -95,6 +96,8 @@ export async function table(place, _parameters, signal) {
       families(found),
       h("h2", null, "Change stream"),
       changeStream(api.tableName(place), found, () => go(location.hash), signal),
+      h("h2", null, "Materialized views"),
+      materializedViews(api.instanceName(place), api.tableName(place), signal),
       h("h2", null, "Tablets"),
       below,
     ],
