@@ -79,8 +79,15 @@ async function load(instance, source, signal) {
 
 // --- making one ---
 
+const ID = { required: true, maxLength: 128, pattern: "[_a-zA-Z0-9][\\-_.a-zA-Z0-9]*" };
+
+function make(instance, id, query) {
+  const path = `${api.pathOf(instance)}/materializedViews`;
+  return api.call("POST", `${path}?materializedViewId=${encodeURIComponent(id)}`, { query });
+}
+
 function askView(instance, source) {
-  const id = h("input", { required: true, maxLength: 128, pattern: "[_a-zA-Z0-9][\\-_.a-zA-Z0-9]*" });
+  const id = h("input", ID);
   const query = h("textarea", { required: true, rows: 6, class: "code", spellcheck: false });
   query.value = `SELECT _key, COUNT(*) AS rows FROM \`${api.idOf(source)}\` GROUP BY _key`;
   dialog({
@@ -91,12 +98,7 @@ function askView(instance, source) {
       field("Query", query),
     ],
     yes: "Make",
-    act: () =>
-      api.call(
-        "POST",
-        `${api.pathOf(instance)}/materializedViews?materializedViewId=${encodeURIComponent(id.value)}`,
-        { query: query.value },
-      ),
+    act: () => make(instance, id.value, query.value),
   });
 }
 
