@@ -209,6 +209,7 @@ static const uint8_t *read_bytes(const uint8_t *at, const uint8_t *end, bytes *o
 static const uint8_t *read_entry(const uint8_t *at, const uint8_t *end, bool is_first,
                                  struct stream_feed_entry *entry)
 {
+    const struct stream_position before = entry->position;
     uint64_t delta, ahead = 0;
     at = varint_read(at, end, &delta);
     at = at == NULL ? NULL : varint_read(at, end, &ahead);
@@ -225,7 +226,9 @@ static const uint8_t *read_entry(const uint8_t *at, const uint8_t *end, bool is_
     at = read_bytes(at, end, &entry->key);
     if (entry->is_range)
         at = read_bytes(at, end, &entry->end);
-    return at != NULL && (entry->is_range || entry->key.size > 0) ? at : NULL;
+    bool rises = is_first || stream_position_compare(entry->position, before) > 0;
+    bool is_sound = entry->is_range || (entry->key.size > 0 && !entry->is_drop);
+    return at != NULL && rises && is_sound ? at : NULL;
 }
 
 /* NULL if it does not parse. */
