@@ -579,6 +579,66 @@ static void what_materialized_views_are(void **state)
     CHECK_QUERIES(cases, test_materialized);
 }
 
+static void what_materialized_views_can_keep(void **state)
+{
+    (void)state;
+    static const struct query_case cases[] = {
+        {"SELECT f['x'] AS x, f AS g, _key FROM t ORDER BY x, _key", "OK\n"},
+        {"SELECT * FROM t ORDER BY _key",
+         REFUSED("SELECT * is not supported in materialized views.")},
+        {"SELECT f['x'] AS x, COUNT(*) > 1 AS c FROM t GROUP BY x", "OK\n"},
+        {"SELECT _key, COUNTIF(f['x'] > b'a') AS c FROM t GROUP BY _key",
+         REFUSED("COUNTIF is not supported in materialized views.")},
+        {"SELECT _key, LOGICAL_OR(f['x'] > b'a') AS c FROM t GROUP BY _key",
+         REFUSED("LOGICAL_OR is not supported in materialized views.")},
+        {"SELECT _key, APPROX_COUNT_DISTINCT(f['x']) AS c FROM t GROUP BY _key",
+         REFUSED("APPROX_COUNT_DISTINCT is not supported in materialized views.")},
+        {"SELECT _key, COUNT(DISTINCT f['x']) AS c FROM t GROUP BY _key",
+         REFUSED("DISTINCT is not supported in materialized views.")},
+        {"SELECT DISTINCT _key FROM t GROUP BY _key",
+         REFUSED("DISTINCT is not supported in materialized views.")},
+        {"SELECT _key, COUNT(*) AS c FROM t GROUP BY _key HAVING c > 1",
+         REFUSED("HAVING is not supported in materialized views.")},
+        {"SELECT c, k FROM (SELECT _key AS k, COUNT(*) AS c FROM t GROUP BY k) WHERE c > 1",
+         REFUSED("HAVING is not supported in materialized views.")},
+        {"SELECT _key, RANK() OVER (ORDER BY f['x']) AS r FROM t ORDER BY _key",
+         REFUSED("OVER is not supported in materialized views.")},
+        {"SELECT LENGTH(_key) > 3 AS l, COUNT(*) AS c FROM t GROUP BY l",
+         REFUSED("GROUP BY and ORDER BY columns of type BOOL are not supported in materialized "
+                 "views.")},
+        {"SELECT LENGTH(_key) / 3 AS l, _key FROM t ORDER BY l, _key",
+         REFUSED("GROUP BY and ORDER BY columns of type FLOAT64 are not supported in materialized "
+                 "views.")},
+        {"SELECT _key, SPLIT(_key, b',') AS s FROM t ORDER BY _key",
+         REFUSED("Columns of type ARRAY<BYTES> are not supported in materialized views.")},
+        {"SELECT _key, DATE '2020-01-01' AS d FROM t ORDER BY _key",
+         REFUSED("Columns of type DATE are not supported in materialized views.")},
+        {"SELECT _key, MAP_FROM_ARRAY([('a', b'1')]) AS m FROM t ORDER BY _key",
+         REFUSED("Columns of type MAP<STRING, BYTES> are not supported in materialized views.")},
+    };
+    CHECK_QUERIES(cases, test_materialized);
+}
+
+static void incomplete_views_are_allowed_by_a_hint(void **state)
+{
+    (void)state;
+    static const struct query_case cases[] = {
+        {"SELECT 1", "not\n"},
+        {"@{allow_incomplete_view=true} SELECT _key FROM t", "allowed\n"},
+        {"@{ Allow_Incomplete_View = TRUE, other = 5 } SELECT _key FROM t", "allowed\n"},
+        {"@{allow_incomplete_view=true} FROM t", "allowed\n"},
+        {"SELECT _key FROM t@{allow_incomplete_view=true} AS x", "allowed\n"},
+        {"SELECT * FROM (SELECT _key FROM t @{allow_incomplete_view=true})", "allowed\n"},
+        {"SELECT @{allow_incomplete_view=true} _key FROM t", "allowed\n"},
+        {"@{allow_incomplete_view=false} SELECT _key FROM t", "not\n"},
+        {"@{allow_incomplete_views=true} SELECT _key FROM t", "not\n"},
+        {"@5 SELECT _key FROM t", "not\n"},
+        {"@{allow_incomplete_view=true}",
+         "INVALID_ARGUMENT: Syntax error: Unexpected end of statement [at 1:30]\n"},
+    };
+    CHECK_QUERIES(cases, test_incomplete);
+}
+
 /* What a recursion may meet is bounded, whatever comes. */
 static void deep_queries_are_refused(void **state)
 {
@@ -616,6 +676,8 @@ int main(void)
         cmocka_unit_test(views_are_asked_with_parameters),
         cmocka_unit_test(current_date_and_timestamp),
         cmocka_unit_test(what_materialized_views_are),
+        cmocka_unit_test(what_materialized_views_can_keep),
+        cmocka_unit_test(incomplete_views_are_allowed_by_a_hint),
         cmocka_unit_test(deep_queries_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

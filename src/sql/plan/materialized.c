@@ -178,15 +178,141 @@ static status check_exprs(const struct sql_expr *const *exprs, size_t count)
 }
 
 /* Whichever value is chosen, or comes first, may be another one next time. */
-static status check_aggregate(const struct sql_aggregation *aggregation)
+static status check_stable(const struct sql_aggregation *aggregation)
 {
     static const char *const unstable[] = {"ANY_VALUE", "ARRAY_AGG", "ARRAY_CONCAT_AGG",
                                            "STRING_AGG"};
     for (size_t i = 0; i < sizeof unstable / sizeof *unstable; i++)
         if (strcmp(aggregation->function->name, unstable[i]) == 0)
             return name_function("stable", unstable[i]);
-    TRY(check_exprs(aggregation->args, aggregation->arg_count));
-    return check_expr(aggregation->having);
+    return status_ok();
+}
+
+static status not_supported(const char *what)
+{
+    return status_make(STATUS_INVALID_ARGUMENT, "%s is not supported in materialized views.", what);
+}
+
+static bool is_kept(const char *function)
+{
+    static const char *const kept[] = {"$count_star",
+                                       "COUNT",
+                                       "SUM",
+                                       "AVG",
+                                       "MIN",
+                                       "MAX",
+                                       "BIT_AND",
+                                       "BIT_OR",
+                                       "BIT_XOR",
+                                       "HLL_COUNT.INIT",
+                                       "HLL_COUNT.MERGE",
+                                       "HLL_COUNT.MERGE_PARTIAL"};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (strcmp(kept[i], function) == 0)
+            return true;
+    return false;
+}
+
+static status check_aggregate(const struct sql_aggregation *aggregation)
+{
+    TRY(check_stable(aggregation));
+    if (!is_kept(aggregation->function->name))
+        return not_supported(aggregation->function->name);
+    if (aggregation->is_distinct)
+        return not_supported("DISTINCT");
+    if (aggregation->having != NULL)
+        return not_supported("HAVING");
+    return check_exprs(aggregation->args, aggregation->arg_count);
+}
+
+/* --- what can be kept --- */
+
+static status check_kinds(const struct sql_operator *root, bool is_grouped)
+{
+    bool is_above_group = is_grouped;
+    for (const struct sql_operator *op = root; op != NULL; op = op->input) {
+        is_above_group = is_above_group && op->kind != SQL_OP_AGGREGATE;
+        if (op->kind == SQL_OP_DISTINCT)
+            return not_supported("DISTINCT");
+        if (op->kind == SQL_OP_WINDOW)
+            return not_supported("OVER");
+        if (op->kind == SQL_OP_FILTER && is_above_group)
+            return not_supported("HAVING");
+        if (op->kind == SQL_OP_UNNEST && is_above_group)
+            return not_supported("UNNEST of what is grouped");
+    }
+    return status_ok();
+}
+
+static bool is_cell_type(const struct sql_type *type)
+{
+    switch (type->kind) {
+    case SQL_BOOL:
+    case SQL_INT64:
+    case SQL_FLOAT64:
+    case SQL_STRING:
+    case SQL_BYTES:
+    case SQL_TIMESTAMP:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A column family of the source, whole. */
+static bool is_family(const struct sql_operator *root, size_t column)
+{
+    const struct sql_type *type = root->columns[column].type;
+    const struct sql_operator *scan = root;
+    while (scan->input != NULL)
+        scan = scan->input;
+    size_t slot = sql_trace_column(root, column, scan);
+    return type->kind == SQL_MAP && is_cell_type(type->element) && scan->kind == SQL_OP_SCAN &&
+           slot != SIZE_MAX && scan->scan->slots[slot].kind == SQL_SLOT_FAMILY;
+}
+
+static status refuse_type(const char *what, const struct sql_type *type)
+{
+    struct buffer name = {0};
+    sql_type_append(&name, type);
+    buffer_append_byte(&name, '\0');
+    status refused = status_make(STATUS_INVALID_ARGUMENT,
+                                 "%s of type %s are not supported in materialized views.", what,
+                                 name.failed ? "this" : (const char *)name.data);
+    buffer_free(&name);
+    return refused;
+}
+
+static status check_columns(const struct sql_operator *root)
+{
+    for (size_t i = 0; i < root->column_count; i++)
+        if (!root->columns[i].is_hidden && !is_cell_type(root->columns[i].type) &&
+            !is_family(root, i))
+            return refuse_type("Columns", root->columns[i].type);
+    return status_ok();
+}
+
+static status check_key(const struct sql_type *type)
+{
+    bool is_number = type->kind == SQL_INT64 || type->kind == SQL_TIMESTAMP;
+    return sql_is_text(type) || is_number ? status_ok()
+                                          : refuse_type("GROUP BY and ORDER BY columns", type);
+}
+
+static status check_keys(const struct clauses *found)
+{
+    for (size_t i = 0; found->group != NULL && i < found->group->expr_count; i++)
+        TRY(check_key(found->group->exprs[i]->type));
+    for (size_t i = 0; found->sort != NULL && i < found->sort->order_count; i++)
+        TRY(check_key(found->sort->orders[i].expr->type));
+    return status_ok();
+}
+
+static status check_kept(const struct sql_operator *root, const struct clauses *found)
+{
+    TRY(check_kinds(root, found->group != NULL));
+    TRY(check_keys(found));
+    return check_columns(root);
 }
 
 static status check_operator(const struct sql_operator *op)
@@ -206,6 +332,9 @@ status sql_check_materialized(const struct sql_plan *plan)
     for (const struct sql_operator *op = plan->root; op != NULL; op = op->input)
         TRY(check_operator(op));
     TRY(check_clauses(&found));
-    return found.group != NULL ? check_group(plan->root, found.group)
-                               : check_sort(plan->root, found.sort);
+    if (plan->selects_all)
+        return not_supported("SELECT *");
+    TRY(found.group != NULL ? check_group(plan->root, found.group)
+                            : check_sort(plan->root, found.sort));
+    return check_kept(plan->root, &found);
 }

@@ -128,6 +128,9 @@ struct sql_plan {
     size_t call_count;                /* all that an sql_expr.call counts */
     size_t argument_count;            /* of lambdas in one another, at most */
     const struct sql_relation *table; /* that is read; NULL: none */
+    /* A materialized view may be read before it is populated: @{allow_incomplete_view = true}. */
+    bool allows_incomplete_views;
+    bool selects_all; /* the result is that of a `*` */
 };
 
 #endif

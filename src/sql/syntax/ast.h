@@ -302,6 +302,7 @@ enum ast_body {
 
 struct ast_query {
     uint32_t at;
+    bool allows_incomplete_views; /* of the statement: @{allow_incomplete_view = true} */
     enum ast_body body;
     struct ast_select *select;
     struct ast_query *query;

@@ -1,14 +1,26 @@
 /* Queries: SELECT and its clauses. */
 #include "sql/syntax/parser_private.h"
 
+#include <strings.h>
+
 bool at_query(const struct parser *parser)
 {
     return at_word(parser, "SELECT") || at_word(parser, "FROM") || at_word(parser, "WITH") ||
            at_symbol(parser, "(");
 }
 
-/* @{name = value, …}, @5: nothing that a result depends on. */
-static status skip_hint(struct parser *parser)
+/* allow_incomplete_view = true */
+static bool allows_incomplete_view(const struct ast_expr *hint)
+{
+    bool is_setting = hint->kind == AST_BINARY && hint->operator_ == AST_EQUAL &&
+                      hint->operands->kind == AST_PATH && hint->operands->name->next == NULL;
+    return is_setting && hint->operands->next->kind == AST_TRUE &&
+           strcasecmp(hint->operands->name->text, "allow_incomplete_view") == 0;
+}
+
+/* @{name = value, …}, @5: of the statement, a SELECT or a table. One is known; others say nothing
+ * that a result depends on. */
+status parse_hint(struct parser *parser)
 {
     struct token next;
     struct ast_expr *value;
@@ -22,6 +34,7 @@ static status skip_hint(struct parser *parser)
     do {
         TRY(parser_advance(parser));
         TRY(parse_expr(parser, &value)); /* name = value */
+        parser->allows_incomplete_views |= allows_incomplete_view(value);
     } while (at_symbol(parser, ","));
     return parser_expect_symbol(parser, "}");
 }
@@ -166,7 +179,7 @@ static status parse_table(struct parser *parser, struct ast_from *from)
     TRY(parse_table_name(parser, &from->name));
     if (at_symbol(parser, "("))
         TRY(parse_table_arguments(parser, from));
-    TRY(skip_hint(parser));
+    TRY(parse_hint(parser));
     return parser_alias(parser, &from->alias);
 }
 
@@ -335,7 +348,7 @@ static status parse_clauses(struct parser *parser, struct ast_select *select)
 static status parse_select_kind(struct parser *parser, struct ast_select *select)
 {
     bool is_all, has_as;
-    TRY(skip_hint(parser));
+    TRY(parse_hint(parser));
     TRY(parser_take_word(parser, "ALL", &is_all));
     if (!is_all)
         TRY(parser_take_word(parser, "DISTINCT", &select->is_distinct));

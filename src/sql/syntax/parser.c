@@ -275,8 +275,10 @@ status sql_parse(bytes text, struct arena *arena, struct ast_query **out)
     struct parser parser = {.lexer = {.text = text, .arena = arena}, .arena = arena};
     bool ends;
     TRY(begin(&parser));
+    TRY(parse_hint(&parser));
     TRY(check_is_query(&parser));
     TRY(parse_query(&parser, out));
+    (*out)->allows_incomplete_views = parser.allows_incomplete_views;
     TRY(parser_take_symbol(&parser, ";", &ends));
     return expect_end(&parser);
 }

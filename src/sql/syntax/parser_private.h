@@ -14,6 +14,7 @@ struct parser {
     struct token token; /* the one in hand */
     struct arena *arena;
     uint32_t nesting;
+    bool allows_incomplete_views; /* a hint that was met says so */
 };
 
 /* --- tokens --- */
@@ -109,5 +110,8 @@ status new_expr(struct parser *parser, enum ast_kind kind, uint32_t at, struct a
 
 /* Ends an expression whose operands are all there: INVALID_ARGUMENT if it is too deep. */
 status finish_expr(struct parser *parser, struct ast_expr *expr);
+
+/* A hint, if there is one. */
+status parse_hint(struct parser *parser);
 
 #endif

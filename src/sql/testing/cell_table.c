@@ -119,6 +119,8 @@ void cell_table_delete_row(struct cell_table *table, bytes key)
 void cell_table_delete_version(struct cell_table *table, bytes key, int64_t timestamp_us)
 {
     size_t kept = find_row(table, key), at = kept;
+    if (kept == table->count)
+        return;
     for (; at < table->count && bytes_equal(table->cells[at].key, key); at++)
         if (table->cells[at].timestamp_us != timestamp_us)
             table->cells[kept++] = table->cells[at];

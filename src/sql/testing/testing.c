@@ -414,3 +414,14 @@ void test_materialized(const struct test_database *database, const char *query, 
         buffer_append_format(out, "OK\n");
     end(&run, result, out);
 }
+
+void test_incomplete(const struct test_database *database, const char *query, struct buffer *out)
+{
+    struct test_run run;
+    status result = start(&run, database);
+    if (status_is_ok(result))
+        result = plan_query(&run, query, NULL, 0);
+    if (status_is_ok(result))
+        buffer_append_format(out, "%s\n", run.plan.allows_incomplete_views ? "allowed" : "not");
+    end(&run, result, out);
+}

@@ -45,4 +45,7 @@ void test_explain(const struct test_database *database, const char *query, struc
 /* "OK", or why the query is no materialized view's. */
 void test_materialized(const struct test_database *database, const char *query, struct buffer *out);
 
+/* Whether the query allows views that are not populated: "allowed" or "not". */
+void test_incomplete(const struct test_database *database, const char *query, struct buffer *out);
+
 #endif

@@ -185,12 +185,51 @@ static void unions_forget(void **state)
     view_double_free(&view);
 }
 
+/* --- damage --- */
+
+static void assert_damaged(const struct view_double *view, bytes contribution, bytes record)
+{
+    struct view_part part;
+    struct view_group *group;
+    bool found;
+    struct arena *arena = arena_create(1 << 20);
+    const struct view_entries none = {0};
+    status result = view_group_read(view->program, record, arena, &group);
+    if (status_is_ok(result))
+        result = view_contribution_next(&contribution, &part, &found);
+    if (status_is_ok(result))
+        result = view_group_fold(group, part.body, bytes_of("r"), false, &none);
+    assert_status(result, STATUS_DATA_LOSS);
+    arena_destroy(arena);
+}
+
+/* Whatever is cut off, from a byte on. */
+static void what_is_cut_is_found(void **state)
+{
+    (void)state;
+    struct view_double view;
+    bytes key = bytes_of("r");
+    assert_ok(view_double_init(&view,
+                               "SELECT _key, COUNT(*) AS c, SUM(n['i']) AS s, AVG(n['i']) AS "
+                               "a, BIT_OR(n['i']) AS b, BIT_XOR(n['i']) AS x FROM t GROUP BY "
+                               "_key"));
+    view_double_put_number(&view, key, "i", -5);
+    assert_ok(view_double_follow(&view, &key, 1));
+    bytes contribution = view.contributions.items[0].value, record = view.groups.items[0].value;
+    for (size_t size = 1; size < contribution.size; size++)
+        assert_damaged(&view, bytes_make(contribution.data, size), record);
+    for (size_t size = 1; size < record.size; size++)
+        assert_damaged(&view, contribution, bytes_make(record.data, size));
+    view_double_free(&view);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_left_is_what_counts),
         cmocka_unit_test(sketches_forget),
         cmocka_unit_test(unions_forget),
+        cmocka_unit_test(what_is_cut_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
  * expression ends the execution, and another one is made over the same scan. */
 #include "sql/view/run.h"
 
+#include "base/limits.h"
 #include "sql/run/execute.h"
 #include "sql/time/zone.h"
 #include "sql/view/pieces.h"
@@ -107,16 +108,21 @@ static uint64_t selected_size(const struct sql_scan_spec *spec, const struct cel
     return size;
 }
 
+/* A row of which too much is selected is not looked at, so that it costs no more than its read. */
 static status next_row(struct run *run, struct sql_scan_row *row, bool *found)
 {
-    *found = false;
-    TRY(end_row(run));
-    TRY(run->inner->next(run->inner, row, found));
-    if (!*found)
-        return status_ok();
-    run->has_row = true;
-    run->key = row->key;
-    run->selected = selected_size(&run->spec, row->cells);
+    do {
+        *found = false;
+        TRY(end_row(run));
+        TRY(run->inner->next(run->inner, row, found));
+        if (!*found)
+            return status_ok();
+        run->has_row = true;
+        run->key = row->key;
+        run->selected = selected_size(&run->spec, row->cells);
+        run->runner->pieces.why =
+            run->selected > LIMIT_VIEW_ROW_BYTES ? "more than 1 MiB of it is selected" : NULL;
+    } while (run->runner->pieces.why != NULL);
     return status_ok();
 }
 
