@@ -112,7 +112,8 @@ static bool prepare_deletion(struct shard *shard, const struct commit *commit,
     bool is_whole = true;
     while (is_whole && (table = cluster_table_from(shard->cluster, buffer_bytes(&name))) != NULL) {
         struct leaving leaving = {.shard = shard, .commit = commit, .table = table};
-        if (is_viewed(table) && is_touched(shard, table, records))
+        bool is_meant = table == commit->table;
+        if (is_viewed(table) && (is_meant || is_touched(shard, table, records)))
             is_whole = add_all(&leaving);
         buffer_clear(&name);
         buffer_append(&name, table->name, strlen(table->name) + 1);
