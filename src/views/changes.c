@@ -20,6 +20,7 @@ static status add_range(struct reading *reading, const struct view_change *chang
     struct arena *arena = reading->changes->arena;
     struct view_range_change range = {.from = arena_copy(arena, change->from),
                                       .to = arena_copy(arena, change->to),
+                                      .is_drop = change->is_drop,
                                       .since_us = version_time_us(change->version)};
     if (range.from.data == NULL || range.to.data == NULL)
         return status_out_of_memory();

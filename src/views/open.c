@@ -116,6 +116,7 @@ static status make_program(struct views *views, struct view_entry *entry)
     upkeep->program = program;
     upkeep->print = print_of(entry->query, program);
     upkeep->gives_up = &entry->gives_up;
+    upkeep->most_piece_rows = views->options.piece_rows;
     return view_runner_create(program, &upkeep->runner);
 }
 

@@ -6,24 +6,25 @@
 #include <stdlib.h>
 
 struct overlay_change {
-    bytes key; /* whole: of the record */
-    bytes value;
+    bytes key;   /* whole: of the record */
+    bytes value; /* the same: with a byte before it, since no record is empty */
     bool is_removal;
     size_t number; /* in the order of coming */
 };
 
 static status add_change(struct view_overlay *overlay, bytes entry, bytes value, bool is_removal)
 {
-    uint8_t *key = arena_alloc(overlay->arena, overlay->prefix.size + entry.size + value.size);
+    size_t size = overlay->prefix.size + entry.size;
+    uint8_t *key = arena_alloc(overlay->arena, size + 1 + value.size);
     if (key == NULL)
         return status_out_of_memory();
     memcpy(key, overlay->prefix.data, overlay->prefix.size);
     memcpy(key + overlay->prefix.size, entry.data, entry.size);
-    size_t size = overlay->prefix.size + entry.size;
+    key[size] = VIEW_RECORD_IN;
     if (value.size > 0)
-        memcpy(key + size, value.data, value.size);
+        memcpy(key + size + 1, value.data, value.size);
     struct overlay_change change = {.key = bytes_make(key, size),
-                                    .value = bytes_make(key + size, value.size),
+                                    .value = bytes_make(key + size, 1 + value.size),
                                     .is_removal = is_removal,
                                     .number = overlay->changes.count};
     overlay->is_sorted = false;
@@ -167,6 +168,8 @@ static status make_search(struct view_overlay *overlay, bytes prefix, bytes from
 static status give(struct view_overlay *overlay, bytes key, bytes value, bytes *entry,
                    bytes *value_out)
 {
+    enum view_record_tag tag;
+    TRY(view_record_read(value, &tag, &value));
     buffer_clear(overlay->found);
     buffer_append_bytes(overlay->found, bytes_from(key, overlay->prefix.size));
     buffer_append_bytes(overlay->found, value);

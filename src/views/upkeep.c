@@ -121,7 +121,8 @@ status view_upkeep_load(struct view_upkeep *upkeep)
     bool is_there;
     upkeep->is_loaded = false;
     if (upkeep->piece_rows == 0)
-        upkeep->piece_rows = VIEW_PIECE_ROWS_FIRST;
+        upkeep->piece_rows =
+            upkeep->most_piece_rows > 0 ? upkeep->most_piece_rows : VIEW_PIECE_ROWS_FIRST;
     status s = view_records_get(upkeep->table, state_key, &record, &is_there);
     if (status_is_ok(s) && record.failed)
         s = status_out_of_memory();
@@ -212,11 +213,17 @@ static bool is_too_large(const struct view_piece *piece, status s)
            (status_is_ok(s) && view_commit_size(piece->commit) > VIEW_PIECE_COMMIT);
 }
 
+static size_t most_rows(const struct view_upkeep *upkeep)
+{
+    return upkeep->most_piece_rows > 0 ? upkeep->most_piece_rows : VIEW_PIECE_ROWS_MOST;
+}
+
 static void adapt(struct view_upkeep *upkeep, size_t rows, int64_t cpu_us)
 {
     if (cpu_us > PIECE_CPU_US && rows > 1)
         upkeep->piece_rows = rows / 2;
-    else if (cpu_us < PIECE_CPU_US / 4 && rows == upkeep->piece_rows && rows < VIEW_PIECE_ROWS_MOST)
+    else if (cpu_us < PIECE_CPU_US / 4 && rows == upkeep->piece_rows &&
+             2 * rows <= most_rows(upkeep))
         upkeep->piece_rows = 2 * rows;
 }
 

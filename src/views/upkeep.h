@@ -42,8 +42,9 @@ struct view_upkeep {
      * READY. */
     bool has_goal;
     struct stream_position goal;
-    size_t piece_rows;     /* that the next piece may have */
-    atomic_bool *gives_up; /* it is to end in the midst */
+    size_t piece_rows;      /* that the next piece may have */
+    size_t most_piece_rows; /* 0: VIEW_PIECE_ROWS_MOST */
+    atomic_bool *gives_up;  /* it is to end in the midst */
     struct view_counts counts;
 };
 

@@ -45,7 +45,8 @@ struct views_options {
     status (*define)(void *context, const char *name, const char *query, struct arena *arena,
                      struct view_definition *out);
     void *context;
-    bool by_hand; /* no threads: a test says when (views_run_once) */
+    bool by_hand;      /* no threads: a test says when (views_settle) */
+    size_t piece_rows; /* for tests: rows of a commit, at most; 0: as many as go with little time */
 };
 
 /* Begins to watch the views that there are and those that come. On failure views_stop and

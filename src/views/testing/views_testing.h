@@ -22,6 +22,7 @@ struct views_fixture {
     struct control *control;
     struct views *views;
     bool has_threads;
+    size_t piece_rows;
 };
 
 /* --- SQL --- */
@@ -230,7 +231,8 @@ static inline void start_views(struct views_fixture *v)
                                           .log = &v->f->log,
                                           .define = define_view,
                                           .context = v,
-                                          .by_hand = !v->has_threads};
+                                          .by_hand = !v->has_threads,
+                                          .piece_rows = v->piece_rows};
     assert_ok(views_start(&options, &v->views));
 }
 
