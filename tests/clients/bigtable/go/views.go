@@ -90,7 +90,7 @@ func (p *program) materializedViews(ctx context.Context) error {
 	listed, listing := p.instances.MaterializedViews(ctx, instance)
 	samples, sampling := view.SampleRowKeys(ctx)
 	err = errors.Join(err, listing, sampling, same("listed", len(listed), 1),
-		same("samples", samples[len(samples)-1], ""),
+		same("samples", len(samples), 0), // the library leaves the end out
 		same("r1", cellsOf(row), []string{"default:@0=", "default:total@0=0000000000000005",
 			"result:count@0=0000000000000001"}),
 		p.setAmount(ctx, "r1", 7), p.setAmount(ctx, "r2", 1),
