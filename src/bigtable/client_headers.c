@@ -55,11 +55,18 @@ static bool is_resource_key(bytes key)
 
 status client_routing_check(struct grpc_call *call, const char *resource_name)
 {
+    return client_routing_check_either(call, resource_name, resource_name);
+}
+
+status client_routing_check_either(struct grpc_call *call, const char *resource_name,
+                                   const char *other)
+{
     bytes rest, key, value;
     if (!grpc_call_header(call, "x-goog-request-params", &rest))
         return status_ok();
     while (grpc_parameter_next(&rest, &key, &value)) {
-        if (is_resource_key(key) && !leads_to(value, bytes_of(resource_name)))
+        if (is_resource_key(key) && !leads_to(value, bytes_of(resource_name)) &&
+            !leads_to(value, bytes_of(other)))
             return status_make(STATUS_INVALID_ARGUMENT,
                                "The request is for %s, but its routing header "
                                "(x-goog-request-params) is for another resource",

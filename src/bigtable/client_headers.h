@@ -14,4 +14,8 @@ const Bt__FeatureFlags *client_features(struct grpc_call *call);
  * header, or leaves the name out, is not wrong: as in production, the request says it all. */
 status client_routing_check(struct grpc_call *call, const char *resource_name);
 
+/* The same where some clients have another name for it. */
+status client_routing_check_either(struct grpc_call *call, const char *resource_name,
+                                   const char *other);
+
 #endif

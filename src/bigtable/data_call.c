@@ -41,12 +41,17 @@ static status open_view(struct data_call *data, const char *name)
     return cluster_table(data->bigtable->cluster, table, &data->table);
 }
 
-/* A view is read as a table. */
+/* A view is read as a table. Google's client for Go routes as if it were one. */
 static status open_materialized_view(struct data_call *data, const char *name)
 {
     TRY(name_check_form("Materialized view", name,
                         "projects/{project}/instances/{instance}/materializedViews/{id}"));
-    TRY(client_routing_check(data->call, name));
+    const char *instance = name_parent(data->arena, name);
+    const char *table =
+        instance == NULL ? NULL : name_of_table(data->arena, instance, name_id(name));
+    if (table == NULL)
+        return status_out_of_memory();
+    TRY(client_routing_check_either(data->call, name, table));
     return materialized_open(data->bigtable, name, &data->table);
 }
 

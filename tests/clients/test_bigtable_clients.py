@@ -30,7 +30,7 @@ def java():
     return java_program(classpath, PROGRAMS / "java/Orders.java")
 
 
-@pytest.mark.parametrize("make, checks", [(go, 18), (node, 16), (java, 17)])
+@pytest.mark.parametrize("make, checks", [(go, 19), (node, 16), (java, 18)])
 def test_a_client(server, make, checks):
     project = f"p-{uuid.uuid4().hex[:12]}"
     run_checks([*make(), project], {"BIGTABLE_EMULATOR_HOST": server.host}, checks)

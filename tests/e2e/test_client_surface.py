@@ -254,12 +254,15 @@ def test_no_call_of_the_data_client_is_left_out(form):
     assert public(form.table_type) == {call.__name__ for call in DATA_CALLS} | {"close"}
 
 
-def test_what_the_data_client_asks_in_vain(form):
-    """Materialized views."""
-    materialized = form.open("get_materialized_view", "i", "v")
-    with pytest.raises(exceptions.MethodNotImplemented):
-        form.wait(materialized.read_row(KEY))
-    form.wait(materialized.close())
+def test_a_materialized_view(form, views, rpc, table_name):
+    rpc.mutate(table_name, KEY, set_cell("f", b"q", b"v"))
+    made = views.create(
+        f"SELECT _key, COUNT(*) AS n FROM `{table_name.rsplit('/', 1)[-1]}` GROUP BY _key"
+    )
+    view = form.open("get_materialized_view", "i", made.rsplit("/", 1)[-1])
+    row = form.wait(view.read_row(KEY))
+    assert [cell.qualifier for cell in row.cells] == [b"", b"n"]
+    form.wait(view.close())
 
 
 def test_a_query(form):

@@ -144,6 +144,17 @@ def test_an_app_profile_may_be_named(rpc, counted):
     assert len(rpc.read(counted, app_profile_id="default")) == 10
 
 
+@pytest.mark.parametrize("routed", ["tables/{}", "materializedViews/{}", ""])
+def test_a_request_is_routed_by_the_view_or_as_by_a_table(rpc, counted, routed):
+    """As Google's clients do: that for Go names a table of the view's id."""
+    place = f"{INSTANCE}/{routed.format(short(counted))}".rstrip("/").replace("/", "%2F")
+    route = [("x-goog-request-params", f"table_name={place}&app_profile_id=")]
+    assert len(list(rpc.read(counted, metadata=route))) == 10
+    route = [("x-goog-request-params", f"table_name={place}x")]
+    with fails_with(StatusCode.INVALID_ARGUMENT, "routing header"):
+        rpc.read(counted, metadata=route)
+
+
 def test_a_table_and_a_view_are_not_both_named(rpc, counted, table_name):
     request = types.ReadRowsRequest(table_name=table_name, materialized_view_name=counted)
     with fails_with(StatusCode.INVALID_ARGUMENT):

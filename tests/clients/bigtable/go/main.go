@@ -117,6 +117,7 @@ func main() {
 		{"change streams", p.changeStreams},
 		{"SQL and its parameters", p.parameters},
 		{"SQL over a table", p.sqlOfTable},
+		{"materialized views", p.materializedViews},
 		{"the end of the instance", p.deleteInstance},
 	} {
 		if err := each.run(ctx); err != nil {

@@ -25,6 +25,7 @@ import com.google.cloud.bigtable.admin.v2.models.CreateAppProfileRequest;
 import com.google.cloud.bigtable.admin.v2.models.CreateAuthorizedViewRequest;
 import com.google.cloud.bigtable.admin.v2.models.CreateBackupRequest;
 import com.google.cloud.bigtable.admin.v2.models.CreateInstanceRequest;
+import com.google.cloud.bigtable.admin.v2.models.CreateMaterializedViewRequest;
 import com.google.cloud.bigtable.admin.v2.models.CreateTableRequest;
 import com.google.cloud.bigtable.admin.v2.models.FamilySubsets;
 import com.google.cloud.bigtable.admin.v2.models.ModifyColumnFamiliesRequest;
@@ -51,6 +52,7 @@ import com.google.cloud.bigtable.data.v2.models.DeleteFamily;
 import com.google.cloud.bigtable.data.v2.models.Entry;
 import com.google.cloud.bigtable.data.v2.models.Filters.Filter;
 import com.google.cloud.bigtable.data.v2.models.Heartbeat;
+import com.google.cloud.bigtable.data.v2.models.MaterializedViewId;
 import com.google.cloud.bigtable.data.v2.models.Mutation;
 import com.google.cloud.bigtable.data.v2.models.Query;
 import com.google.cloud.bigtable.data.v2.models.Range.ByteStringRange;
@@ -66,10 +68,12 @@ import com.google.cloud.bigtable.data.v2.models.sql.BoundStatement;
 import com.google.cloud.bigtable.data.v2.models.sql.ResultSet;
 import com.google.cloud.bigtable.data.v2.models.sql.SqlType;
 import com.google.protobuf.ByteString;
+import java.nio.ByteBuffer;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -499,6 +503,59 @@ class Orders {
     }
   }
 
+  /** The cells of a row of a view, in words. */
+  static List<String> cellsOf(Row row) {
+    List<String> cells = new ArrayList<>();
+    for (RowCell cell : row == null ? List.<RowCell>of() : row.getCells()) {
+      String value = HexFormat.of().formatHex(cell.getValue().toByteArray());
+      String column = cell.getFamily() + ":" + cell.getQualifier().toStringUtf8();
+      cells.add(column + "@" + cell.getTimestamp() + "=" + value);
+    }
+    return cells;
+  }
+
+  void setAmount(String key, long amount) {
+    ByteString value = ByteString.copyFrom(ByteBuffer.allocate(8).putLong(0, amount));
+    data.mutateRow(
+        RowMutation.create(TableId.of("viewed"), key)
+            .setCell("f", ByteString.copyFromUtf8("amount"), 1000, value));
+  }
+
+  void materializedViews() throws Exception {
+    tables.createTable(CreateTableRequest.of("viewed").addFamily("f"));
+    setAmount("r1", 5);
+    String query =
+        "SELECT _key, COUNT(f['amount']) AS `result.count`, "
+            + "SUM(TO_INT64(f['amount'])) AS total FROM viewed GROUP BY _key";
+    instances.createMaterializedView(
+        CreateMaterializedViewRequest.of(INSTANCE, "totals").setQuery(query));
+    same("listed", instances.listMaterializedViews(INSTANCE).size(), 1);
+    MaterializedViewId view = MaterializedViewId.of("totals");
+    List<String> first =
+        List.of("default:@0=", "default:total@0=0000000000000005",
+            "result:count@0=0000000000000001");
+    same("r1", cellsOf(data.readRow(view, "r1")), first);
+    setAmount("r1", 7);
+    List<String> then =
+        List.of("default:@0=", "default:total@0=0000000000000007",
+            "result:count@0=0000000000000001");
+    for (int i = 0; i < 1200 && !cellsOf(data.readRow(view, "r1")).equals(then); i++) {
+      Thread.sleep(50);
+    }
+    same("r1 then", cellsOf(data.readRow(view, "r1")), then);
+    same("samples", data.sampleRowKeys(view).get(0).getKey(), ByteString.EMPTY);
+    try (ResultSet results =
+        data.executeQuery(
+            data.prepareStatement("SELECT total FROM totals", Map.of()).bind().build())) {
+      same("a row", results.next(), true);
+      same("total", results.getLong("total"), 7L);
+    }
+    refused("a table that is read", StatusCode.Code.FAILED_PRECONDITION,
+        () -> tables.deleteTable("viewed"));
+    instances.deleteMaterializedView(INSTANCE, "totals");
+    tables.deleteTable("viewed");
+  }
+
   void ofTable() throws Exception {
     fill("sales", 1000, 3, 200);
     Map<String, SqlType<?>> types = Map.of("start", SqlType.bytes());
@@ -700,6 +757,7 @@ class Orders {
     check("large cells", orders::largeCells);
     check("SQL and its parameters", orders::parameters);
     check("SQL over a table", orders::ofTable);
+    check("materialized views", orders::materializedViews);
     check("change streams", orders::changeStreams);
     check("random changes", orders::randomChanges);
     check("the end of the instance", orders::end);
