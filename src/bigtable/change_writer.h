@@ -5,9 +5,9 @@
  *     the first of its message. Each message has at least one of either, the last one too.
  *  2. No more is sent at a time than WRITER_MOST_BYTES, and what makes that full: the writer then
  *     stops, within the change if need be, and what has been sent of it is `place`. So that a
- * client that does not read makes us hold no more than that: 80 KiB, however large its values are.
- *  3. While a client keeps up, the piece of the log that slices are cut from is kept from one call
- * to the next.
+ *     client that does not read makes us hold no more than 64 KiB, however large its values are.
+ *  3. The piece of the log that slices are cut from is there until change_writer_rest. It is large:
+ *     its caller says who may keep it from one call to the next.
  *
  * One thread at a time. */
 #ifndef TRESTLE_BIGTABLE_CHANGE_WRITER_H
@@ -19,7 +19,7 @@
 
 enum {
     WRITER_MESSAGE_BYTES = 16 << 10, /* from which on a message is not added to */
-    WRITER_SLICE_BYTES = 32 << 10,   /* of a value: longer ones are cut */
+    WRITER_SLICE_BYTES = 16 << 10,   /* of a value: longer ones are cut */
     WRITER_MOST_BYTES = 32 << 10,
 };
 

@@ -138,6 +138,7 @@ status create_table(const struct admin_request *request, const ProtobufCMessage 
     if (creation.spec.name == NULL)
         return status_out_of_memory();
     TRY(extra_from_table(table, request->arena, &creation.spec.extra));
+    TRY(stream_config_check(table));
     TRY(stream_config_read(table, &creation.spec.stream_retention_us));
     TRY(sorted_splits(message, request->arena, &creation.spec));
     struct schema *schema;

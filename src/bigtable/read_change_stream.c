@@ -33,6 +33,8 @@ enum {
     READ_BYTES = 256 << 10, /* of the log, about, that one read visits */
     READ_MEMORY = 64 << 20, /* for tokens and partitions */
     BUSY_US = 100000,       /* until a pool whose queue is full is asked again */
+    /* Between two looks whether the caller may still read: heartbeats may be rarer. */
+    ADMIT_US = 10 * 1000 * 1000,
 };
 
 enum awaited {
@@ -57,8 +59,9 @@ struct read_change_stream {
     int64_t rests_since_us; /* clock_steady_us; while it awaits changes */
     struct stream_waiter waiter;
     uint32_t waiter_shard;
-    bool is_in_line; /* the waiter: the loop's thread */
-    bool is_leaving; /* the server wants the client to go */
+    bool is_in_line;  /* the waiter: the loop's thread */
+    bool is_leaving;  /* the server wants the client to go */
+    bool keeps_piece; /* the writer's, from read to read: stream_readers_may_keep */
     /* Of the last read. */
     bool is_at_end; /* it found nothing more */
     bool is_over;   /* the call is to be ended with `result` */
@@ -333,11 +336,31 @@ static void run_on_pool(struct task *task)
     loop_post(grpc_call_loop(self->data.call), &self->task);
 }
 
-/* --- the end: on the loop, as all that follows --- */
+/* --- what is held between two reads: on the loop, as all that follows --- */
+
+static void rest(struct read_change_stream *self)
+{
+    change_writer_rest(&self->writer);
+    if (self->keeps_piece)
+        stream_readers_give_back(&self->data.bigtable->stream_readers);
+    self->keeps_piece = false;
+}
+
+/* A client that keeps up is not to have a piece of the log read for each slice of it, as long as
+ * there are not many such clients. */
+static void rest_if_many(struct read_change_stream *self)
+{
+    if (self->writer.piece_number != 0 && !self->keeps_piece)
+        self->keeps_piece = stream_readers_may_keep(&self->data.bigtable->stream_readers);
+    if (!self->keeps_piece)
+        change_writer_rest(&self->writer);
+}
+
+/* --- the end --- */
 
 static void finish(struct read_change_stream *self)
 {
-    change_writer_rest(&self->writer);
+    rest(self);
     buffer_free(&self->token);
     stream_readers_leave(&self->data.bigtable->stream_readers, &self->reader);
     data_call_finish(&self->data, self->result);
@@ -385,6 +408,7 @@ static int64_t next_due_us(const struct read_change_stream *self)
 {
     enum { LATER_US = 10000 };
     int64_t now_us = steady_us(self), due_us = self->heartbeat_due_us;
+    due_us = due_us < now_us + ADMIT_US ? due_us : now_us + ADMIT_US;
     if (self->request.end_us == INT64_MAX)
         return due_us;
     int64_t left_us = self->request.end_us - cluster_wall_us(self->data.bigtable->cluster);
@@ -394,7 +418,7 @@ static int64_t next_due_us(const struct read_change_stream *self)
 
 static void wait_for_changes(struct read_change_stream *self, int64_t due_us)
 {
-    change_writer_rest(&self->writer);
+    rest(self);
     self->awaits = AWAITS_CHANGES;
     self->rests_since_us = steady_us(self);
     grpc_call_step(self->data.call, CALL_AWAITS_CHANGES);
@@ -467,13 +491,14 @@ static void go_on(struct task *task)
     } else if (self->is_leaving) {
         leave(self);
     } else if (grpc_call_is_congested(call)) {
-        change_writer_rest(&self->writer);
+        rest(self);
         self->awaits = AWAITS_CLIENT;
         grpc_call_step(call, CALL_AWAITS_CLIENT);
     } else if (self->is_at_end && self->is_in_line) {
         atomic_store(&self->reader.has_all, true);
         wait_for_changes(self, next_due_us(self));
     } else {
+        rest_if_many(self);
         read_again(self);
     }
 }

@@ -201,7 +201,7 @@ static void test_a_large_change_comes_whole_and_alone(void **state)
         client.changes[0].text,
         "set(f,104857600 bytes) set(f,2097152 bytes) set(f,1048577 bytes) set(f,1048576 bytes) "
         "family(g) ");
-    assert_in_range(fake.call.largest, 32 << 10, 50 << 10);
+    assert_in_range(fake.call.largest, 16 << 10, 34 << 10);
     assert_true(client.heartbeats > 0);
     let_go();
 }
@@ -460,6 +460,30 @@ static void test_a_reader_who_may_not_any_more_is_ended(void **state)
     fake.call.is_refused = true;
     fake_stream_wake();
     fake_run();
+    assert_true(fake.call.is_finished);
+    assert_int_equal(fake.call.code, STATUS_PERMISSION_DENIED);
+}
+
+/* Whatever heartbeats it asked for: it counts among those who read, and need not be told a change.
+ */
+static void test_a_reader_of_nothing_is_asked_again_whether_he_may(void **state)
+{
+    (void)state;
+    put_ten();
+    struct request request;
+    ask(&request, "", "");
+    request.heartbeat = (Pb__Duration)PB__DURATION__INIT;
+    request.heartbeat.seconds = 80000;
+    request.message.heartbeat_duration = &request.heartbeat;
+    call(&request);
+    for (size_t i = 0; i < 3; i++) {
+        assert_in_range(fake.timer->due_us, fake.now_us, fake.now_us + 10000000);
+        fake.call.is_refused = i == 2;
+        fake.now_us = fake.timer->due_us;
+        fake_time_is_over();
+        fake_run();
+        assert_int_equal(client.heartbeats, 0);
+    }
     assert_true(fake.call.is_finished);
     assert_int_equal(fake.call.code, STATUS_PERMISSION_DENIED);
 }
@@ -811,6 +835,7 @@ int main(void)
         TEST(test_a_call_may_end_while_it_reads_and_while_its_client_does_not),
         TEST(test_a_server_that_stops_does_not_wait_for_readers),
         TEST(test_a_reader_who_may_not_any_more_is_ended),
+        TEST(test_a_reader_of_nothing_is_asked_again_whether_he_may),
         TEST(test_both_ends_are_kept_to_the_microsecond),
         TEST(test_an_end_to_come_closes_by_itself),
         TEST(test_a_range_that_is_no_partition_closes_with_those_there_are),

@@ -9,6 +9,10 @@
 /* A day: what was there a shorter time ago is there still. */
 #define STREAM_LEAST_RETENTION_US (INT64_C(24) * 3600 * 1000000)
 
+/* What a client wants: a config in which nothing is set is a mistake, and not "off", which would
+ * give up what the stream keeps. INVALID_ARGUMENT. */
+status stream_config_check(const BtAdmin__Table *wanted);
+
 /* How long it keeps what happened, microseconds: 1 to 7 days; 0: there is none, for which a config
  * in which nothing is set stands, too. INVALID_ARGUMENT. */
 status stream_config_read(const BtAdmin__Table *table, int64_t *retention_us);

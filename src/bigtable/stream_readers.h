@@ -23,7 +23,13 @@ struct stream_readers {
     pthread_mutex_t lock;
     struct list readers; /* in the order in which they came */
     size_t count;
+    atomic_int pieces; /* see below */
 };
+
+/* Whether a reader may keep a piece of the log, of 1 MiB, until its next read: a few may at a time.
+ * Who may gives it back. No lock. */
+bool stream_readers_may_keep(struct stream_readers *readers);
+void stream_readers_give_back(struct stream_readers *readers);
 
 /* A part of a call, which holds what this points to until it has left. */
 struct stream_reader {

@@ -184,6 +184,21 @@ static void there_are_so_many_at_most(void **state)
     free(all);
 }
 
+/* They are of 1 MiB: all readers together may not have many. */
+static void few_pieces_are_kept(void **state)
+{
+    struct fixture *f = *state;
+    size_t kept = 0;
+    while (kept < 100 && stream_readers_may_keep(&f->readers))
+        kept++;
+    assert_in_range(kept, 1, 32);
+    assert_false(stream_readers_may_keep(&f->readers));
+    stream_readers_give_back(&f->readers);
+    assert_true(stream_readers_may_keep(&f->readers));
+    for (size_t i = 0; i < kept; i++)
+        stream_readers_give_back(&f->readers);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -193,6 +208,7 @@ int main(void)
         TEST(one_that_is_behind_its_retention_has_nothing_left),
         TEST(of_many_tables_the_slowest_are_named),
         TEST(there_are_so_many_at_most),
+        TEST(few_pieces_are_kept),
     };
     return cmocka_run_group_tests_name("stream_readers", tests, NULL, NULL);
 }

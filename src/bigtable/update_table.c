@@ -47,6 +47,7 @@ static status apply_mask(const struct update *update, const struct table_info *n
     TRY(table_extra_decode(now->extra, arena, out));
     (*out)->deletion_protection = now->deletion_protection;
     TRY(stream_config_show(now->stream_retention_us, arena, *out));
+    TRY(stream_config_check(update->wanted));
     TRY(field_mask_apply(request->update_mask, allowed, &update->wanted->base, &(*out)->base,
                          arena));
     TRY(row_key_schema_check_change(before->row_key_schema, (*out)->row_key_schema,

@@ -101,10 +101,11 @@ void progress_show_following(struct progress *progress, const struct follow_coun
     if (!is_due(progress))
         return;
     double behind = counts->behind_us < 0 ? 0 : (double)counts->behind_us / US_PER_S;
-    fprintf(stderr, "%s%" PRIu64 " changes, %.0f changes/s, %.1f s behind, %zu partitions%s",
+    fprintf(stderr, "%s%" PRIu64 " changes, %.0f changes/s, %.1f s behind, %zu partition%s%s",
             progress->is_terminal ? "\r\033[K" : "", counts->changes,
             (double)(counts->changes - progress->at_start.records) / seconds_of(progress), behind,
-            counts->partitions, progress->is_terminal ? "" : "\n");
+            counts->partitions, counts->partitions == 1 ? "" : "s",
+            progress->is_terminal ? "" : "\n");
 }
 
 void progress_end_following(struct progress *progress)

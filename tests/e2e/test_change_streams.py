@@ -493,6 +493,21 @@ def test_check_12_tokens_of_others_are_refused(rpc, make_streamed):
             continuation_tokens=one_token(b"", b"", token))  # fmt: skip
 
 
+def test_a_config_of_nothing_is_a_mistake_and_not_off(rpc, make_streamed):
+    """It gave up all that the stream had kept, where somebody had forgotten a field."""
+    with fails_with(StatusCode.INVALID_ARGUMENT, "retention_period must be 1 to 7 days"):
+        rpc.create_table("none", ["f"], change_stream_config=admin_types.ChangeStreamConfig())
+    name = make_streamed()
+    put(rpc, name, b"k")
+    token = a_token(rpc, name)
+    for path in ("change_stream_config", "change_stream_config.retention_period"):
+        with fails_with(StatusCode.INVALID_ARGUMENT, "retention_period must be 1 to 7 days"):
+            update_stream(rpc, name, admin_types.ChangeStreamConfig(), path)
+    with Reader(rpc, name, continuation_tokens=one_token(b"", b"", token)):
+        pass
+    assert "change_stream_config" in rpc.get_table(name)
+
+
 def test_check_13_retention_is_one_to_seven_days(rpc, make_table):
     name = make_table()
     for seconds in (DAY - 60, 7 * DAY + 1):

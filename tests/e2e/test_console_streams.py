@@ -26,7 +26,7 @@ def visit(browser, own_servers):
             stack.callback(somebody.leave)
             project, instance, name = table.split("/")[1::2]
             somebody.visit(f"#/p/{project}/i/{instance}/t/{name}")
-            return somebody.page
+            return somebody
 
         yield arrive
 
@@ -34,7 +34,7 @@ def visit(browser, own_servers):
 def test_a_stream_is_shown_as_it_goes(server, rpc, make_table, visit):
     name = make_table(splits=[b"m"], change_stream_config=stream_config(days=2))
     with Reader(rpc, name, b"", b"m", heartbeat_duration=Duration(seconds=600)):
-        page = visit(server.host, name)
+        page = visit(server.host, name).page
         section = page.locator(".change-stream")
         section.get_by_text("2 days").wait_for()
         readers = section.locator(".readers tbody tr")
@@ -54,9 +54,23 @@ def test_a_stream_is_shown_as_it_goes(server, rpc, make_table, visit):
     update_stream(rpc, name, None)
 
 
+def test_a_stream_that_the_default_profile_may_not_read(server, rpc, new_instance, visit):
+    """It routes to both clusters: what there is to know is shown all the same."""
+    instance = new_instance("ca", "cb")
+    name = rpc.create_table("t", ["f"], instance=instance, change_stream_config=stream_config())
+    somebody = visit(server.host, name)
+    section = somebody.page.locator(".change-stream")
+    section.get_by_text("Not shown here: ").wait_for()
+    section.get_by_text("1 day").wait_for()
+    section.get_by_text("none at the moment").wait_for()
+    update_stream(rpc, name, None)
+    rpc.delete_table(name)
+    somebody.expect_trouble("400")
+
+
 def test_a_stream_is_switched_on_changed_and_off(server, rpc, make_table, visit):
     name = make_table()
-    page = visit(server.host, name)
+    page = visit(server.host, name).page
     page.get_by_text("what happens to the rows is not kept").wait_for()
     page.get_by_role("button", name="Switch on").click()
     page.get_by_label("Retention").select_option("3")

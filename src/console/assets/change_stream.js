@@ -108,7 +108,7 @@ function factsOf(config, found, partitions) {
   const bytes = found.ofTable("table_change_log_bytes");
   return facts([
     ["Retention", durationText(config.retentionPeriod)],
-    ["Partitions", countText(partitions.length)],
+    ["Partitions", partitions && countText(partitions.length)],
     ["Log of this table, about", bytes === undefined ? undefined : bytesText(bytes)],
     ["Log of all tables", boundText(found)],
     ["Readers", readersText(found)],
@@ -203,17 +203,32 @@ async function partitionsOf(name, signal) {
   return found;
 }
 
+// An instance whose default app profile routes to several clusters is not read without another.
+async function readable(ask) {
+  try {
+    return { partitions: await ask };
+  } catch (error) {
+    if (error.status === "FAILED_PRECONDITION") return { why: error.message };
+    throw error;
+  }
+}
+
 // --- the section ---
 
-function show(place, config, found, partitions, last) {
+function lastChanges(last, why) {
+  if (why) return note(`Not shown here: ${why}`);
+  return last.changes.length > 0
+    ? table("Last changes", CHANGES, last.changes.map(changeRow), "changes stacked")
+    : note("None since this page was opened.");
+}
+
+function show(place, config, found, { partitions, why }, last) {
   const { readers } = found;
   put(place, [
     factsOf(config, found, partitions),
     readers?.length > 0 && table("Readers", READERS, readers.map(readerRow), "readers stacked"),
     h("h3", null, "Last changes"),
-    last.changes.length > 0
-      ? table("Last changes", CHANGES, last.changes.map(changeRow), "changes stacked")
-      : note("None since this page was opened."),
+    lastChanges(last, why),
   ]);
 }
 
@@ -221,10 +236,13 @@ async function refresh(place, name, config, state, signal) {
   if (state.isBusy) return;
   state.isBusy = true;
   try {
-    const [found, partitions] = await Promise.all([load(name, signal), partitionsOf(name, signal)]);
+    const [found, parts] = await Promise.all([
+      load(name, signal),
+      readable(partitionsOf(name, signal)),
+    ]);
     state.last ??= new Last(name, found.time);
-    await state.last.look(partitions, found.time, signal);
-    show(place, config, found, partitions, state.last);
+    await state.last.look(parts.partitions ?? [], found.time, signal);
+    show(place, config, found, parts, state.last);
   } catch (error) {
     if (!signal.aborted) put(place, failure(error));
   }
