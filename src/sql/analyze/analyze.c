@@ -83,6 +83,16 @@ static status show_visible(struct analyzer *analyzer, struct relation *relation)
     return status_ok();
 }
 
+static bool selects_all(const struct ast_query *query)
+{
+    while (query->body == AST_BODY_QUERY)
+        query = query->query;
+    const struct ast_item *item = query->body == AST_BODY_SELECT ? query->select->items : NULL;
+    while (item != NULL && !item->is_star)
+        item = item->next;
+    return item != NULL;
+}
+
 status sql_analyze(const struct sql_analysis *analysis, const struct ast_query *query,
                    struct sql_plan *out)
 {
@@ -96,6 +106,7 @@ status sql_analyze(const struct sql_analysis *analysis, const struct ast_query *
                              .call_count = analyzer.call_count,
                              .argument_count = analyzer.argument_count,
                              .table = analyzer.table,
-                             .allows_incomplete_views = query->allows_incomplete_views};
+                             .allows_incomplete_views = query->allows_incomplete_views,
+                             .selects_all = selects_all(query)};
     return status_ok();
 }

@@ -123,6 +123,11 @@ size_t sql_key_schema_count(const struct sql_key_schema *schema)
     return schema->count;
 }
 
+bool sql_key_schema_has_order(const struct sql_key_schema *schema)
+{
+    return schema->encoding != ENCODING_DELIMITED;
+}
+
 struct sql_field sql_key_schema_part(const struct sql_key_schema *schema, size_t index)
 {
     return (struct sql_field){schema->parts[index].name, schema->parts[index].type};

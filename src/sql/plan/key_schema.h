@@ -34,6 +34,10 @@ struct sql_field sql_key_schema_part(const struct sql_key_schema *schema, size_t
 status sql_key_decode(const struct sql_key_schema *schema, bytes key, struct arena *arena,
                       struct sql_value *parts);
 
+/* Whether the order of all keys is that of their parts, the first before the second: without the
+ * exception. */
+bool sql_key_schema_has_order(const struct sql_key_schema *schema);
+
 /* A bound of a part's values; `value` NULL: none. */
 struct sql_part_bound {
     const struct sql_value *value;

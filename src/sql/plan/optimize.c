@@ -3,6 +3,7 @@
  * The tree is a list, since a query reads one table: it is copied from the scan upwards, and each
  * operator, when it comes on top, may go further down, or join the one below. */
 #include "base/check.h"
+#include "sql/plan/key_schema.h"
 #include "sql/plan/optimize_private.h"
 
 struct planner {
@@ -232,17 +233,59 @@ static const struct sql_operator *scan_of(const struct sql_operator *operator_)
     return operator_;
 }
 
-/* Keys are never NULL, and no two rows have the same (but for versions of a view's row): what is
- * ordered by after them does not matter. */
+/* The slot of the scan by which an order goes; NULL: by something else. */
+static const struct sql_slot *order_slot(const struct sql_order *order,
+                                         const struct sql_operator *below,
+                                         const struct sql_scan_plan *scan)
+{
+    size_t column =
+        order->expr->kind == SQL_COLUMN ? scan_column(below, order->expr->index) : SIZE_MAX;
+    return column == SIZE_MAX ? NULL : &scan->slots[column];
+}
+
+/* Whether an order goes by a part of the key, in the direction of the first, and has NULLs where
+ * keys have them. */
+static bool is_part_order(const struct sql_operator *sort, size_t part,
+                          const struct sql_operator *below, const struct sql_scan_plan *scan)
+{
+    const struct sql_order *order = &sort->orders[part];
+    const struct sql_slot *slot = order_slot(order, below, scan);
+    return slot != NULL && slot->kind == SQL_SLOT_KEY_PART && slot->part == part &&
+           order->is_descending == sort->orders[0].is_descending &&
+           order->nulls_last == order->is_descending;
+}
+
+/* How many of the orders are those of the first parts of the key. */
+static size_t count_part_orders(const struct sql_operator *sort, const struct sql_operator *below,
+                                const struct sql_scan_plan *scan)
+{
+    const struct sql_key_schema *schema = scan->table->key_schema;
+    size_t count = 0;
+    if (schema == NULL || !sql_key_schema_has_order(schema))
+        return 0;
+    while (count < sort->order_count && count < sql_key_schema_count(schema) &&
+           is_part_order(sort, count, below, scan))
+        count++;
+    return count;
+}
+
+/* Keys are never NULL, and no two rows have the same, but for versions of a view's row: what is
+ * ordered by after them, or after all their parts, does not matter. */
 static bool is_key_order(const struct sql_operator *sort, const struct sql_operator *below)
 {
-    const struct sql_operator *scan = scan_of(below);
-    if (scan->kind != SQL_OP_SCAN || sort->orders[0].expr->kind != SQL_COLUMN)
+    const struct sql_operator *operator_ = scan_of(below);
+    if (operator_->kind != SQL_OP_SCAN)
         return false;
-    if (sort->order_count > 1 && sql_relation_has_versions(scan->scan->table))
-        return false;
-    size_t column = scan_column(below, sort->orders[0].expr->index);
-    return column != SIZE_MAX && scan->scan->slots[column].kind == SQL_SLOT_KEY;
+    const struct sql_scan_plan *scan = operator_->scan;
+    const struct sql_slot *first = order_slot(&sort->orders[0], below, scan);
+    bool is_of_key = first != NULL && first->kind == SQL_SLOT_KEY;
+    size_t parts = count_part_orders(sort, below, scan);
+    size_t ordered = is_of_key ? 1 : parts;
+    if (ordered == sort->order_count)
+        return true;
+    bool is_whole =
+        is_of_key || (parts > 0 && parts == sql_key_schema_count(scan->table->key_schema));
+    return is_whole && !sql_relation_has_versions(scan->table);
 }
 
 static status direct_scan(struct planner *planner, const struct sql_operator *operator_,

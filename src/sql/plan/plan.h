@@ -130,6 +130,7 @@ struct sql_plan {
     const struct sql_relation *table; /* that is read; NULL: none */
     /* A materialized view may be read before it is populated: @{allow_incomplete_view = true}. */
     bool allows_incomplete_views;
+    bool selects_all; /* the result is that of a `*` */
 };
 
 #endif

@@ -530,17 +530,28 @@ static void end_text(status result, struct buffer *out)
     buffer_append_byte(out, '\0');
 }
 
-void view_double_query(struct view_double *view, const char *query, struct buffer *out)
+static void run_query(struct view_double *view, const char *query, bool is_sorted,
+                      struct buffer *out)
 {
     struct arena *arena = arena_create(DOUBLE_ARENA);
     struct sql_plan plan;
     status result = prepare(view, query, arena, &plan);
     if (status_is_ok(result))
         result = append_rows(view, &plan, out);
-    if (status_is_ok(result))
+    if (status_is_ok(result) && is_sorted)
         sort_lines(out);
     end_text(result, out);
     arena_destroy(arena);
+}
+
+void view_double_query(struct view_double *view, const char *query, struct buffer *out)
+{
+    run_query(view, query, true, out);
+}
+
+void view_double_list(struct view_double *view, const char *query, struct buffer *out)
+{
+    run_query(view, query, false, out);
 }
 
 void view_double_explain(struct view_double *view, const char *query, struct buffer *out)

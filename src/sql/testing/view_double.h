@@ -54,6 +54,8 @@ void view_double_show(const struct view_double *view, bytes key, struct buffer *
 
 /* A query over `t` and `v`: rows as literals, a line each, sorted; or the failure. */
 void view_double_query(struct view_double *view, const char *query, struct buffer *out);
+/* The same, in the order in which they come. */
+void view_double_list(struct view_double *view, const char *query, struct buffer *out);
 void view_double_explain(struct view_double *view, const char *query, struct buffer *out);
 
 /* --- records --- */

@@ -213,8 +213,6 @@ static status write_parts(struct view_pieces *pieces, struct buffer *out)
 static const char *check_sizes(const struct view_pieces *pieces, uint64_t selected,
                                uint64_t key_size)
 {
-    if (selected > LIMIT_VIEW_ROW_BYTES)
-        return "more than 1 MiB of it is selected";
     bool is_small = pieces->output <= VIEW_SMALL_OUTPUT;
     return is_small || pieces->output <= VIEW_MOST_EXPANSION * (selected + key_size)
                ? NULL

@@ -38,14 +38,13 @@ static bool is_streamed(const struct sql_operator *operator_)
 
 static status check_streamed(const struct sql_operator *root, const struct sql_operator *cut)
 {
-    const struct sql_operator *last = root;
+    bool has_scan = false;
     for (; root != NULL; root = root->input) {
         if (root != cut && !is_streamed(root))
             return refuse("DISTINCT and window functions are not supported");
-        last = root;
+        has_scan = root->kind == SQL_OP_SCAN;
     }
-    return last->kind == SQL_OP_SCAN ? status_ok()
-                                     : refuse("Queries that read no table are not supported");
+    return has_scan ? status_ok() : refuse("Queries that read no table are not supported");
 }
 
 /* --- aggregates --- */

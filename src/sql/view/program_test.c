@@ -461,6 +461,74 @@ static void key_columns_are_ranges(void **state)
     view_double_free(&view);
 }
 
+/* A row for each of these keys: "s" and "i". */
+static void put_pairs(struct view_double *view)
+{
+    static const char *const pairs[][2] = {{"b", "2"}, {"a", "1"}, {"b", "1"}, {"a", "3"},
+                                           {"c", "0"}, {"b", "3"}, {"a", NULL}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        const char key[] = {'r', (char)('0' + i), '\0'};
+        put(view, key, "s", pairs[i][0]);
+        if (pairs[i][1] != NULL)
+            put(view, key, "i", pairs[i][1]);
+    }
+}
+
+/* Rows in the order in which they come, and whether a sort was needed for it. */
+static void assert_order(struct view_double *view, const char *query, bool is_sorted,
+                         const char *expected)
+{
+    struct buffer shown = {0}, plan = {0};
+    view_double_list(view, query, &shown);
+    assert_string_equal((const char *)shown.data, expected);
+    view_double_explain(view, query, &plan);
+    if ((strstr((const char *)plan.data, "SORT by") != NULL) != is_sorted)
+        fail_msg("%s: %s", query, (const char *)plan.data);
+    buffer_free(&shown);
+    buffer_free(&plan);
+}
+
+static void the_order_of_key_columns_needs_no_sort(void **state)
+{
+    (void)state;
+    struct view_double view;
+    make(&view,
+         "SELECT COUNT(*) AS n, CAST(f['s'] AS STRING) AS s, " INT " AS i FROM t GROUP BY s, "
+         "i");
+    put_pairs(&view);
+    assert_order(&view, "SELECT s, i FROM v ORDER BY s DESC, i DESC LIMIT 3", false,
+                 "\"c\" 0\n\"b\" 3\n\"b\" 2\n");
+    assert_order(&view, "SELECT s, i FROM v ORDER BY s, i LIMIT 3", false,
+                 "\"a\" NULL\n\"a\" 1\n\"a\" 3\n");
+    assert_order(&view, "SELECT s FROM v ORDER BY s DESC LIMIT 4", false,
+                 "\"c\"\n\"b\"\n\"b\"\n\"b\"\n");
+    assert_order(&view, "SELECT s, i FROM v ORDER BY s, i, n DESC LIMIT 1", false, "\"a\" NULL\n");
+    assert_order(&view, "SELECT s, i FROM v ORDER BY s DESC, i LIMIT 3", true,
+                 "\"c\" 0\n\"b\" 1\n\"b\" 2\n");
+    assert_order(&view, "SELECT i FROM v ORDER BY i LIMIT 2", true, "NULL\n0\n");
+    assert_order(&view, "SELECT s, i FROM v ORDER BY s, i NULLS LAST LIMIT 3", true,
+                 "\"a\" 1\n\"a\" 3\n\"a\" NULL\n");
+    assert_order(&view, "SELECT s FROM v ORDER BY s, n DESC LIMIT 1", true, "\"a\"\n");
+    view_double_free(&view);
+}
+
+/* Versions of a row have one key: what comes after that matters. */
+static void versions_are_sorted(void **state)
+{
+    (void)state;
+    struct view_double view;
+    bytes key = bytes_of("r");
+    make(&view, DAYS);
+    for (int64_t i = 0; i < 3; i++)
+        view_double_put(&view, key, "f", "x", i * INT64_C(86400000000), bytes_of("v"));
+    assert_ok(view_double_follow(&view, &key, 1));
+    assert_order(&view, "SELECT UNIX_SECONDS(_timestamp) FROM v ORDER BY _key, _timestamp", true,
+                 "0\n86400\n172800\n");
+    assert_order(&view, "SELECT UNIX_SECONDS(_timestamp) FROM v ORDER BY _key", false,
+                 "172800\n86400\n0\n");
+    view_double_free(&view);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -479,6 +547,8 @@ int main(void)
         cmocka_unit_test(sizes_are_limited),
         cmocka_unit_test(keys_that_are_none_are_left_out),
         cmocka_unit_test(key_columns_are_ranges),
+        cmocka_unit_test(the_order_of_key_columns_needs_no_sort),
+        cmocka_unit_test(versions_are_sorted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,8 @@ typedef status view_visit(void *context, bytes source_key, enum view_outcome out
 status view_runner_run(struct view_runner *runner, const struct view_source *source,
                        view_visit *visit, void *context);
 
-/* A source row is excluded beyond these; base/limits.h has the first two.
+/* A source row is excluded of which more than LIMIT_VIEW_ROW_BYTES are selected, whatever WHERE
+ * says of it, or of which more come, or more than these.
  *
  * Selected of it are the values of the columns that are read, with the qualifiers where a whole
  * family is. Output are the bytes of its texts and 8 for every other value, over all pieces; it is
