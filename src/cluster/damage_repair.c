@@ -6,6 +6,8 @@
 
 #include "base/check.h"
 #include "cluster/refill.h"
+#include "cluster/view/view_feed.h"
+#include "cluster/view/view_table.h"
 #include "row/row_key.h"
 #include "tablet/key_bounds.h"
 
@@ -651,14 +653,25 @@ static status check_source(struct table *table, const struct table_repair_option
     return options->source == NULL ? status_ok() : refill_check(options->source, &target);
 }
 
-status table_repair(struct table *table, const struct table_repair_options *options)
+static status repair_spaces(struct table *table, const struct table_repair_options *options)
 {
-    TRY(check_source(table, options));
-    if (!options->is_trial)
-        TRY(refill_name_families(table, options->source));
     for (size_t i = 0; i < table->space_count; i++)
         TRY(repair_all(&table->spaces[i], options));
     return status_ok();
+}
+
+/* What is back in service may be older than views have seen it. */
+status table_repair(struct table *table, const struct table_repair_options *options)
+{
+    TRY(check_source(table, options));
+    if (options->is_trial)
+        return repair_spaces(table, options);
+    TRY(refill_name_families(table, options->source));
+    status s = repair_spaces(table, options);
+    if (table_is_viewed(table))
+        status_ignore(
+            view_feed_tell_all(table)); /* a store that takes no commits repairs nothing */
+    return s;
 }
 
 static bool go_on(void *context, uint64_t bytes)

@@ -3,7 +3,7 @@
 #include "cluster/catalog.h"
 #include "cluster/heat/heat_store.h"
 #include "cluster/salvage.h"
-#include "cluster/testing/testing.h"
+#include "cluster/testing/view_testing.h"
 #include "stream/segment_records.h"
 
 #include <glob.h>
@@ -160,6 +160,53 @@ static void the_log_of_change_streams_is_no_lost_table(void **state)
     assert_null(store_keyspace_find(f->cluster->home->store, id + 1));
     assert_true(f->cluster->next_id > id + 1);
     assert_true(find_table(f, TEST_TABLE));
+}
+
+/* A view with a row and a record in tables; the catalog as well, if `with_catalog`. */
+static struct table *make_view(struct cluster_fixture *f, bool with_catalog)
+{
+    struct table *view = create_view(f, TEST_VIEW);
+    put_both(f, view, "a", "1");
+    assert_ok(keyspace_flush(view->view.records));
+    assert_ok(keyspace_flush(keyspace_of(view)));
+    if (with_catalog)
+        assert_ok(keyspace_flush(f->cluster->home->system));
+    return view;
+}
+
+/* What is lost of it nobody knows. */
+static void a_view_is_made_anew_after_a_loss(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct table *view = make_view(f, true);
+    uint64_t records = keyspace_id(view->view.records), rows = keyspace_id(keyspace_of(view));
+    set_cell(f, "row", "value");
+    table_release(view);
+    stop(f);
+    take_away(f, "*.log");
+    salvage(f);
+    assert_false(find_table(f, TEST_VIEW));
+    assert_null(store_keyspace_find(f->cluster->home->store, records));
+    assert_null(store_keyspace_find(f->cluster->home->store, rows));
+    assert_int_equal(f->cluster->home->unclaimed_count, 0);
+    assert_true(find_table(f, TEST_TABLE));
+    assert_false(table_is_viewed(f->table));
+}
+
+/* Its rows may be a table's; what has no rows is none's. */
+static void the_records_of_a_lost_view_are_no_lost_table(void **state)
+{
+    struct cluster_fixture *f = *state;
+    assert_ok(keyspace_flush(f->cluster->home->system));
+    struct table *view = make_view(f, false);
+    uint64_t records = keyspace_id(view->view.records), rows = keyspace_id(keyspace_of(view));
+    table_release(view);
+    stop(f);
+    take_away(f, "*.log");
+    salvage(f);
+    assert_null(store_keyspace_find(f->cluster->home->store, records));
+    assert_int_equal(f->cluster->home->unclaimed_count, 1);
+    assert_int_equal(f->cluster->home->unclaimed[0], rows);
 }
 
 /* A row of each kind; some of what is large overflows. */
@@ -426,6 +473,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_keyspace_whose_table_was_lost_is_kept),
         TEST(the_log_of_change_streams_is_no_lost_table),
+        TEST(a_view_is_made_anew_after_a_loss),
+        TEST(the_records_of_a_lost_view_are_no_lost_table),
         TEST(the_keyspace_of_heat_is_dropped),
         TEST(a_keyspace_that_only_looks_like_heat_is_kept),
         TEST(a_preallocated_keyspace_with_rows_is_never_used),

@@ -128,6 +128,14 @@ static void empty(struct feed_page *page)
     page->settled = 0;
 }
 
+/* Of the first entry; for DCHECKs. */
+static uint64_t first_sequence(const struct feed_page *page)
+{
+    uint64_t sequence;
+    memcpy(&sequence, page->values.data + 1, sizeof sequence);
+    return be64toh(sequence);
+}
+
 static void put_page(struct stream_log *log, struct feed_page *page, struct store_batch *batch)
 {
     struct segment *open = atomic_load_explicit(&log->open, memory_order_relaxed);
@@ -136,6 +144,7 @@ static void put_page(struct stream_log *log, struct feed_page *page, struct stor
     if (page->values.size == 0)
         return;
     DCHECK(page->settled == page->values.size);
+    DCHECK(first_sequence(page) > open->from);
     stream_record_key(key, page->feed->id, page->last, 0);
     store_batch_put(batch, open->keyspace, bytes_make(key, sizeof key),
                     buffer_bytes(&page->values));
@@ -200,6 +209,7 @@ static const uint8_t *read_bytes(const uint8_t *at, const uint8_t *end, bytes *o
 static const uint8_t *read_entry(const uint8_t *at, const uint8_t *end, bool is_first,
                                  struct stream_feed_entry *entry)
 {
+    const struct stream_position before = entry->position;
     uint64_t delta, ahead = 0;
     at = varint_read(at, end, &delta);
     at = at == NULL ? NULL : varint_read(at, end, &ahead);
@@ -216,7 +226,9 @@ static const uint8_t *read_entry(const uint8_t *at, const uint8_t *end, bool is_
     at = read_bytes(at, end, &entry->key);
     if (entry->is_range)
         at = read_bytes(at, end, &entry->end);
-    return at != NULL && (entry->is_range || entry->key.size > 0) ? at : NULL;
+    bool rises = is_first || stream_position_compare(entry->position, before) > 0;
+    bool is_sound = entry->is_range || (entry->key.size > 0 && !entry->is_drop);
+    return at != NULL && rises && is_sound ? at : NULL;
 }
 
 /* NULL if it does not parse. */

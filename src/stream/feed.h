@@ -46,7 +46,7 @@ struct stream_feed_entry {
  * none, and nothing is prepared of that entry. stream_log_cancel takes back what the commit has. */
 bool stream_log_prepare_feed(struct stream_log *log, struct stream_feed *feed,
                              const struct stream_feed_entry *entry);
-/* Puts what commits have left so far into the batch: at its end, and before a segment begins. */
+/* Puts what commits have left so far into the batch: at its end. */
 void stream_log_put_feeds(struct stream_log *log, struct store_batch *batch);
 
 /* --- reading --- */

@@ -73,8 +73,10 @@ void stream_log_append(struct stream_log *log, struct store_batch *batch);
 void stream_log_written(struct stream_log *log, bool is_written);
 
 /* A commit of the catalog is at its place: if it begins a segment (stream_log_begin_segment), that
- * one is open from here on. Of all others nothing follows. */
-void stream_log_see_segment(struct stream_log *log, const struct commit *commit);
+ * one is open from here on, and what commits have left in feeds so far is put into the one before.
+ * Of all others nothing follows. */
+void stream_log_see_segment(struct stream_log *log, const struct commit *commit,
+                            struct store_batch *batch);
 
 /* --- tokens --- */
 

@@ -316,12 +316,14 @@ static void record_beginning(struct commit *commit, struct store_batch *batch)
         store_batch_append(beginning->log->options.store, batch, beginning->batch);
 }
 
-void stream_log_see_segment(struct stream_log *log, const struct commit *commit)
+void stream_log_see_segment(struct stream_log *log, const struct commit *commit,
+                            struct store_batch *batch)
 {
     CHECK_MAGIC(log, STREAM_LOG_MAGIC);
     pthread_mutex_lock(&log->lock);
     struct beginning *beginning = log->beginning;
     if (beginning != NULL && &beginning->commit == commit) {
+        stream_log_put_feeds(log, batch);
         struct segment *segment = beginning->segment;
         DCHECK(log->count < log->capacity && !log->has_begun && log->prepared_count == 0);
         log->segments[log->count++] = segment;

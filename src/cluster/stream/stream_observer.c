@@ -151,10 +151,8 @@ static void see(void *context, const struct commit *commit, const struct store_b
 {
     struct shard *shard = context;
     (void)records;
-    if (commit->kind == COMMIT_CATALOG) {
-        stream_log_put_feeds(shard->streams, batch);
-        stream_log_see_segment(shard->streams, commit);
-    }
+    if (commit->kind == COMMIT_CATALOG)
+        stream_log_see_segment(shard->streams, commit, batch);
     stream_log_append(shard->streams, batch);
     if (!commit_changes_rows(commit->kind))
         return;

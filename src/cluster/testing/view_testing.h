@@ -112,7 +112,7 @@ struct feed_text {
     struct stream_position last;
 };
 
-/* "a" of a row, "[a,b)" of a range. */
+/* "a" of a row, "[a,b)" of a range, "-[a,b)" of one that was dropped. */
 static inline status tell_change(void *context, const struct view_change *change, bool *enough)
 {
     struct feed_text *out = context;
@@ -122,7 +122,7 @@ static inline status tell_change(void *context, const struct view_change *change
     if (out->text.size > 0)
         buffer_append_byte(&out->text, ' ');
     if (change->is_range)
-        buffer_append_byte(&out->text, '[');
+        buffer_append_format(&out->text, change->is_drop ? "-[" : "[");
     buffer_append_bytes(&out->text, change->from);
     if (!change->is_range)
         return status_ok();

@@ -36,6 +36,7 @@ struct note {
     uint64_t sequence;
     uint32_t ordinal;
     bool is_range;
+    bool is_drop;
     char key[KEY_SIZE + 1];
     char end[KEY_SIZE + 1];
 };
@@ -102,6 +103,7 @@ static void see(void *context, const struct commit *commit, const struct store_b
         note(h, &range, bytes_of(""));
     if (commit->kind != COMMIT_DROP_ROWS)
         return;
+    range.is_drop = true;
     memcpy(range.end, h->dropping_to, sizeof range.end);
     note(h, &range, bytes_of(h->dropping));
 }
@@ -156,6 +158,7 @@ static void put_progress(struct history *h, const struct progress *progress)
 struct following {
     struct history *h;
     struct progress progress;
+    bool rests; /* now and then, amid what a batch has left */
 };
 
 static void assert_is_noted(const struct note *note, const struct view_change *change)
@@ -163,6 +166,7 @@ static void assert_is_noted(const struct note *note, const struct view_change *c
     assert_int_equal(change->position.sequence, note->sequence);
     assert_int_equal(change->position.ordinal, note->ordinal);
     assert_int_equal(change->is_range, note->is_range);
+    assert_int_equal(change->is_drop, note->is_drop);
     assert_true(bytes_equal(change->from, bytes_of(note->key)));
     assert_true(bytes_equal(change->to, bytes_of(note->end)));
 }
@@ -170,7 +174,7 @@ static void assert_is_noted(const struct note *note, const struct view_change *c
 static status meet(void *context, const struct view_change *change, bool *enough)
 {
     struct following *following = context;
-    (void)enough;
+    *enough = following->rests && at_random(following->h, 6) == 0;
     assert_true(following->progress.notes < following->h->seen);
     assert_is_noted(&following->h->notes[following->progress.notes++], change);
     return status_ok();
@@ -179,7 +183,7 @@ static status meet(void *context, const struct view_change *change, bool *enough
 /* A round of upkeep; whether there is more. */
 static bool follow(struct history *h)
 {
-    struct following following = {.h = h, .progress = progress_of(h)};
+    struct following following = {.h = h, .progress = progress_of(h), .rests = true};
     bool is_end;
     size_t most = at_random(h, 200);
     assert_ok(view_feed_read(h->f->table, following.progress.position, most, meet, &following,
@@ -302,11 +306,15 @@ static void collect(struct history *h)
     maintenance_run_once(h->f->cluster->maintenance);
 }
 
+/* The log's next segment begins amid writes. */
 static void rest_of_an_hour(struct history *h)
 {
+    struct burst burst;
     h->ahead_us += HOURS_AHEAD * HOUR_US + HOUR_US / 60;
     atomic_store(&test_clock.wall_ahead_us, h->ahead_us);
+    begin_burst(h, &burst);
     stream_upkeep_run(h->f->cluster);
+    assert_ok(event_wait(&burst.event, burst.count));
 }
 
 static void settle(struct history *h)

@@ -89,6 +89,21 @@ status view_feed_first_us(struct table *source, struct stream_position after, in
     return view_feed_read(source, after, SIZE_MAX, take_first, out, &reached, &is_end);
 }
 
+/* --- what no commit says --- */
+
+static void add_nothing(struct commit *commit, struct store_batch *batch)
+{
+    (void)commit, (void)batch;
+}
+
+/* As what a repair deletes, but that it deletes nothing. */
+status view_feed_tell_all(struct table *source)
+{
+    struct commit commit = {
+        .kind = COMMIT_DROP, .table = source, .extend = add_nothing, .frees_space = true};
+    return commit_and_wait(shard_of(source)->commits, &commit);
+}
+
 /* --- keeping --- */
 
 void view_feed_keep(struct table *view, uint64_t from_sequence)

@@ -51,6 +51,10 @@ status view_feed_first_us(struct table *source, struct stream_position after, in
  * the disk take it all the same. Any thread. */
 void view_feed_keep(struct table *view, uint64_t from_sequence);
 
+/* Leaves a range of all rows: any of them may be another one than it was, without a commit that
+ * said so. Of a source that is viewed. Blocks. */
+status view_feed_tell_all(struct table *source);
+
 /* For upkeep (stream/stream_upkeep.h): from which sequence on some view of the shard keeps the log;
  * UINT64_MAX: none does. */
 uint64_t view_feeds_kept_from(struct shard *shard);

@@ -61,8 +61,8 @@ static status add_drop(void *context, const struct store_change *change)
         change->key.data[0] != DROP_RECORD)
         return status_ok();
     TRY(drop_record_parse(change->key, change->value, &keyspace, &drop));
-    (void)add(leaving,
-              &(struct stream_feed_entry){.key = drop.from, .end = drop.to, .is_range = true});
+    (void)add(leaving, &(struct stream_feed_entry){
+                           .key = drop.from, .end = drop.to, .is_range = true, .is_drop = true});
     return status_ok();
 }
 
@@ -112,7 +112,8 @@ static bool prepare_deletion(struct shard *shard, const struct commit *commit,
     bool is_whole = true;
     while (is_whole && (table = cluster_table_from(shard->cluster, buffer_bytes(&name))) != NULL) {
         struct leaving leaving = {.shard = shard, .commit = commit, .table = table};
-        if (is_viewed(table) && is_touched(shard, table, records))
+        bool is_meant = table == commit->table;
+        if (is_viewed(table) && (is_meant || is_touched(shard, table, records)))
             is_whole = add_all(&leaving);
         buffer_clear(&name);
         buffer_append(&name, table->name, strlen(table->name) + 1);

@@ -77,7 +77,7 @@ static inline void observe(void *context, const struct commit *commit,
     const struct log_fixture *f = context;
     (void)records;
     if (commit->kind == COMMIT_CATALOG)
-        stream_log_see_segment(f->log, commit);
+        stream_log_see_segment(f->log, commit, batch);
     if (!commit_changes_rows(commit->kind) || !stream_log_has_segment(f->log))
         return;
     stream_log_append(f->log, batch);
