@@ -584,6 +584,9 @@ static void what_materialized_views_can_keep(void **state)
     (void)state;
     static const struct query_case cases[] = {
         {"SELECT f['x'] AS x, f AS g, _key FROM t ORDER BY x, _key", "OK\n"},
+        {"SELECT _key, COUNT(*) AS c FROM t(with_history => TRUE, after => TIMESTAMP_SUB("
+         "CURRENT_TIMESTAMP(), INTERVAL 1 DAY)) GROUP BY _key",
+         REFUSED(MUTABLE("current_timestamp"))},
         {"SELECT * FROM t ORDER BY _key",
          REFUSED("SELECT * is not supported in materialized views.")},
         {"SELECT f['x'] AS x, COUNT(*) > 1 AS c FROM t GROUP BY x", "OK\n"},

@@ -315,8 +315,19 @@ static status check_kept(const struct sql_operator *root, const struct clauses *
     return check_columns(root);
 }
 
+/* t(after => …): times must not move either. */
+static status check_temporal(const struct sql_temporal *temporal)
+{
+    const struct sql_expr *const times[] = {temporal->as_of,    temporal->after,
+                                            temporal->before,   temporal->after_or_equal,
+                                            temporal->latest_n, temporal->before_or_equal};
+    return check_exprs(times, sizeof times / sizeof *times);
+}
+
 static status check_operator(const struct sql_operator *op)
 {
+    if (op->scan != NULL)
+        TRY(check_temporal(&op->scan->temporal));
     TRY(check_expr(op->condition));
     TRY(check_exprs(op->exprs, op->expr_count));
     for (size_t i = 0; i < op->aggregate_count; i++)

@@ -185,6 +185,83 @@ static void unions_forget(void **state)
     view_double_free(&view);
 }
 
+static bytes numbered(unsigned number)
+{
+    static char key[12];
+    snprintf(key, sizeof key, "row%05u", number);
+    return bytes_of(key);
+}
+
+/* A large group has buckets: what is taken back of it costs no look at each row. */
+static void large_unions_have_buckets(void **state)
+{
+    (void)state;
+    enum { ROWS = 2000, CHANGES = 60, MOST_FINDS = 2 * (1024 + 250) /* of two aggregates */ };
+    struct view_double view;
+    uint64_t seed = 9;
+    assert_ok(view_double_init(&view, UNIONS));
+    for (unsigned i = 0; i < ROWS; i++) {
+        bytes key = numbered(i);
+        put_text(&view, key, "k", "all");
+        put_sketch(&view, key, &seed);
+        assert_ok(view_double_follow(&view, &key, 1));
+    }
+    for (unsigned step = 0; step < CHANGES; step++) {
+        bytes key = numbered((unsigned)(next_random(&seed) % ROWS));
+        uint64_t before = view.finds;
+        cell_table_delete_row(&view.source, key);
+        bool comes = step % 3 == 0;
+        if (comes) {
+            put_text(&view, key, "k", "all");
+            put_sketch(&view, key, &seed);
+        }
+        assert_ok(view_double_follow(&view, &key, 1));
+        assert_true(step == 0 || view.finds - before <= MOST_FINDS);
+        if (step % 10 == 0)
+            assert_equal(&view, UNIONS);
+    }
+    assert_equal(&view, UNIONS);
+    for (unsigned i = 0; i < ROWS; i++) {
+        bytes key = numbered(i);
+        cell_table_delete_row(&view.source, key);
+        if (i > ROWS - 20 || i % 200 == 0)
+            assert_ok(view_double_follow(&view, &key, 1));
+    }
+    for (unsigned i = 0; i < ROWS; i++) {
+        bytes key = numbered(i);
+        assert_ok(view_double_follow(&view, &key, 1));
+    }
+    assert_int_equal(view.view.count + view.groups.count + view.entries.count, 0);
+    view_double_free(&view);
+}
+
+/* Sketches of numbers and of texts do not go together: the group comes back with one of them. */
+static void mixed_unions_come_back(void **state)
+{
+    (void)state;
+    struct view_double view;
+    struct hll_sketch sketch = {0};
+    struct buffer written = {0};
+    uint64_t seed = 2;
+    const bytes keys[] = {bytes_of("r1"), bytes_of("r2")};
+    assert_ok(view_double_init(&view, UNIONS));
+    put_sketch(&view, keys[0], &seed);
+    hll_sketch_begin(&sketch, HLL_BYTES, 10, 15);
+    assert_true(hll_sketch_add(&sketch, 1) && hll_sketch_write(&sketch, &written));
+    view_double_put(&view, keys[1], "f", "h", 0, buffer_bytes(&written));
+    assert_ok(view_double_follow(&view, keys, 2));
+    assert_int_equal(view.view.count, 0);
+    cell_table_delete_row(&view.source, keys[0]);
+    assert_ok(view_double_follow(&view, keys, 1));
+    assert_equal(&view, UNIONS);
+    view_double_put(&view, keys[0], "f", "h", 0, bytes_of("no sketch"));
+    assert_ok(view_double_follow(&view, keys, 1));
+    assert_int_equal(view.excluded.count, 1);
+    hll_sketch_free(&sketch);
+    buffer_free(&written);
+    view_double_free(&view);
+}
+
 /* --- damage --- */
 
 static void assert_damaged(const struct view_double *view, bytes contribution, bytes record)
@@ -229,6 +306,8 @@ int main(void)
         cmocka_unit_test(what_is_left_is_what_counts),
         cmocka_unit_test(sketches_forget),
         cmocka_unit_test(unions_forget),
+        cmocka_unit_test(large_unions_have_buckets),
+        cmocka_unit_test(mixed_unions_come_back),
         cmocka_unit_test(what_is_cut_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,11 +35,32 @@ struct run {
 
 /* --- a row is over --- */
 
-static status visit_row(struct run *run)
+/* Of an error of an expression, or of what the row is too large for. */
+static status exclude_row(struct run *run, status error)
 {
     struct view_pieces *pieces = &run->runner->pieces;
+    view_pieces_clear(pieces);
+    pieces->why = arena_string(pieces->arena, bytes_of(status_message(error)));
+    status_free(error);
+    return pieces->why == NULL ? status_out_of_memory() : status_ok();
+}
+
+/* An argument that an aggregate cannot take (no sketch) is an error of the row's, too. */
+static status write_contribution(struct run *run)
+{
     buffer_clear(&run->contribution);
-    TRY(view_pieces_write(pieces, run->selected, run->key.size, &run->contribution));
+    status result =
+        view_pieces_write(&run->runner->pieces, run->selected, run->key.size, &run->contribution);
+    if (result.code != STATUS_OUT_OF_RANGE)
+        return result;
+    buffer_clear(&run->contribution);
+    return exclude_row(run, result);
+}
+
+static status visit_row(struct run *run)
+{
+    const struct view_pieces *pieces = &run->runner->pieces;
+    TRY(write_contribution(run));
     enum view_outcome outcome = pieces->why != NULL       ? VIEW_ROW_EXCLUDED
                                 : pieces->list.count == 0 ? VIEW_ROW_NOTHING
                                                           : VIEW_ROW_IN;
@@ -55,16 +76,6 @@ static status end_row(struct run *run)
     status result = visit_row(run);
     view_pieces_clear(&run->runner->pieces);
     return result;
-}
-
-/* Of an error of an expression, or of what the row is too large for. */
-static status exclude_row(struct run *run, status error)
-{
-    struct view_pieces *pieces = &run->runner->pieces;
-    view_pieces_clear(pieces);
-    pieces->why = arena_string(pieces->arena, bytes_of(status_message(error)));
-    status_free(error);
-    return pieces->why == NULL ? status_out_of_memory() : status_ok();
 }
 
 /* --- the scan --- */

@@ -1,25 +1,12 @@
 /* HLL_COUNT.MERGE and HLL_COUNT.MERGE_PARTIAL: see aggregate.h.
  *
- * A source row gives the union of its sketches, which is also its entry's value:
- *
- *     index of the aggregate (1 byte)   source key
- *
- * The record keeps the union of all; what is added is merged into it. A sketch cannot be taken out
- * of a union, since other rows may have raised the same registers, and at other precisions: when
- * one is taken back, the union is made anew of the entries, each of which is read. So a row that
- * leaves a group costs as much as the group has rows, but reads none of the source. */
+ * A source row gives the union of its sketches, which is also its entry's value. The record keeps
+ * the union of all; what is added is merged into it. A sketch cannot be taken out of a union, since
+ * other rows may have raised the same registers, and at other precisions: when one is taken back,
+ * the union is made anew of the entries (union_buckets.h). */
 #include "base/varint.h"
 #include "base/vector.h"
-#include "row/hll.h"
-#include "sql/view/aggregate.h"
-
-static bool parse(bytes written, struct hll_state *out)
-{
-    status parsed = hll_state_parse(written, out);
-    bool is_valid = status_is_ok(parsed);
-    status_free(parsed);
-    return is_valid;
-}
+#include "sql/view/union_buckets.h"
 
 static status incompatible(const struct view_aggregate *aggregate)
 {
@@ -39,31 +26,24 @@ static status gather(const struct view_aggregate *aggregate, void *state,
 {
     struct gathered *gathered = state;
     struct hll_state sketch;
-    if (!parse(argument->text, &sketch) || !hll_types_match(gathered->type, sketch.value_type))
+    if (!view_sketch_parse(argument->text, &sketch) ||
+        !hll_types_match(gathered->type, sketch.value_type))
         return incompatible(aggregate);
     if (gathered->type == HLL_UNKNOWN)
         gathered->type = sketch.value_type;
     return vector_add(&gathered->sketches, arena, &argument->text, sizeof argument->text);
 }
 
-static status merge_written(struct hll_sketch *sketch, bytes written)
-{
-    struct hll_state state;
-    if (!parse(written, &state))
-        return view_bad_record();
-    return hll_sketch_merge(sketch, &state) ? status_ok() : status_out_of_memory();
-}
-
 static status write_union(const struct gathered *gathered, struct buffer *out)
 {
     const bytes *sketches = gathered->sketches.items;
-    struct hll_sketch sketch = {0};
+    struct view_union all = {0};
     status result = status_ok();
     for (size_t i = 0; i < gathered->sketches.count && status_is_ok(result); i++)
-        result = merge_written(&sketch, sketches[i]);
-    if (status_is_ok(result) && gathered->sketches.count > 0 && !hll_sketch_write(&sketch, out))
+        result = view_union_add(&all, sketches[i]);
+    if (status_is_ok(result) && gathered->sketches.count > 0 && !hll_sketch_write(&all.sketch, out))
         result = status_out_of_memory();
-    hll_sketch_free(&sketch);
+    hll_sketch_free(&all.sketch);
     return result;
 }
 
@@ -80,20 +60,25 @@ static status write_body(const struct view_aggregate *aggregate, void *state, st
 /* --- of a group --- */
 
 struct tally {
-    uint64_t count;      /* source rows with a sketch */
-    bytes written;       /* the union; empty: of none, or of types that do not go together */
-    struct vector added; /* of bytes: since then */
+    uint64_t count; /* source rows with a sketch */
+    bytes written;  /* the union; empty: of none, or of types that do not go together */
+    bool is_mixed;  /* their types do not go together: the group has no row */
+    bool has_buckets;
+    struct vector added; /* of struct view_union_row: since then */
     bool is_unknown;     /* until it is settled: one was taken back */
-    bool is_mixed;       /* their types do not go together: the group has no row */
+    struct view_union_touched touched;
 };
+
+enum { MIXED = 1, BUCKETS = 2 }; /* of the record's flags */
 
 static bool read_tally(const struct view_aggregate *aggregate, void *state, bytes *record)
 {
     (void)aggregate;
     struct tally *tally = state;
-    if (!view_take_number(record, &tally->count) || record->size == 0 || record->data[0] > 1)
+    if (!view_take_number(record, &tally->count) || record->size == 0 || record->data[0] > 3)
         return false;
-    tally->is_mixed = record->data[0] == 1;
+    tally->is_mixed = (record->data[0] & MIXED) != 0;
+    tally->has_buckets = (record->data[0] & BUCKETS) != 0;
     *record = bytes_from(*record, 1);
     return view_take_text(record, &tally->written);
 }
@@ -104,7 +89,7 @@ static void write_tally(const struct view_aggregate *aggregate, const void *stat
     (void)aggregate;
     const struct tally *tally = state;
     buffer_append_varint(record, tally->count);
-    buffer_append_byte(record, tally->is_mixed);
+    buffer_append_byte(record, (tally->is_mixed ? MIXED : 0) | (tally->has_buckets ? BUCKETS : 0));
     view_append_text(record, tally->written);
 }
 
@@ -113,8 +98,7 @@ static status change_entry(const struct view_aggregate *aggregate, bytes sketch,
 {
     const struct view_entries *entries = folding->entries;
     struct buffer entry = {0};
-    buffer_append_byte(&entry, aggregate->index);
-    buffer_append_bytes(&entry, folding->source_key);
+    view_union_row_entry(aggregate, folding->source_key, &entry);
     status result = entry.failed ? status_out_of_memory()
                     : folding->is_removal
                         ? entries->remove(entries->context, buffer_bytes(&entry))
@@ -135,77 +119,53 @@ static status fold_tally(const struct view_aggregate *aggregate, void *state, by
     TRY(change_entry(aggregate, sketch, folding));
     tally->count += folding->is_removal ? UINT64_MAX : 1;
     tally->is_unknown = tally->is_unknown || folding->is_removal;
+    view_union_touch(&tally->touched, folding->source_key);
     if (folding->is_removal)
         return status_ok();
-    sketch = arena_copy(folding->arena, sketch);
-    return sketch.data == NULL ? status_out_of_memory()
-                               : vector_add(&tally->added, folding->arena, &sketch, sizeof sketch);
+    const struct view_union_row row = {arena_copy(folding->arena, folding->source_key),
+                                       arena_copy(folding->arena, sketch)};
+    return row.source_key.data == NULL || row.sketch.data == NULL
+               ? status_out_of_memory()
+               : vector_add(&tally->added, folding->arena, &row, sizeof row);
 }
 
 /* --- settling --- */
 
-/* The union in the making. */
-struct maker {
-    struct hll_sketch sketch;
-    bool is_mixed;
-};
-
-static status add_sketch(struct maker *maker, bytes written)
+/* What was added, to the union and to the buckets that there are. */
+static status add_added(const struct view_aggregate *aggregate, const struct tally *tally,
+                        struct view_union *all, const struct view_entries *entries)
 {
-    struct hll_state state;
-    if (!parse(written, &state))
-        return view_bad_record();
-    maker->is_mixed =
-        maker->is_mixed || !hll_types_match(maker->sketch.value_type, state.value_type);
-    if (maker->is_mixed)
-        return status_ok();
-    return hll_sketch_merge(&maker->sketch, &state) ? status_ok() : status_out_of_memory();
-}
-
-static status add_entries(const struct view_aggregate *aggregate, struct maker *maker,
-                          const struct view_entries *entries)
-{
-    struct buffer from = {0};
-    bytes entry, value, prefix = bytes_make(&aggregate->index, 1);
-    bool found = true;
-    status result = status_ok();
-    buffer_append_bytes(&from, prefix);
-    while (found && status_is_ok(result)) {
-        result = from.failed ? status_out_of_memory()
-                             : entries->find(entries->context, prefix, buffer_bytes(&from), false,
-                                             &entry, &value, &found);
-        if (!status_is_ok(result) || !found)
-            break;
-        result = add_sketch(maker, value);
-        buffer_clear(&from);
-        buffer_append_bytes(&from, entry);
-        buffer_append_byte(&from, 0);
-    }
-    buffer_free(&from);
-    return result;
-}
-
-static status add_added(const struct tally *tally, struct maker *maker)
-{
-    const bytes *added = tally->added.items;
-    maker->is_mixed = tally->is_mixed;
+    const struct view_union_row *added = tally->added.items;
+    all->is_mixed = tally->is_mixed;
     if (tally->written.size > 0)
-        TRY(add_sketch(maker, tally->written));
-    for (size_t i = 0; i < tally->added.count; i++)
-        TRY(add_sketch(maker, added[i]));
+        TRY(view_union_add(all, tally->written));
+    for (size_t i = 0; i < tally->added.count; i++) {
+        TRY(view_union_add(all, added[i].sketch));
+        if (tally->has_buckets)
+            TRY(view_union_add_to_bucket(aggregate, &added[i], entries));
+    }
     return status_ok();
 }
 
-static status keep_union(struct maker *maker, struct tally *tally, struct arena *arena)
+static status make_anew(const struct view_aggregate *aggregate, struct tally *tally,
+                        struct view_union *all, const struct view_entries *entries)
+{
+    tally->has_buckets = tally->has_buckets || tally->count >= VIEW_UNION_MANY;
+    return tally->has_buckets ? view_union_of_buckets(aggregate, &tally->touched, entries, all)
+                              : view_union_of_rows(aggregate, entries, all);
+}
+
+static status keep_union(struct view_union *all, struct tally *tally, struct arena *arena)
 {
     struct buffer written = {0};
-    tally->is_mixed = maker->is_mixed;
+    tally->is_mixed = all->is_mixed;
     tally->is_unknown = false;
     tally->added.count = 0;
+    tally->touched = (struct view_union_touched){0};
     tally->written = bytes_make(NULL, 0);
-    if (tally->is_mixed || maker->sketch.precision == 0)
+    if (tally->is_mixed || all->sketch.precision == 0)
         return status_ok();
-    if (hll_sketch_write(&maker->sketch, &written))
+    if (hll_sketch_write(&all->sketch, &written))
         tally->written = arena_copy(arena, buffer_bytes(&written));
     buffer_free(&written);
     return tally->written.data == NULL ? status_out_of_memory() : status_ok();
@@ -215,14 +175,14 @@ static status settle_tally(const struct view_aggregate *aggregate, void *state,
                            const struct view_entries *entries, struct arena *arena)
 {
     struct tally *tally = state;
-    struct maker maker = {0};
+    struct view_union all = {0};
     if (!tally->is_unknown && tally->added.count == 0)
         return status_ok();
-    status result =
-        tally->is_unknown ? add_entries(aggregate, &maker, entries) : add_added(tally, &maker);
+    status result = tally->is_unknown ? make_anew(aggregate, tally, &all, entries)
+                                      : add_added(aggregate, tally, &all, entries);
     if (status_is_ok(result))
-        result = keep_union(&maker, tally, arena);
-    hll_sketch_free(&maker.sketch);
+        result = keep_union(&all, tally, arena);
+    hll_sketch_free(&all.sketch);
     return result;
 }
 
@@ -246,7 +206,7 @@ static status estimate_value(const struct view_aggregate *aggregate, const void 
         return incompatible(aggregate);
     if (tally->count == 0)
         return status_ok();
-    if (!parse(tally->written, &sketch))
+    if (!view_sketch_parse(tally->written, &sketch))
         return view_bad_record();
     *out = sql_of_int64(hll_estimate(&sketch));
     return status_ok();

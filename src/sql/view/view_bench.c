@@ -8,6 +8,7 @@
  * entries go nowhere. For an index: the view row made. Each figure is the best of several rounds;
  * nothing is asserted. */
 #include "base/check.h"
+#include "row/hll.h"
 #include "sql/testing/view_double.h"
 
 #include <stdio.h>
@@ -192,6 +193,40 @@ static void bench_query(const char *name, const char *query)
     arena_destroy(bench.arena);
 }
 
+/* A group of many sketches of ten numbers each: one row is taken back, and comes again. */
+static void bench_union(void)
+{
+    enum { SKETCHES = 20000, NUMBERS = 10, TIMES = 20 };
+    struct view_double view;
+    char name[16];
+    need(view_double_init(&view, "SELECT '*' AS _key, HLL_COUNT.MERGE(f['h']) AS n FROM t GROUP BY "
+                                 "_key"));
+    for (int i = 0; i < SKETCHES; i++) {
+        struct hll_sketch sketch = {0};
+        struct buffer written = {0};
+        hll_sketch_begin(&sketch, HLL_INT64, HLL_PRECISION, HLL_SPARSE_PRECISION);
+        for (int k = 0; k < NUMBERS; k++)
+            CHECK(hll_sketch_add(&sketch, hll_hash_int64(i * 7 + k)));
+        CHECK(hll_sketch_write(&sketch, &written));
+        bytes key = bytes_make(name, (size_t)snprintf(name, sizeof name, "r%07d", i));
+        view_double_put(&view, key, "f", "h", 0, buffer_bytes(&written));
+        hll_sketch_free(&sketch);
+        buffer_free(&written);
+    }
+    const bytes first = bytes_of("r0000000");
+    for (size_t i = 0; i < view.source.count; i++) /* in the order of keys */
+        need(view_double_follow(&view, &view.source.cells[i].key, 1));
+    double begin = now_ns();
+    need(view_double_follow(&view, &first, 1));
+    double anew = now_ns() - begin;
+    for (int i = 0; i < TIMES; i++)
+        need(view_double_follow(&view, &first, 1));
+    double taken = (now_ns() - begin - anew) / TIMES;
+    fprintf(stdout, "a union of %d sketches: made anew %.1f ms, by buckets %.1f ms\n", SKETCHES,
+            anew / 1e6, taken / 1e6);
+    view_double_free(&view);
+}
+
 int main(void)
 {
     bench_query("count", "SELECT SPLIT(_key, b'#')[SAFE_OFFSET(1)] AS k, COUNT(*) AS c FROM t "
@@ -204,5 +239,6 @@ int main(void)
                 "SELECT '*' AS _key, HLL_COUNT.INIT(f['c1']) AS visitors FROM t GROUP BY _key");
     bench_query("index", "SELECT f['c1'] AS c1, _key AS k, f['c2'] AS c2 FROM t ORDER BY c1, k");
     bench_query("pass on", "SELECT f['c1'] AS c1, _key AS k, f AS all_of_it FROM t ORDER BY c1, k");
+    bench_union();
     return 0;
 }
