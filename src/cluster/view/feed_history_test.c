@@ -280,7 +280,8 @@ static status change_rule(void *context, const struct table_info *now, struct ar
 {
     struct gc_rule *rule = arena_zalloc(arena, sizeof *rule);
     struct family *families = arena_alloc(arena, now->schema->family_count * sizeof *families);
-    assert_true(rule != NULL && families != NULL);
+    assert_non_null(rule);
+    assert_non_null(families);
     for (size_t i = 0; i < now->schema->family_count; i++)
         families[i] = now->schema->families[i];
     *rule = (struct gc_rule){.kind = GC_MAX_VERSIONS, .max_versions = 1};
