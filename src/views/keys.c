@@ -1,6 +1,12 @@
 /* See keys.h. */
 #include "views/keys.h"
 
+bytes view_state_key(void)
+{
+    static const uint8_t key = VIEW_RECORD_STATE;
+    return bytes_make(&key, 1);
+}
+
 static bytes prefixed(struct arena *arena, uint8_t first, bytes rest)
 {
     uint8_t *made = arena_alloc(arena, rest.size + 1);

@@ -23,6 +23,8 @@ enum {
 
 enum view_record_tag { VIEW_RECORD_IN, VIEW_RECORD_LEFT_OUT };
 
+bytes view_state_key(void);
+
 /* <kind> <rest>, in the arena. Without memory its data is NULL. */
 bytes view_record_key(struct arena *arena, char kind, bytes rest);
 

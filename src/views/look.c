@@ -219,9 +219,87 @@ void views_visit(struct views *views, bytes prefix,
     arena_destroy(arena);
 }
 
+/* --- metrics --- */
+
+enum told {
+    TOLD_LAG,
+    TOLD_USER_ERRORS,
+    TOLD_SYSTEM_ERRORS,
+    TOLD_CHANGES,
+    TOLD_EXCLUDED,
+    TOLD_BYTES,
+    TOLD_RECORDS,
+    TOLD,
+};
+
+struct telling {
+    struct arena *arena;
+    struct vector series[TOLD]; /* of struct metric_series */
+    int64_t not_ready;
+    int64_t lag_us;
+    int64_t cpu_us;
+    bool failed;
+};
+
+static void tell_series(struct telling *telling, enum told what, const char *name, uint64_t value)
+{
+    struct metric_series series = {.labels = {name}, .value = (int64_t)value};
+    status s = vector_add(&telling->series[what], telling->arena, &series, sizeof series);
+    telling->failed |= !status_is_ok(s);
+    status_free(s);
+}
+
+static bool tell_view(void *context, const struct view_status *status)
+{
+    struct telling *telling = context;
+    const char *name = arena_string(telling->arena, bytes_of(status->name));
+    telling->failed |= name == NULL;
+    if (name == NULL)
+        return false;
+    telling->not_ready += status->state != VIEW_READY;
+    telling->cpu_us += status->cpu_us;
+    if (status->lag_us > telling->lag_us)
+        telling->lag_us = status->lag_us;
+    tell_series(telling, TOLD_LAG, name, (uint64_t)(status->lag_us / SECOND_US));
+    tell_series(telling, TOLD_USER_ERRORS, name, status->user_errors);
+    tell_series(telling, TOLD_SYSTEM_ERRORS, name, status->system_errors);
+    tell_series(telling, TOLD_CHANGES, name, status->changes);
+    tell_series(telling, TOLD_EXCLUDED, name, status->excluded_rows);
+    tell_series(telling, TOLD_BYTES, name, status->bytes);
+    tell_series(telling, TOLD_RECORDS, name, status->record_bytes);
+    return !telling->failed;
+}
+
+/* Without memory they stay as they were. */
+static void set_metrics(struct metrics *metrics, const struct telling *telling)
+{
+    static const enum metric_family families[TOLD] = {
+        [TOLD_LAG] = METRIC_BY_view_lag_seconds,
+        [TOLD_USER_ERRORS] = METRIC_BY_view_user_errors_total,
+        [TOLD_SYSTEM_ERRORS] = METRIC_BY_view_system_errors_total,
+        [TOLD_CHANGES] = METRIC_BY_view_changes_total,
+        [TOLD_EXCLUDED] = METRIC_BY_view_excluded_rows,
+        [TOLD_BYTES] = METRIC_BY_view_bytes,
+        [TOLD_RECORDS] = METRIC_BY_view_intermediate_bytes,
+    };
+    metrics_set(metrics, METRIC_views, (int64_t)telling->series[TOLD_LAG].count);
+    metrics_set(metrics, METRIC_views_not_ready, telling->not_ready);
+    metrics_set(metrics, METRIC_views_lag_seconds, telling->lag_us);
+    metrics_set(metrics, METRIC_views_cpu_seconds_total, telling->cpu_us);
+    for (size_t i = 0; i < TOLD; i++)
+        status_ignore(metrics_replace(metrics, families[i], telling->series[i].items,
+                                      telling->series[i].count));
+}
+
 void views_measure(struct views *views)
 {
-    (void)views;
+    struct telling telling = {.arena = arena_create(SIZE_MAX / 2)};
+    if (telling.arena != NULL) {
+        views_visit(views, bytes_make(NULL, 0), tell_view, &telling);
+        if (!telling.failed)
+            set_metrics(views->options.metrics, &telling);
+    }
+    arena_destroy(telling.arena);
 }
 
 /* --- for tests --- */

@@ -2,6 +2,7 @@
 #include "views/views_private.h"
 
 #include "base/siphash.h"
+#include "views/keys.h"
 
 #include <stdlib.h>
 
@@ -120,6 +121,38 @@ static status make_program(struct views *views, struct view_entry *entry)
     return view_runner_create(program, &upkeep->runner);
 }
 
+/* --- before it is open --- */
+
+static status read_ready(struct table *table, bool *was_ready)
+{
+    struct view_progress_state state = {0};
+    struct buffer record = {0};
+    bool is_there;
+    status s = view_records_get(table, view_state_key(), &record, &is_there);
+    *was_ready = false;
+    if (status_is_ok(s) && is_there && !record.failed)
+        s = view_state_read(buffer_bytes(&record), &state);
+    if (status_is_ok(s))
+        *was_ready = state.was_ready;
+    view_state_free(&state);
+    buffer_free(&record);
+    return s;
+}
+
+void view_entry_foresee(struct views *views, struct view_entry *entry)
+{
+    struct table *table;
+    bool was_ready;
+    status s = cluster_table(views->options.cluster, bytes_of(entry->name), &table);
+    if (!status_is_ok(s)) {
+        status_free(s);
+        return;
+    }
+    status_ignore(read_ready(table, &was_ready)); /* it is told when it is opened */
+    atomic_store(&entry->upkeep.counts.was_ready, was_ready);
+    entry->table = table;
+}
+
 status view_entry_open(struct views *views, struct view_entry *entry)
 {
     TRY(make_program(views, entry));
@@ -128,11 +161,14 @@ status view_entry_open(struct views *views, struct view_entry *entry)
     if (source == NULL)
         return status_out_of_memory();
     pthread_mutex_lock(&views->lock);
+    struct table *former = entry->table;
     table_retain(entry->upkeep.table);
     entry->table = entry->upkeep.table;
     free(entry->source_name);
     entry->source_name = source;
     pthread_mutex_unlock(&views->lock);
+    if (former != NULL)
+        table_release(former);
     return status_ok();
 }
 

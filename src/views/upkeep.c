@@ -10,8 +10,6 @@
  * it took less than a quarter of that. By the thread's processor time. */
 enum { PIECE_CPU_US = 20 * 1000 };
 
-static const bytes state_key = {(const uint8_t *)"P", 1};
-
 /* --- what others see --- */
 
 static void tell_pass(struct view_upkeep *upkeep)
@@ -62,7 +60,7 @@ static status put_state(struct view_upkeep *upkeep, struct view_commit *commit)
     struct buffer record = {0};
     view_state_write(&upkeep->state, &record);
     if (!record.failed)
-        view_commit_put(commit, state_key, buffer_bytes(&record));
+        view_commit_put(commit, view_state_key(), buffer_bytes(&record));
     bool failed = record.failed;
     buffer_free(&record);
     return failed ? status_out_of_memory() : status_ok();
@@ -123,7 +121,7 @@ status view_upkeep_load(struct view_upkeep *upkeep)
     if (upkeep->piece_rows == 0)
         upkeep->piece_rows =
             upkeep->most_piece_rows > 0 ? upkeep->most_piece_rows : VIEW_PIECE_ROWS_FIRST;
-    status s = view_records_get(upkeep->table, state_key, &record, &is_there);
+    status s = view_records_get(upkeep->table, view_state_key(), &record, &is_there);
     if (status_is_ok(s) && record.failed)
         s = status_out_of_memory();
     if (status_is_ok(s))

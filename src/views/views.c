@@ -74,13 +74,15 @@ static struct view_entry *make_entry(const char *name, const char *query)
     return NULL;
 }
 
-/* With the lock held. */
-static bool add_entry(struct views *views, const char *name, const char *query)
+/* With the lock held. Takes the entry; false: there is no memory. */
+static bool add_entry(struct views *views, struct view_entry *entry)
 {
-    struct view_entry *entry = make_room(views) ? make_entry(name, query) : NULL;
-    if (entry == NULL)
+    if (entry == NULL || !make_room(views)) {
+        if (entry != NULL)
+            view_entry_free(entry);
         return false;
-    size_t at = place_of(views, name);
+    }
+    size_t at = place_of(views, entry->name);
     memmove(&views->entries[at + 1], &views->entries[at],
             (views->count - at) * sizeof views->entries[0]);
     views->entries[at] = entry;
@@ -118,23 +120,34 @@ static status query_of(const struct resource *resource, struct arena *arena, con
     return status_ok();
 }
 
-static status see(struct views *views, const char *name, const struct resource *resource,
-                  struct arena *arena)
+/* The entry of that name goes, if the query is another one. Whether one is to be made. */
+static bool replace_entry(struct views *views, const char *name, const char *query)
 {
-    const char *query = NULL;
-    status s = status_ok();
-    if (resource != NULL)
-        TRY(query_of(resource, arena, &query));
     pthread_mutex_lock(&views->lock);
     struct view_entry *entry = views_entry(views, name);
     if (entry != NULL && (query == NULL || strcmp(entry->query, query) != 0)) {
         remove_entry(views, entry);
         entry = NULL;
     }
-    if (entry == NULL && query != NULL && !add_entry(views, name, query))
-        s = status_out_of_memory();
     pthread_mutex_unlock(&views->lock);
-    return s;
+    return entry == NULL && query != NULL;
+}
+
+static status see(struct views *views, const char *name, const struct resource *resource,
+                  struct arena *arena)
+{
+    const char *query = NULL;
+    if (resource != NULL)
+        TRY(query_of(resource, arena, &query));
+    if (!replace_entry(views, name, query))
+        return status_ok();
+    struct view_entry *entry = make_entry(name, query);
+    if (entry != NULL)
+        view_entry_foresee(views, entry);
+    pthread_mutex_lock(&views->lock);
+    bool is_added = add_entry(views, entry);
+    pthread_mutex_unlock(&views->lock);
+    return is_added ? status_ok() : status_out_of_memory();
 }
 
 /* Without memory the view is not kept up until the next start, which is said. */

@@ -125,7 +125,7 @@ struct view_status {
 void views_visit(struct views *views, bytes prefix,
                  bool (*visit)(void *context, const struct view_status *status), void *context);
 
-/* Sets the metrics of what is asked for rather than counted. */
+/* Sets the metrics of views. May read from the disk. */
 void views_measure(struct views *views);
 
 /* --- for tests --- */

@@ -95,6 +95,9 @@ void view_entry_note(struct views *views, struct view_entry *entry, status s);
 
 /* --- open.c --- */
 
+/* What can be said of it before: its table, if there is one, and whether it was READY. So a view
+ * can be read from the start on. May read from the disk. */
+void view_entry_foresee(struct views *views, struct view_entry *entry);
 /* All that a worker needs of it; its line is still to be found. Blocks. */
 status view_entry_open(struct views *views, struct view_entry *entry);
 /* The view was made by another program: its table is made anew, empty. Blocks. */

@@ -106,6 +106,22 @@ static void a_restart_goes_on(void **state)
     assert_query(v, "SELECT * FROM counts", " b\"a\" 3\n");
 }
 
+/* Until a thread had opened it, it was said to be populating, and could not be read. */
+static void a_view_can_be_read_from_the_start_on(void **state)
+{
+    struct views_fixture *v = *state;
+    put(v, "r1", "a");
+    create_view(v, COUNTS, count_query);
+    assert_ok(views_settle(v->views));
+    reopen_views(v);
+    struct view_found found;
+    assert_ok(views_find(v->views, COUNTS, &found));
+    assert_int_equal(found.state, VIEW_READY);
+    assert_true(found.is_readable);
+    assert_non_null(found.table);
+    table_release(found.table);
+}
+
 static void a_view_that_is_deleted_and_made_anew_has_nothing_of_the_old_one(void **state)
 {
     struct views_fixture *v = *state;
@@ -160,6 +176,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_follows_its_source, views_setup, views_teardown),
         cmocka_unit_test_setup_teardown(an_index_follows_its_source, views_setup, views_teardown),
         cmocka_unit_test_setup_teardown(rows_that_are_dropped_leave_it, views_setup,
+                                        views_teardown),
+        cmocka_unit_test_setup_teardown(a_view_can_be_read_from_the_start_on, views_setup,
                                         views_teardown),
         cmocka_unit_test_setup_teardown(a_restart_goes_on, views_setup, views_teardown),
         cmocka_unit_test_setup_teardown(
