@@ -39,6 +39,7 @@ void measure(void *context)
     measure_loops(measured);
     cluster_measure(measured->cluster);
     stream_readers_measure(measured->stream_readers, metrics);
+    views_measure(measured->views);
     (void)cluster_condition(measured->cluster); /* sets those of health */
     backups_measure(measured->backups);
     place_watch_look(measured->places);

@@ -6,6 +6,7 @@
 #include "cluster/backup/backup.h"
 #include "datastore/datastore.h"
 #include "server/place_watch.h"
+#include "views/views.h"
 #include "wire/grpc_server.h"
 
 /* What is measured; all of it outlives the measuring. */
@@ -13,6 +14,7 @@ struct measured {
     struct metrics *metrics;
     struct cluster *cluster;
     struct stream_readers *stream_readers;
+    struct views *views;
     struct backups *backups;
     struct place_watch *places;
     const struct grpc_server *grpc;

@@ -38,6 +38,7 @@ static void create_measured(struct server *server)
         .cluster = server->cluster,
         .backups = server->backups,
         .stream_readers = &server->bigtable.stream_readers,
+        .views = server->bigtable.views,
         .places = server->places,
         .grpc = server->grpc,
         .pool = server->pool,
