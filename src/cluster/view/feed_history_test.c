@@ -47,8 +47,9 @@ struct history {
     char dropping[KEY_SIZE + 1];
     char dropping_to[KEY_SIZE + 1];
     bool changes_rules;
-    size_t seen;    /* notes of commits that were seen */
-    size_t written; /* of those that are in the store for certain */
+    atomic_bool follows;   /* whether it is known what a life began with: commits are noted */
+    atomic_size_t seen;    /* notes of commits that were seen */
+    atomic_size_t written; /* of those that are in the store for certain */
     struct note notes[MOST_NOTES];
     struct cluster_fixture *f; /* of the present life */
     struct table *view;
@@ -97,6 +98,8 @@ static void see(void *context, const struct commit *commit, const struct store_b
     struct history *h = context;
     struct note range = {.sequence = commit->sequence, .is_range = true};
     (void)records, (void)batch;
+    if (!h->follows)
+        return;
     if (commit_changes_rows(commit->kind) && strcmp(table_name(commit->table), TEST_TABLE) == 0)
         note_rows(h, commit);
     if (commit->kind == COMMIT_CHANGE_TABLE && h->changes_rules)
@@ -111,10 +114,12 @@ static void see(void *context, const struct commit *commit, const struct store_b
 static void written(void *context, bool is_written)
 {
     struct history *h = context;
+    if (!h->follows)
+        return;
     if (is_written)
-        h->written = h->seen;
+        h->written = (size_t)h->seen;
     else
-        h->seen = h->written;
+        h->seen = (size_t)h->written;
 }
 
 /* --- the view --- */
@@ -381,7 +386,9 @@ static void find_end(struct history *h)
         assert_ok(view_feed_read(h->f->table, following.progress.position, 1 << 20, meet,
                                  &following, &following.progress.position, &is_end));
     assert_true(following.progress.notes >= h->written);
-    h->seen = h->written = following.progress.notes;
+    h->seen = following.progress.notes;
+    h->written = following.progress.notes;
+    h->follows = true;
     view_feed_keep(h->view, progress_of(h).position.sequence);
 }
 
@@ -389,6 +396,7 @@ static void live(struct lives *lives)
 {
     struct history *h = (struct history *)(void *)lives;
     h->changes_rules = false;
+    h->follows = false;
     open_life(h);
     find_end(h);
     while (h->lives.step < h->lives.run.changes) {
