@@ -105,9 +105,10 @@ static status join_line(struct views *views, struct view_entry *entry)
 /* With the lock held, which it gives up meanwhile. */
 static void open_entry(struct views *views, struct view_entry *entry)
 {
+    bool is_gone = entry->is_deleted;
     entry->is_being_opened = true;
     pthread_mutex_unlock(&views->lock);
-    status s = entry->is_deleted ? status_ok() : view_entry_open(views, entry);
+    status s = is_gone ? status_ok() : view_entry_open(views, entry);
     pthread_mutex_lock(&views->lock);
     if (status_is_ok(s) && !entry->is_deleted)
         s = join_line(views, entry);
@@ -242,13 +243,14 @@ static void wait_for_changes(struct turn *turn)
 {
     struct views *views = turn->views;
     struct view_line *line = turn->line;
+    struct view_entry *first = line->entries;
     bool is_waiting = line->is_waiting, has_more = false;
     line->is_waiting = true;
     pthread_mutex_unlock(&views->lock);
     if (!is_waiting)
         view_feed_wait(line->source, &line->waiter);
     /* only the thread that has its turn takes entries off the line */
-    for (struct view_entry *entry = line->entries; entry != NULL; entry = entry->of_line)
+    for (struct view_entry *entry = first; entry != NULL; entry = entry->of_line)
         has_more |= entry->retry_us == 0 && entry->upkeep.is_loaded &&
                     view_feed_may_have(line->source, entry->upkeep.state.position);
     pthread_mutex_lock(&views->lock);
@@ -377,10 +379,9 @@ static void end_line(struct views *views, struct view_line *line)
         next = entry->of_line;
         view_entry_close(entry);
         entry->line = NULL;
-        if (entry->is_deleted)
-            view_entry_free(entry);
+        entry->unopened = views->unopened; /* it may still be deleted before all are freed */
+        views->unopened = entry;
     }
-    (void)views;
     free_line(line);
 }
 

@@ -501,12 +501,22 @@ static void write_change_streams(const struct status_looks *looks, struct buffer
          SECONDS(NOW("change_log_reach_seconds")));
 }
 
+static void write_views(const struct status_looks *looks, struct buffer *out)
+{
+    line(out, "views",
+         "%s, %s not ready, the slowest %s behind; %s rows left out, upkeep %.1f %% "
+         "of a processor",
+         COUNT(NOW("views")), COUNT(NOW("views_not_ready")), SECONDS(NOW("views_lag_seconds")),
+         COUNT(NOW("view_excluded_rows")), 100 * rate(looks, "views_cpu_seconds_total"));
+}
+
 static void write_tables(const struct status_looks *looks, struct buffer *out)
 {
     line(out, "tables", "%s with %s tablets; %s split, %s merged, %s hot in the last day",
          COUNT(NOW("tables")), COUNT(NOW("tablets")), COUNT(NOW("tablet_splits_total")),
          COUNT(NOW("tablet_merges_total")), COUNT(NOW("hot_tablets")));
     write_change_streams(looks, out);
+    write_views(looks, out);
     line(out, "transactions", "%s of Datastore running, %s/s begun, %s conflicts, %s lock waits",
          COUNT(NOW("datastore_transactions")),
          RATE(rate(looks, "datastore_transactions_begun_total")),
