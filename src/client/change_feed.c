@@ -180,12 +180,15 @@ static status fill_tokens(const struct feed_partition *partition, struct arena *
 static status fill_start(const struct change_stream *stream, struct arena *arena,
                          Bt__ReadChangeStreamRequest *request)
 {
-    if (stream->partition->token_count > 0)
-        return fill_tokens(stream->partition, arena, request);
-    if (stream->feed->state.from_us == 0)
+    const struct feed_partition *partition = stream->partition;
+    int64_t from_us =
+        partition->has_ended ? stream->feed->options.end_us : stream->feed->state.from_us;
+    if (partition->token_count > 0)
+        return fill_tokens(partition, arena, request);
+    if (from_us == 0)
         return status_ok();
     request->start_from_case = BT__READ_CHANGE_STREAM_REQUEST__START_FROM_START_TIME;
-    return timestamp_message(stream->feed->state.from_us, arena, &request->start_time);
+    return timestamp_message(from_us, arena, &request->start_time);
 }
 
 static status fill_request(const struct change_stream *stream, struct arena *arena,
@@ -425,6 +428,7 @@ static status fill_feed(struct change_feed *feed, const struct change_feed_optio
     if (options->heartbeat_us == 0)
         feed->options.heartbeat_us = HEARTBEAT_US;
     feed->state = (struct change_state){.table = options->table, .from_us = options->from_us};
+    feed->partitions.end_us = options->end_us;
     endpoint_append_routing(&feed->routing, "table_name", options->table);
     endpoint_append_routing(&feed->routing, "app_profile_id", options->app_profile);
     if (feed->routing.failed)
@@ -499,7 +503,7 @@ status change_feed_save(const struct change_feed *feed, struct buffer *out)
 
 int64_t change_feed_watermark_us(const struct change_feed *feed)
 {
-    return change_partitions_watermark_us(&feed->partitions, feed->options.end_us);
+    return change_partitions_watermark_us(&feed->partitions);
 }
 
 static void see_trouble(const struct change_retry *retry, const struct change_retry **longest)

@@ -143,6 +143,32 @@ def test_it_goes_on_where_it_stopped(streamed, tmp_path):
 
 
 @pytest.mark.long
+def test_an_end_is_reached_when_its_partitions_merge(streamed):
+    """It stood still: one had ended, and nobody had the token of it that the merged one needs."""
+    server, rpc = streamed("--merge-after", "8s", splits=[b"m"])
+    since = now()
+    few, many = (
+        [(b"%s%05d" % (first, i), [set_cell("f", b"q", b"v" * size, 1000)]) for i in range(count)]
+        for first, count, size in ((b"a", 10, 1), (b"z", 40000, 100))
+    )
+    for rows in (few, *(many[i : i + 4000] for i in range(0, len(many), 4000))):
+        assert set(rpc.mutate_rows(NAME, rows)) == {0}
+    with subprocess.Popen(
+        [binary(), "tail", TABLE, "--endpoint", server.host, "--from", since, "--until", now()],
+        stdout=subprocess.PIPE, bufsize=0,
+    ) as process:  # fmt: skip
+        try:
+            lines = [process.stdout.readline() for _ in range(100)]
+            wait_for(lambda: partitions_of(rpc, NAME) == [(b"", b"")], "no merge")
+            lines += process.communicate(timeout=PATIENCE_SECONDS)[0].splitlines()
+        finally:
+            process.kill()
+    assert process.returncode == 0
+    keys = sorted(json.loads(line)["key"].encode() for line in lines)
+    assert keys == [key for key, _ in few + many]
+
+
+@pytest.mark.long
 def test_tails_that_are_killed_leave_nothing_out(streamed, tmp_path):
     """What was printed and not yet kept comes again, from the last place on."""
     server, rpc = streamed("--split-load", "100", "--merge-after", "1s", splits=[b"50"])
