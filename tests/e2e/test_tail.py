@@ -1,7 +1,9 @@
 """`trestle tail`: changes as lines, through splits, merges and kills of either side."""
 
+import itertools
 import json
 import random
+import shutil
 import signal
 import socket
 import ssl
@@ -140,6 +142,75 @@ def test_it_goes_on_where_it_stopped(streamed, tmp_path):
             counts.take(lines + tail.stop(random.Random(round_).choice(list(STOPS))))
     assert counts.got == {b"a": 3, b"z": 3}
     assert json.loads(place.read_text().splitlines()[0])["table"] == NAME
+
+
+def test_a_tail_that_is_killed_at_once_goes_on_where_it_began(streamed, tmp_path):
+    """Until all partitions had answered, a second, it had kept no place, and began anew, later."""
+    server, rpc = streamed(splits=[b"m"])
+    time.sleep(1)  # what it takes for its start may be of a little before
+    place = tmp_path / "place"
+    with Tail(server.host, TABLE, "--token-file", place) as tail:
+        wait_for(lambda: put(rpc, b"a") or not tail.lines.empty(), "no change")
+        tail.kill()
+    assert json.loads(place.read_text().splitlines()[0])["from"] > 0
+    for key in (b"b", b"z"):
+        put(rpc, key)
+    with Tail(server.host, TABLE, "--token-file", place) as tail:
+        keys = tail.until(lambda lines: {"b", "z"} <= {line["key"] for line in lines})
+        assert {line["key"] for line in keys} <= {"a", "b", "z"}
+
+
+@pytest.mark.parametrize("start", ["now", "given"])
+def test_a_sink_that_fails_at_once_loses_nothing(streamed, tmp_path, start):
+    """Each start of it was from a later "now", and what had come between was lost."""
+    server, rpc = streamed(splits=[b"m"])
+    time.sleep(1)  # what it takes for its start may be of a little before
+    place = tmp_path / "place"
+    options = [TABLE, "--endpoint", server.host, "--token-file", str(place)]
+    begins = {"now": [], "given": ["--from", now()]}[start]
+    with open("/dev/full", "wb") as full:
+        process = subprocess.Popen(
+            [binary(), "tail", *options, *begins], stdout=full, stderr=subprocess.PIPE
+        )
+        written = itertools.count()
+        wait_for(
+            lambda: put(rpc, b"a", b"%d" % next(written)) or process.poll() is not None, "no end"
+        )
+    assert process.communicate()[1].endswith(b"No space left on device\n")
+    assert process.returncode == 1
+    assert json.loads(place.read_text().splitlines()[0])["from"] > 0
+    put(rpc, b"z")
+    with Tail(server.host, TABLE, "--from", "0s", "--token-file", place) as tail:
+        lines = tail.until(lambda lines: any(line["key"] == "z" for line in lines))
+        lines += [] if lines[0]["key"] == "a" else [tail.next()]
+    values = [int(bytes_of(line["mutations"][0]["set_cell"]["value"])) for line in lines
+              if line["key"] == "a"]  # fmt: skip
+    assert start == "now" or values[0] == 0
+    assert values == list(range(values[0], values[0] + len(values)))
+
+
+def test_a_change_that_the_sink_refuses_is_not_passed_over(streamed, tmp_path):
+    """The place that a failure leaves was behind the change that the sink had not taken."""
+    server, rpc = streamed()
+    spool, place = tmp_path / "spool", tmp_path / "place"
+    options = ["--from", now(), "--token-file", place, "--to", f"file:{spool}"]
+    with Tail(server.host, TABLE, *options) as tail:
+        wait_for(place.exists, "no place")
+        shutil.rmtree(spool)
+        put(rpc, b"k")
+        assert tail.process.wait(PATIENCE_SECONDS) == 1
+    with Tail(server.host, TABLE, *options):
+        wait_for(lambda: any(spool.glob("*.part")), "the change is lost")
+
+
+def test_what_is_refused_at_once_leaves_no_place(streamed, tmp_path):
+    """The next --from would not be heeded."""
+    server, rpc = streamed()
+    place = tmp_path / "place"
+    wrong = ["--from", "2020-01-01T00:00:00Z", "--token-file", place]
+    done = run_trestle("tail", TABLE, "--endpoint", server.host, *map(str, wrong))
+    assert done.returncode == 1
+    assert not place.exists()
 
 
 @pytest.mark.long
