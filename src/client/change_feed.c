@@ -51,6 +51,7 @@ struct change_feed {
     struct list line;              /* of streams that may have something */
     struct change_stream *large;   /* the one that puts large values together; NULL: none */
     bool is_waiting;               /* the loop runs for us */
+    int64_t begun_us;              /* clock_steady_us */
 };
 
 static struct loop *loop_of(const struct change_feed *feed)
@@ -180,12 +181,15 @@ static status fill_tokens(const struct feed_partition *partition, struct arena *
 static status fill_start(const struct change_stream *stream, struct arena *arena,
                          Bt__ReadChangeStreamRequest *request)
 {
-    if (stream->partition->token_count > 0)
-        return fill_tokens(stream->partition, arena, request);
-    if (stream->feed->state.from_us == 0)
+    const struct feed_partition *partition = stream->partition;
+    int64_t from_us =
+        partition->has_ended ? stream->feed->options.end_us : stream->feed->state.from_us;
+    if (partition->token_count > 0)
+        return fill_tokens(partition, arena, request);
+    if (from_us == 0)
         return status_ok();
     request->start_from_case = BT__READ_CHANGE_STREAM_REQUEST__START_FROM_START_TIME;
-    return timestamp_message(stream->feed->state.from_us, arena, &request->start_time);
+    return timestamp_message(from_us, arena, &request->start_time);
 }
 
 static status fill_request(const struct change_stream *stream, struct arena *arena,
@@ -246,6 +250,27 @@ static status take_close(struct change_stream *stream)
     return fail_stream(stream, s);
 }
 
+/* Of the server's clock, which stood at that or later when the message was made: so the start is at
+ * most the time when the feed was created. Partitions that have not answered go on there, and lose
+ * nothing. */
+static void learn_start(struct change_feed *feed, int64_t server_us)
+{
+    int64_t start_us = server_us - (steady_us(feed) - feed->begun_us);
+    if (feed->state.from_us == 0)
+        feed->state.from_us = start_us > 0 ? start_us : 1;
+}
+
+/* The stream has come to its assembly's token. */
+static status advance(struct change_stream *stream, enum change_event event)
+{
+    const struct change_assembly *assembly = &stream->assembly;
+    int64_t commit_us = event == CHANGE_WHOLE ? assembly->change.commit_us : 0;
+    TRY(feed_partition_advance(stream->partition, assembly->token, assembly->watermark_us));
+    learn_start(stream->feed,
+                commit_us > assembly->watermark_us ? commit_us : assembly->watermark_us);
+    return status_ok();
+}
+
 /* `*change` if the event is one. A stream that is closed exists no more. */
 static status take_event(struct change_stream *stream, enum change_event event,
                          const struct feed_change **change)
@@ -255,8 +280,7 @@ static status take_event(struct change_stream *stream, enum change_event event,
     if (event == CHANGE_CLOSE)
         return take_close(stream);
     if (event != CHANGE_PART) {
-        status s =
-            feed_partition_advance(stream->partition, assembly->token, assembly->watermark_us);
+        status s = advance(stream, event);
         if (!status_is_ok(s))
             return fail_stream(stream, s);
     }
@@ -424,7 +448,9 @@ static status fill_feed(struct change_feed *feed, const struct change_feed_optio
     feed->options = *options;
     if (options->heartbeat_us == 0)
         feed->options.heartbeat_us = HEARTBEAT_US;
+    feed->begun_us = steady_us(feed);
     feed->state = (struct change_state){.table = options->table, .from_us = options->from_us};
+    feed->partitions.end_us = options->end_us;
     endpoint_append_routing(&feed->routing, "table_name", options->table);
     endpoint_append_routing(&feed->routing, "app_profile_id", options->app_profile);
     if (feed->routing.failed)
@@ -497,9 +523,22 @@ status change_feed_save(const struct change_feed *feed, struct buffer *out)
     return out->failed ? status_out_of_memory() : status_ok();
 }
 
+int64_t change_feed_start_us(const struct change_feed *feed)
+{
+    return feed->state.from_us;
+}
+
+status change_feed_save_start(const struct change_feed *feed, struct buffer *out)
+{
+    const struct change_partitions none = {0};
+    CHECK(feed->state.from_us != 0);
+    change_state_write(&feed->state, &none, out);
+    return out->failed ? status_out_of_memory() : status_ok();
+}
+
 int64_t change_feed_watermark_us(const struct change_feed *feed)
 {
-    return change_partitions_watermark_us(&feed->partitions, feed->options.end_us);
+    return change_partitions_watermark_us(&feed->partitions);
 }
 
 static void see_trouble(const struct change_retry *retry, const struct change_retry **longest)

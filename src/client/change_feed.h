@@ -29,8 +29,8 @@ struct change_feed_options {
     struct client_session *session;
     const char *table;       /* its full name */
     const char *app_profile; /* "": none */
-    int64_t from_us;         /* commits of then or later; 0: what comes from when each partition is
-                                asked for the first time. Not with `state` */
+    int64_t from_us;         /* commits of then or later; 0: what comes from now on. Not with
+                                `state` */
     int64_t end_us;          /* commits up to then, and the feed ends; 0: it does not */
     int64_t heartbeat_us;    /* 0: one second */
     bytes state;             /* of change_feed_save: goes on there; empty: begins */
@@ -50,12 +50,22 @@ void change_feed_destroy(struct change_feed *feed); /* NULL is fine */
 status change_feed_next(struct change_feed *feed, int64_t wait_us,
                         const struct feed_change **change, bool *is_end);
 
-/* Appends where the feed stands, as JSON: behind every change that was given so far. */
+/* Appends where the feed stands, as JSON: behind every change that was given so far. Before
+ * change_feed_start_us is known, what goes on there begins anew, at a later time. */
 status change_feed_save(const struct change_feed *feed, struct buffer *out);
 
+/* The time from which what has not answered is read: `from_us`, or, if that was 0, a time of the
+ * server's that is at most when the feed was created. 0: not known yet. It is known when a change
+ * is given, at the latest. What goes on from a state that was saved may have changes of shortly
+ * before the feed was created. */
+int64_t change_feed_start_us(const struct change_feed *feed);
+
+/* Appends the state as it was at the beginning: none was given. Only once change_feed_start_us is
+ * known. */
+status change_feed_save_start(const struct change_feed *feed, struct buffer *out);
+
 /* Every change committed up to then has been given: the least watermark of its partitions. 0: not
- * known yet, since some partition has not answered; until then a state with `from_us` 0 begins
- * anew, at a later time. Never goes back. */
+ * known yet, since some partition has not answered. Never goes back. */
 int64_t change_feed_watermark_us(const struct change_feed *feed);
 
 /* What has failed for `since_us` (clock_steady_us) and is tried again, of what has failed longest:

@@ -51,6 +51,11 @@ struct fixture {
     struct grpc_call *unlisted; /* the first request for partitions, if it is not answered */
     bool is_silent;             /* it is not */
     bool ends_early;            /* streams, with a close at the end time */
+    size_t end_at;              /* the last of the log that is wanted; LOG_MOST: all are */
+    bool begins_now;            /* the client does not say from when */
+    size_t begun_now;           /* reads that do not, either */
+    int64_t asked_us;           /* from when the last read begins that says so */
+    int64_t beats_us;           /* the watermark of heartbeats */
     size_t got[LETTERS];        /* the place behind the last change of each row */
     size_t opened;              /* reads */
     size_t joined;              /* of them with several tokens */
@@ -173,7 +178,7 @@ static struct arena *answer_arena(void)
     return arena;
 }
 
-static void send_heartbeat(struct reader *reader)
+static void send_heartbeat(struct reader *reader, int64_t beats_us)
 {
     struct arena *arena = answer_arena();
     Bt__ReadChangeStreamResponse response = BT__READ_CHANGE_STREAM_RESPONSE__INIT;
@@ -181,7 +186,7 @@ static void send_heartbeat(struct reader *reader)
         BT__READ_CHANGE_STREAM_RESPONSE__HEARTBEAT__INIT;
     Bt__StreamContinuationToken token = BT__STREAM_CONTINUATION_TOKEN__INIT;
     Pb__Timestamp time = PB__TIMESTAMP__INIT;
-    time.seconds = 1;
+    time.seconds = beats_us / 1000000;
     token.token = token_of(reader, reader->first, reader->end, arena);
     token.partition = partition_of(arena, reader->first, reader->end);
     heartbeat.continuation_token = &token;
@@ -206,7 +211,7 @@ static void add_successor(const struct fixture *f, const struct reader *reader, 
 }
 
 /* With the partitions that there are now; at the end, with none. */
-static void close_reader(const struct fixture *f, struct reader *reader)
+static void close_reader(const struct fixture *f, struct reader *reader, bool is_end)
 {
     struct arena *arena = answer_arena();
     Bt__ReadChangeStreamResponse response = BT__READ_CHANGE_STREAM_RESPONSE__INIT;
@@ -218,8 +223,8 @@ static void close_reader(const struct fixture *f, struct reader *reader)
     close.status = &status;
     close.continuation_tokens = tokens;
     close.new_partitions = partitions;
-    status.code = f->ends_early ? STATUS_OK : STATUS_OUT_OF_RANGE;
-    for (int at = reader->first, end; at < reader->end && !f->ends_early; at = end) {
+    status.code = is_end ? STATUS_OK : STATUS_OUT_OF_RANGE;
+    for (int at = reader->first, end; at < reader->end && !is_end; at = end) {
         end = next_boundary(f, at);
         if (end > reader->end)
             end = reader->end;
@@ -306,10 +311,10 @@ static void send_half(struct fixture *f, struct reader *reader)
     send_data(reader, &d.data);
 }
 
-/* Steps over what is not the reader's, or has been passed. */
+/* Steps over what is not the reader's, or has been passed. Behind the end there is none. */
 static bool has_change(const struct fixture *f, struct reader *reader)
 {
-    for (; reader->next < f->log_size; reader->next++) {
+    for (; reader->next < f->log_size && reader->next <= f->end_at; reader->next++) {
         int letter = f->log[reader->next];
         if (letter >= reader->first && letter < reader->end &&
             reader->next >= reader->passed[letter])
@@ -318,16 +323,22 @@ static bool has_change(const struct fixture *f, struct reader *reader)
     return false;
 }
 
+/* No change up to the end can come any more. */
+static bool is_at_end(const struct fixture *f, struct reader *reader)
+{
+    return (f->ends_early || f->log_size > f->end_at) && !has_change(f, reader);
+}
+
 /* A message, or what becomes of the stream. */
 static void serve(struct fixture *f, struct reader *reader)
 {
-    bool is_over = f->ends_early ? !has_change(f, reader) : !is_current(f, reader);
-    if (is_over && !reader->is_half)
-        close_reader(f, reader);
+    bool is_moved = !f->ends_early && !is_current(f, reader);
+    if (!reader->is_half && (is_moved || is_at_end(f, reader)))
+        close_reader(f, reader, !is_moved);
     else if (reader->is_half || has_change(f, reader))
         send_half(f, reader);
     else if (draw(f, 4) == 0)
-        send_heartbeat(reader);
+        send_heartbeat(reader, f->beats_us);
 }
 
 /* --- the server: requests --- */
@@ -375,6 +386,23 @@ static struct reader *free_reader(struct fixture *f)
     return NULL;
 }
 
+static void begin_at_time(struct fixture *f, struct reader *reader,
+                          const Bt__ReadChangeStreamRequest *request)
+{
+    if (request->start_from_case == BT__READ_CHANGE_STREAM_REQUEST__START_FROM__NOT_SET) {
+        assert_true(f->begins_now);
+        f->begun_now++;
+        return;
+    }
+    assert_int_equal(request->start_from_case,
+                     BT__READ_CHANGE_STREAM_REQUEST__START_FROM_START_TIME);
+    f->asked_us = request->start_time->seconds * 1000000 + request->start_time->nanos / 1000;
+    if (f->begins_now)
+        return;
+    for (int i = reader->first; i < reader->end; i++)
+        reader->passed[i] = (size_t)(f->asked_us - COMMIT_US);
+}
+
 static void read_stream(void *context, struct grpc_call *call, bytes wire)
 {
     struct fixture *f = context;
@@ -394,9 +422,7 @@ static void read_stream(void *context, struct grpc_call *call, bytes wire)
             read_token(reader, tokens->tokens[i], &at);
         assert_int_equal(at, end);
     } else {
-        assert_int_equal(request->start_from_case,
-                         BT__READ_CHANGE_STREAM_REQUEST__START_FROM_START_TIME);
-        assert_int_equal(request->start_time->seconds, 1);
+        begin_at_time(f, reader, request);
     }
     if (f->refuses != STATUS_OK)
         finish(reader, status_make(f->refuses, "refused"));
@@ -414,6 +440,15 @@ static void serve_one(struct fixture *f)
         finish(reader, status_make(STATUS_CANCELLED, "cancelled"));
     else
         serve(f, reader);
+}
+
+static struct reader *reader_at(struct fixture *f, int first)
+{
+    for (size_t i = 0; i < CALLS_MOST; i++)
+        if (f->readers[i].call != NULL && f->readers[i].first == first)
+            return &f->readers[i];
+    fail_msg("nobody reads there");
+    return NULL;
 }
 
 static void break_one(struct fixture *f)
@@ -436,13 +471,21 @@ static void drop_readers(struct fixture *f)
 
 /* --- the client --- */
 
+static int64_t end_us(const struct fixture *f)
+{
+    if (f->ends_early)
+        return COMMIT_US;
+    return f->end_at == LOG_MOST ? 0 : COMMIT_US + (int64_t)f->end_at;
+}
+
 static void open_feed(struct fixture *f, bytes state)
 {
+    bool begins_now = f->begins_now || state.size > 0;
     const struct change_feed_options options = {.session = f->session,
                                                 .table = TABLE,
                                                 .app_profile = "one",
-                                                .from_us = state.size > 0 ? 0 : COMMIT_US,
-                                                .end_us = f->ends_early ? COMMIT_US : 0,
+                                                .from_us = begins_now ? 0 : COMMIT_US,
+                                                .end_us = end_us(f),
                                                 .state = state};
     assert_ok(change_feed_create(&options, &f->feed));
 }
@@ -465,6 +508,7 @@ static void take(struct fixture *f, const struct feed_change *change)
     while (due < f->log_size && f->log[due] != letter)
         due++;
     assert_int_equal(at, due);
+    assert_true(at <= f->end_at);
     assert_int_equal(change->count, 2);
     f->got[letter] = at + 1;
 }
@@ -490,7 +534,7 @@ static bool pass(struct fixture *f)
 static size_t missing(const struct fixture *f)
 {
     size_t count = 0;
-    for (size_t i = 0; i < f->log_size; i++)
+    for (size_t i = 0; i < f->log_size && i <= f->end_at; i++)
         count += i >= f->got[f->log[i]];
     return count;
 }
@@ -504,6 +548,8 @@ static struct fixture *start(uint64_t seed)
     struct fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
     f->seed = seed;
+    f->end_at = LOG_MOST;
+    f->beats_us = COMMIT_US;
     f->clock.clock = (struct clock)AHEAD_CLOCK;
     f->service = (struct grpc_service){
         .name = "google.bigtable.v2.Bigtable", .methods = methods, .method_count = 2, .context = f};
@@ -552,13 +598,13 @@ static void step(struct fixture *f)
         take_next(f, 0, &is_end);
 }
 
-/* Until nothing is missing, since the server rests. */
+/* Until nothing is missing, since the server rests; and the end has come, if there is one. */
 static void settle(struct fixture *f)
 {
-    bool is_end;
-    for (int i = 0; missing(f) > 0; i++) {
+    bool is_end = false;
+    for (int i = 0; missing(f) > 0 || (f->end_at < LOG_MOST && !is_end); i++) {
         if (i == TURNS_MOST)
-            fail_msg("%zu of %zu never come", missing(f), f->log_size);
+            fail_msg("%zu of %zu never come, or the end", missing(f), f->log_size);
         for (int j = 0; j < CALLS_MOST; j++)
             serve_one(f);
         while (take_next(f, WAIT_US, &is_end))
@@ -584,6 +630,23 @@ static void each_change_comes_once_and_in_order(void **state)
     assert_true(f->joined > 0);
     assert_true(change_feed_partitions(f->feed) > 0);
     stop(f);
+}
+
+/* Partitions end, and merge with such as have not, also in a state that was saved. */
+static void each_change_up_to_the_end_comes_once(void **state)
+{
+    const struct plan *plan = *state;
+    for (uint64_t i = 0; i < 5; i++) {
+        struct fixture *f = start(plan->seed + i);
+        f->end_at = plan->steps / 40 + i;
+        open_feed(f, bytes_make(NULL, 0));
+        for (size_t j = 0; j < plan->steps / 4; j++)
+            step(f);
+        settle(f);
+        assert_true(f->log_size > f->end_at);
+        assert_int_equal(change_feed_partitions(f->feed), 0);
+        stop(f);
+    }
 }
 
 /* --- ends and failures --- */
@@ -634,14 +697,88 @@ static void the_watermark_is_known_when_all_have_answered(void **state)
     open_feed(f, bytes_make(NULL, 0));
     for (int i = 0; i < TURNS_MOST && f->opened < 2; i++)
         pass(f);
-    send_heartbeat(&f->readers[0]);
+    send_heartbeat(&f->readers[0], f->beats_us);
     for (int i = 0; i < 20; i++)
         take_next(f, 1000, &is_end);
     assert_int_equal(change_feed_watermark_us(f->feed), 0);
-    send_heartbeat(&f->readers[1]);
+    send_heartbeat(&f->readers[1], f->beats_us);
     for (int i = 0; i < TURNS_MOST && change_feed_watermark_us(f->feed) == 0; i++)
         pass(f);
     assert_int_equal(change_feed_watermark_us(f->feed), 1000000);
+    stop(f);
+}
+
+/* --- a start that is not given --- */
+
+enum { SERVER_SECONDS = 5000, WAITED_US = 3000 * 1000 };
+
+/* Two streams, at a and at n, that begin now; then a while without an answer. */
+static struct fixture *begin_now(int64_t *begun_us)
+{
+    struct fixture *f = start(9);
+    f->begins_now = f->is_boundary[13] = true;
+    f->beats_us = SERVER_SECONDS * INT64_C(1000000);
+    *begun_us = clock_steady_us(&f->clock.clock);
+    open_feed(f, bytes_make(NULL, 0));
+    for (int i = 0; i < TURNS_MOST && f->opened < 2; i++)
+        pass(f);
+    assert_int_equal(f->begun_now, 2);
+    assert_int_equal(change_feed_start_us(f->feed), 0);
+    f->clock.steady_ahead_us += WAITED_US;
+    return f;
+}
+
+static void take_heartbeat(struct fixture *f, int first)
+{
+    bool is_end;
+    send_heartbeat(reader_at(f, first), f->beats_us);
+    for (int i = 0; i < TURNS_MOST && change_feed_start_us(f->feed) == 0; i++)
+        take_next(f, 1000, &is_end);
+}
+
+/* What was committed meanwhile was lost to who was stopped before all had answered. */
+static void who_has_not_answered_goes_on_at_the_start(void **state)
+{
+    int64_t begun_us, start_us;
+    struct fixture *f = begin_now(&begun_us);
+    (void)state;
+    take_heartbeat(f, 13);
+    start_us = change_feed_start_us(f->feed);
+    assert_in_range(start_us, f->beats_us - (clock_steady_us(&f->clock.clock) - begun_us),
+                    f->beats_us - WAITED_US);
+    assert_int_equal(change_feed_watermark_us(f->feed), 0);
+    finish(reader_at(f, 0), status_make(STATUS_ABORTED, "broken"));
+    for (int i = 0; i < TURNS_MOST && f->opened < 3; i++)
+        pass(f);
+    assert_int_equal(f->asked_us, start_us);
+    f->asked_us = 0;
+    open_feed_again(f);
+    for (int i = 0; i < TURNS_MOST && f->opened < 5; i++)
+        pass(f);
+    assert_int_equal(f->asked_us, start_us);
+    assert_int_equal(f->begun_now, 2);
+    stop(f);
+}
+
+static void a_start_can_be_saved_when_it_is_known(void **state)
+{
+    int64_t begun_us, start_us;
+    struct fixture *f = begin_now(&begun_us);
+    struct buffer kept = {0};
+    (void)state;
+    take_heartbeat(f, 0);
+    start_us = change_feed_start_us(f->feed);
+    assert_ok(change_feed_save_start(f->feed, &kept));
+    change_feed_destroy(f->feed);
+    open_feed(f, buffer_bytes(&kept));
+    assert_int_equal(change_feed_start_us(f->feed), start_us);
+    f->asked_us = 0;
+    for (int i = 0; i < TURNS_MOST && f->opened < 4; i++)
+        pass(f);
+    assert_int_equal(f->opened, 4);
+    assert_int_equal(f->asked_us, start_us);
+    assert_int_equal(f->begun_now, 2); /* none since */
+    buffer_free(&kept);
     stop(f);
 }
 
@@ -681,15 +818,6 @@ static void send_piece(struct fixture *f, struct reader *reader, bool is_last)
     else
         begin_draft(f, reader, &d);
     send_data(reader, &d.data);
-}
-
-static struct reader *reader_at(struct fixture *f, int first)
-{
-    for (size_t i = 0; i < CALLS_MOST; i++)
-        if (f->readers[i].call != NULL && f->readers[i].first == first)
-            return &f->readers[i];
-    fail_msg("nobody reads there");
-    return NULL;
 }
 
 /* The first letter of the next change's row; 0 if there is none. */
@@ -747,7 +875,7 @@ static void who_is_not_heard_of_is_asked_again(void **state)
     open_two(f);
     f->clock.steady_ahead_us += 50 * 1000 * 1000;
     take_next(f, 1000, &is_end);
-    send_heartbeat(reader_at(f, 13));
+    send_heartbeat(reader_at(f, 13), f->beats_us);
     for (int i = 0; i < 20; i++)
         take_next(f, 1000, &is_end);
     f->clock.steady_ahead_us += 11 * 1000 * 1000;
@@ -829,9 +957,12 @@ int main(int argc, char **argv)
                         .steps = argc > 2 ? strtoull(argv[2], NULL, 10) : 4000};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(each_change_comes_once_and_in_order, &plan),
+        cmocka_unit_test_prestate(each_change_up_to_the_end_comes_once, &plan),
         cmocka_unit_test(a_feed_ends_when_all_partitions_have),
         cmocka_unit_test(what_does_not_pass_is_told_at_once),
         cmocka_unit_test(the_watermark_is_known_when_all_have_answered),
+        cmocka_unit_test(who_has_not_answered_goes_on_at_the_start),
+        cmocka_unit_test(a_start_can_be_saved_when_it_is_known),
         cmocka_unit_test(large_values_are_put_together_in_turn),
         cmocka_unit_test(a_turn_ends_with_its_stream),
         cmocka_unit_test(who_is_not_heard_of_is_asked_again),

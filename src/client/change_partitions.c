@@ -102,7 +102,7 @@ void change_partitions_free(struct change_partitions *partitions)
     for (size_t i = 0; i < partitions->count; i++)
         feed_partition_destroy(partitions->items[i]);
     free(partitions->items);
-    *partitions = (struct change_partitions){0};
+    *partitions = (struct change_partitions){.end_us = partitions->end_us};
 }
 
 static status make_room(struct change_partitions *partitions, size_t extra)
@@ -268,12 +268,18 @@ static size_t find_start(const struct change_partitions *partitions, bytes start
     return at;
 }
 
-/* How many waiting ones tile the claim, from `at` on; 0: they do not. */
+/* Nobody reads it, and its tokens say where its keys go on. */
+static bool can_be_joined(const struct feed_partition *partition)
+{
+    return partition->state != PARTITION_READING && partition->token_count > 0;
+}
+
+/* How many that can be joined tile the claim, from `at` on; 0: they do not. */
 static size_t count_tiles(const struct change_partitions *partitions, size_t at, bytes end)
 {
     for (size_t i = at; i < partitions->count; i++) {
         const struct feed_partition *partition = partitions->items[i];
-        if (partition->state != PARTITION_WAITING)
+        if (!can_be_joined(partition))
             return 0;
         if (bytes_equal(partition->end, end))
             return i + 1 - at;
@@ -281,22 +287,41 @@ static size_t count_tiles(const struct change_partitions *partitions, size_t at,
     return 0;
 }
 
+/* All their tokens, in an array that is the caller's; NULL: no memory. */
+static struct partition_token *gather_tokens(struct feed_partition *const *parts, size_t count,
+                                             size_t *token_count)
+{
+    *token_count = 0;
+    for (size_t i = 0; i < count; i++)
+        *token_count += parts[i]->token_count;
+    struct partition_token *tokens = calloc(*token_count, sizeof *tokens), *to = tokens;
+    for (size_t i = 0; i < count && tokens != NULL; i++) {
+        memcpy(to, parts[i]->tokens, parts[i]->token_count * sizeof *to);
+        to += parts[i]->token_count;
+    }
+    return tokens;
+}
+
+static int64_t least_watermark_us(struct feed_partition *const *parts, size_t count)
+{
+    int64_t least_us = INT64_MAX;
+    for (size_t i = 0; i < count; i++)
+        if (parts[i]->watermark_us < least_us)
+            least_us = parts[i]->watermark_us;
+    return least_us;
+}
+
 static status join(struct change_partitions *partitions, size_t at, size_t count)
 {
     struct feed_partition **parts = &partitions->items[at], *whole;
-    struct partition_token *tokens = calloc(count, sizeof *tokens);
+    size_t token_count;
+    struct partition_token *tokens = gather_tokens(parts, count, &token_count);
     if (tokens == NULL)
         return status_out_of_memory();
-    int64_t watermark_us = INT64_MAX;
-    for (size_t i = 0; i < count; i++) {
-        tokens[i] = parts[i]->tokens[0];
-        if (parts[i]->watermark_us < watermark_us)
-            watermark_us = parts[i]->watermark_us;
-    }
-    status s = make_partition(parts[0]->start, parts[count - 1]->end, tokens, count, &whole);
+    status s = make_partition(parts[0]->start, parts[count - 1]->end, tokens, token_count, &whole);
     free(tokens);
     TRY(s);
-    whole->watermark_us = watermark_us;
+    whole->watermark_us = least_watermark_us(parts, count);
     put_in_place(partitions, at, count, &whole, 1);
     return status_ok();
 }
@@ -327,9 +352,14 @@ static void join_what_is_whole(struct change_partitions *partitions)
 
 /* --- what a close says --- */
 
-static status close_at_end(struct feed_partition *partition)
+/* Others may wait for it. */
+static status close_at_end(struct change_partitions *partitions, struct feed_partition *partition)
 {
     partition->state = PARTITION_ENDED;
+    partition->has_ended = true;
+    if (partitions->end_us > partition->watermark_us)
+        partition->watermark_us = partitions->end_us;
+    join_what_is_whole(partitions);
     return status_ok();
 }
 
@@ -370,7 +400,7 @@ status change_partitions_close(struct change_partitions *partitions,
 {
     size_t count = close->n_continuation_tokens;
     if (count == 0 && (close->status == NULL || close->status->code == STATUS_OK))
-        return close_at_end(partition);
+        return close_at_end(partitions, partition);
     if (count == 0)
         return close_failed(close);
     if (close->n_new_partitions != 0 && close->n_new_partitions != count)
@@ -388,6 +418,23 @@ status change_partitions_close(struct change_partitions *partitions,
 
 /* --- looking after them --- */
 
+static bool claims(const struct feed_partition *waiting, const struct feed_partition *partition)
+{
+    return key_ranges_meet(partition->start, partition->end, waiting->claim_start,
+                           waiting->claim_end);
+}
+
+/* Their tokens do not tile the claim: the server is to say which of them do. */
+static void read_ended_again(struct change_partitions *partitions,
+                             const struct feed_partition *waiting)
+{
+    for (size_t i = 0; i < partitions->count; i++) {
+        struct feed_partition *partition = partitions->items[i];
+        if (partition->state == PARTITION_ENDED && claims(waiting, partition))
+            partition->state = PARTITION_READING;
+    }
+}
+
 bool change_partitions_probe(struct change_partitions *partitions, int64_t since_us)
 {
     bool found = false;
@@ -396,23 +443,15 @@ bool change_partitions_probe(struct change_partitions *partitions, int64_t since
         if (partition->state != PARTITION_WAITING || partition->waits_since_us > since_us)
             continue;
         partition->state = PARTITION_READING;
+        read_ended_again(partitions, partition);
         found = true;
     }
     return found;
 }
 
-int64_t change_partitions_watermark_us(const struct change_partitions *partitions, int64_t end_us)
+int64_t change_partitions_watermark_us(const struct change_partitions *partitions)
 {
-    int64_t least_us = INT64_MAX;
-    for (size_t i = 0; i < partitions->count; i++) {
-        const struct feed_partition *partition = partitions->items[i];
-        int64_t us = partition->state == PARTITION_ENDED && end_us > partition->watermark_us
-                         ? end_us
-                         : partition->watermark_us;
-        if (us < least_us)
-            least_us = us;
-    }
-    return partitions->count == 0 ? 0 : least_us;
+    return partitions->count == 0 ? 0 : least_watermark_us(partitions->items, partitions->count);
 }
 
 bool change_partitions_have_ended(const struct change_partitions *partitions)

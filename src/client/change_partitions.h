@@ -1,11 +1,14 @@
 /* The partitions that a table's change stream is followed by, and how far each has been.
  *
- *     reading ──(closed)──► waiting, one for each token ──(the tokens tile the partition)──►
- * reading │                     └──(for long)──► reading, alone: the server says what has become of
- * it └──(closed at the end)──► ended
+ *     reading ──(closed)──► waiting, one for each token
+ *     waiting ──(the tokens tile the new partition)──► reading, all of it
+ *     waiting ──(for long)──► reading, alone: the server says what has become of it
+ *     reading ──(closed at the end)──► ended
+ *     ended ──(another waits for it in vain)──► reading
  *
  * A split's tokens are each of a whole new partition, so they do not wait. Those of a merge, or of
- * several generations of both, wait for what else the new partition is made of.
+ * several generations of both, wait for what else the new partition is made of. That may be one
+ * that has ended, since all up to the end was given: it keeps its tokens for that.
  *
  * Invariants
  *  1. They are in the order of their keys, and tile all keys: a change is of one of them.
@@ -34,6 +37,7 @@ struct feed_partition {
     enum partition_state state;
     struct partition_token *tokens; /* in the order of their keys */
     size_t token_count;             /* 0: from the beginning; waiting ones have 1 */
+    bool has_ended;                 /* once; without tokens it goes on at the end */
     bytes claim_start, claim_end;   /* of a waiting one: the new partition */
     int64_t waits_since_us;         /* of a waiting one: clock_steady_us */
     int64_t watermark_us;           /* 0: not known yet */
@@ -46,9 +50,10 @@ struct change_partitions {
     struct feed_partition **items;
     size_t count;
     size_t capacity;
+    int64_t end_us; /* commits up to then are wanted; 0: all. Set before there are any */
 };
 
-/* Neither ends the partitions' streams: there are none any more. */
+/* Neither ends the partitions' streams: there are none any more. Keeps `end_us`. */
 void change_partitions_free(struct change_partitions *partitions);
 void feed_partition_destroy(struct feed_partition *partition); /* NULL is fine */
 
@@ -73,11 +78,12 @@ status change_partitions_close(struct change_partitions *partitions,
                                const Bt__ReadChangeStreamResponse__CloseStream *close,
                                int64_t now_us);
 
-/* Reads those alone that have waited since then or longer. Whether there are any. */
+/* Reads those alone that have waited since then or longer, and again what has ended of the
+ * partitions that they wait for. Whether there are any. */
 bool change_partitions_probe(struct change_partitions *partitions, int64_t since_us);
 
-/* The least of all; 0: not all are known. `end_us`: that of those that have ended. */
-int64_t change_partitions_watermark_us(const struct change_partitions *partitions, int64_t end_us);
+/* The least of all; 0: not all are known. That of what has ended is the end. */
+int64_t change_partitions_watermark_us(const struct change_partitions *partitions);
 
 bool change_partitions_have_ended(const struct change_partitions *partitions);
 

@@ -149,6 +149,19 @@ static status close_at(struct change_partitions *partitions, const char *start, 
                                    1000);
 }
 
+static status end(struct change_partitions *partitions, struct feed_partition *partition)
+{
+    struct close close;
+    close_init(&close);
+    close.status.code = STATUS_OK;
+    return change_partitions_close(partitions, partition, &close.message, 1000);
+}
+
+static status end_at(struct change_partitions *partitions, const char *start)
+{
+    return end(partitions, find(partitions, bytes_of(start)));
+}
+
 /* --- single steps --- */
 
 static void children_of_a_split_are_read_at_once(void **state)
@@ -268,15 +281,89 @@ static void an_end_is_told_from_a_failure(void **state)
     struct close close;
     (void)state;
     make(&p, "m");
+    p.end_us = 77;
     close_init(&close);
     assert_status(change_partitions_close(&p, p.items[0], &close.message, 1), STATUS_OUT_OF_RANGE);
-    close.status.code = STATUS_OK;
-    assert_ok(change_partitions_close(&p, p.items[0], &close.message, 1));
+    assert_ok(end_at(&p, ""));
     assert_are(&p, "-m. m-");
     assert_false(change_partitions_have_ended(&p));
-    assert_ok(change_partitions_close(&p, p.items[1], &close.message, 1));
+    assert_ok(end_at(&p, "m"));
     assert_true(change_partitions_have_ended(&p));
-    assert_int_equal(change_partitions_watermark_us(&p, 77), 77);
+    assert_int_equal(change_partitions_watermark_us(&p), 77);
+    change_partitions_free(&p);
+}
+
+/* A tail with an end stood still when a tablet whose changes it had merged with one whose changes
+ * it was still reading: nobody had a token of the former any more. */
+static void what_has_ended_is_merged_by_its_last_tokens(void **state)
+{
+    struct change_partitions p;
+    (void)state;
+    make(&p, "fm");
+    p.end_us = 77;
+    assert_ok(close_at(&p, "", "-f:-m"));
+    assert_ok(close_at(&p, "f", "f-m:-m"));
+    assert_ok(end_at(&p, "")); /* it has two */
+    assert_are(&p, "-m(-f,f-m). m-");
+    assert_ok(close_at(&p, "m", "m-:-"));
+    assert_are(&p, "-(-f,f-m,m-)");
+    assert_int_equal(change_partitions_watermark_us(&p), 0);
+    assert_ok(end_at(&p, ""));
+    assert_true(change_partitions_have_ended(&p));
+    change_partitions_free(&p);
+}
+
+static void an_end_may_be_what_is_waited_for(void **state)
+{
+    struct change_partitions p;
+    (void)state;
+    make(&p, "m");
+    assert_ok(feed_partition_advance(p.items[0], "last", 5));
+    assert_ok(close_at(&p, "m", "m-:-"));
+    assert_ok(end_at(&p, ""));
+    assert_are(&p, "-(last,m-)");
+    assert_false(p.items[0]->has_ended);
+    change_partitions_free(&p);
+}
+
+/* It is read again at the end, for the token. */
+static void what_ended_without_a_token_is_asked_for_one(void **state)
+{
+    struct change_partitions p;
+    (void)state;
+    make(&p, "m");
+    p.end_us = 77;
+    assert_ok(end_at(&p, ""));
+    assert_ok(close_at(&p, "m", "m-:-"));
+    assert_are(&p, "-m. m-?");
+    assert_true(change_partitions_probe(&p, 1000));
+    assert_are(&p, "-m m-");
+    assert_true(p.items[0]->has_ended);
+    assert_int_equal(p.items[0]->token_count, 0);
+    assert_int_equal(p.items[0]->watermark_us, 77); /* it does not go back */
+    assert_ok(close_at(&p, "m", "m-:-"));
+    assert_ok(close_at(&p, "", "-m:-"));
+    assert_are(&p, "-(-m,m-)");
+    change_partitions_free(&p);
+}
+
+/* Only a part of what has ended is of the merged one. What is not waited for stays at its end. */
+static void an_end_may_have_been_split(void **state)
+{
+    struct change_partitions p;
+    (void)state;
+    make(&p, "cmt");
+    assert_ok(feed_partition_advance(p.items[1], "c-m", 5));
+    assert_ok(end_at(&p, ""));
+    assert_ok(end_at(&p, "c"));
+    assert_ok(end_at(&p, "t"));
+    assert_ok(close_at(&p, "m", "m-t:f-t"));
+    assert_are(&p, "-c. c-m. m-t? t-.");
+    assert_true(change_partitions_probe(&p, 1000));
+    assert_are(&p, "-c. c-m m-t t-.");
+    assert_ok(close_at(&p, "c", "c-f:c-f f-m:f-t"));
+    assert_ok(close_at(&p, "m", "m-t:f-t"));
+    assert_are(&p, "-c. c-f f-t(f-m,m-t) t-.");
     change_partitions_free(&p);
 }
 
@@ -286,14 +373,14 @@ static void the_watermark_is_the_least(void **state)
     (void)state;
     make(&p, "m");
     assert_ok(feed_partition_advance(p.items[0], "one", 5));
-    assert_int_equal(change_partitions_watermark_us(&p, 0), 0);
+    assert_int_equal(change_partitions_watermark_us(&p), 0);
     assert_ok(feed_partition_advance(p.items[1], "two", 7));
-    assert_int_equal(change_partitions_watermark_us(&p, 0), 5);
+    assert_int_equal(change_partitions_watermark_us(&p), 5);
     assert_ok(feed_partition_advance(p.items[0], "three", 4));
-    assert_int_equal(change_partitions_watermark_us(&p, 0), 5);
+    assert_int_equal(change_partitions_watermark_us(&p), 5);
     assert_ok(close_at(&p, "m", "m-:-"));
     assert_ok(close_at(&p, "", "-m:-"));
-    assert_int_equal(change_partitions_watermark_us(&p, 0), 5);
+    assert_int_equal(change_partitions_watermark_us(&p), 5);
     change_partitions_free(&p);
 }
 
@@ -365,6 +452,7 @@ static void another_state_is_refused(void **state)
 struct server {
     bool is_boundary['z'];
     uint64_t seed;
+    bool is_past_end;
 };
 
 static uint64_t draw(struct server *server, uint64_t below)
@@ -452,11 +540,14 @@ static void check_tiling(const struct change_partitions *partitions)
     }
 }
 
+/* Of a server that has passed the end, some are at theirs sooner than others. */
 static void hear_of_one(struct server *server, struct change_partitions *partitions)
 {
     struct feed_partition *partition = partitions->items[draw(server, partitions->count)];
     if (partition->state == PARTITION_READING && !is_current(server, partition))
         close_as(server, partitions, partition);
+    else if (partition->state == PARTITION_READING && server->is_past_end && draw(server, 4) == 0)
+        assert_ok(end(partitions, partition));
     check_tiling(partitions);
 }
 
@@ -469,11 +560,18 @@ static bool all_are_current(const struct server *server, const struct change_par
     return true;
 }
 
-/* The server reshapes, readers hear of it late; then it rests, and they find its partitions. */
-static void play(uint64_t seed)
+static bool are_settled(const struct server *server, const struct change_partitions *partitions)
+{
+    return server->is_past_end ? change_partitions_have_ended(partitions)
+                               : all_are_current(server, partitions);
+}
+
+/* The server reshapes, readers hear of it late; then it rests, and they find its partitions, or
+ * their ends. */
+static void play(uint64_t seed, bool has_end)
 {
     enum { STEPS = 200, REST_MOST = 20000 };
-    struct server server = {.seed = seed};
+    struct server server = {.seed = seed, .is_past_end = has_end};
     struct change_partitions p;
     int rest = 0;
     make(&p, "");
@@ -483,14 +581,14 @@ static void play(uint64_t seed)
         else
             hear_of_one(&server, &p);
         if (draw(&server, 50) == 0)
-            change_partitions_probe(&p, 1);
+            change_partitions_probe(&p, 1000);
     }
-    for (; !all_are_current(&server, &p); rest++) {
+    for (; !are_settled(&server, &p); rest++) {
         if (rest > REST_MOST)
             fail_msg("seed %llu never finds them", (unsigned long long)seed);
         hear_of_one(&server, &p);
         if (rest % 100 == 99)
-            change_partitions_probe(&p, 1);
+            change_partitions_probe(&p, 1000);
     }
     change_partitions_free(&p);
 }
@@ -499,7 +597,14 @@ static void random_histories_find_the_partitions(void **state)
 {
     uint64_t *seed = *state;
     for (int i = 0; i < 300; i++)
-        play(*seed + (uint64_t)i);
+        play(*seed + (uint64_t)i, false);
+}
+
+static void random_histories_find_the_ends(void **state)
+{
+    uint64_t *seed = *state;
+    for (int i = 0; i < 300; i++)
+        play(*seed + (uint64_t)i, true);
 }
 
 /* --- memory that runs out --- */
@@ -561,10 +666,15 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_token_is_of_the_partition_that_was_closed),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(an_end_is_told_from_a_failure),
+        cmocka_unit_test(what_has_ended_is_merged_by_its_last_tokens),
+        cmocka_unit_test(an_end_may_be_what_is_waited_for),
+        cmocka_unit_test(what_ended_without_a_token_is_asked_for_one),
+        cmocka_unit_test(an_end_may_have_been_split),
         cmocka_unit_test(the_watermark_is_the_least),
         cmocka_unit_test(a_state_is_read_back),
         cmocka_unit_test(another_state_is_refused),
         cmocka_unit_test_prestate(random_histories_find_the_partitions, &seed),
+        cmocka_unit_test_prestate(random_histories_find_the_ends, &seed),
         cmocka_unit_test(memory_may_run_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,9 @@
 """`trestle tail`: changes as lines, through splits, merges and kills of either side."""
 
+import itertools
 import json
 import random
+import shutil
 import signal
 import socket
 import ssl
@@ -140,6 +142,101 @@ def test_it_goes_on_where_it_stopped(streamed, tmp_path):
             counts.take(lines + tail.stop(random.Random(round_).choice(list(STOPS))))
     assert counts.got == {b"a": 3, b"z": 3}
     assert json.loads(place.read_text().splitlines()[0])["table"] == NAME
+
+
+def test_a_tail_that_is_killed_at_once_goes_on_where_it_began(streamed, tmp_path):
+    """Until all partitions had answered, a second, it had kept no place, and began anew, later."""
+    server, rpc = streamed(splits=[b"m"])
+    time.sleep(1)  # what it takes for its start may be of a little before
+    place = tmp_path / "place"
+    with Tail(server.host, TABLE, "--token-file", place) as tail:
+        wait_for(lambda: put(rpc, b"a") or not tail.lines.empty(), "no change")
+        tail.kill()
+    assert json.loads(place.read_text().splitlines()[0])["from"] > 0
+    for key in (b"b", b"z"):
+        put(rpc, key)
+    with Tail(server.host, TABLE, "--token-file", place) as tail:
+        keys = tail.until(lambda lines: {"b", "z"} <= {line["key"] for line in lines})
+        assert {line["key"] for line in keys} <= {"a", "b", "z"}
+
+
+@pytest.mark.parametrize("start", ["now", "given"])
+def test_a_sink_that_fails_at_once_loses_nothing(streamed, tmp_path, start):
+    """Each start of it was from a later "now", and what had come between was lost."""
+    server, rpc = streamed(splits=[b"m"])
+    time.sleep(1)  # what it takes for its start may be of a little before
+    place = tmp_path / "place"
+    options = [TABLE, "--endpoint", server.host, "--token-file", str(place)]
+    begins = {"now": [], "given": ["--from", now()]}[start]
+    with open("/dev/full", "wb") as full:
+        process = subprocess.Popen(
+            [binary(), "tail", *options, *begins], stdout=full, stderr=subprocess.PIPE
+        )
+        written = itertools.count()
+        wait_for(
+            lambda: put(rpc, b"a", b"%d" % next(written)) or process.poll() is not None, "no end"
+        )
+    assert process.communicate()[1].endswith(b"No space left on device\n")
+    assert process.returncode == 1
+    assert json.loads(place.read_text().splitlines()[0])["from"] > 0
+    put(rpc, b"z")
+    with Tail(server.host, TABLE, "--from", "0s", "--token-file", place) as tail:
+        lines = tail.until(lambda lines: any(line["key"] == "z" for line in lines))
+        lines += [] if lines[0]["key"] == "a" else [tail.next()]
+    values = [int(bytes_of(line["mutations"][0]["set_cell"]["value"])) for line in lines
+              if line["key"] == "a"]  # fmt: skip
+    assert start == "now" or values[0] == 0
+    assert values == list(range(values[0], values[0] + len(values)))
+
+
+def test_a_change_that_the_sink_refuses_is_not_passed_over(streamed, tmp_path):
+    """The place that a failure leaves was behind the change that the sink had not taken."""
+    server, rpc = streamed()
+    spool, place = tmp_path / "spool", tmp_path / "place"
+    options = ["--from", now(), "--token-file", place, "--to", f"file:{spool}"]
+    with Tail(server.host, TABLE, *options) as tail:
+        wait_for(place.exists, "no place")
+        shutil.rmtree(spool)
+        put(rpc, b"k")
+        assert tail.process.wait(PATIENCE_SECONDS) == 1
+    with Tail(server.host, TABLE, *options):
+        wait_for(lambda: any(spool.glob("*.part")), "the change is lost")
+
+
+def test_what_is_refused_at_once_leaves_no_place(streamed, tmp_path):
+    """The next --from would not be heeded."""
+    server, rpc = streamed()
+    place = tmp_path / "place"
+    wrong = ["--from", "2020-01-01T00:00:00Z", "--token-file", place]
+    done = run_trestle("tail", TABLE, "--endpoint", server.host, *map(str, wrong))
+    assert done.returncode == 1
+    assert not place.exists()
+
+
+@pytest.mark.long
+def test_an_end_is_reached_when_its_partitions_merge(streamed):
+    """It stood still: one had ended, and nobody had the token of it that the merged one needs."""
+    server, rpc = streamed("--merge-after", "8s", splits=[b"m"])
+    since = now()
+    few, many = (
+        [(b"%s%05d" % (first, i), [set_cell("f", b"q", b"v" * size, 1000)]) for i in range(count)]
+        for first, count, size in ((b"a", 10, 1), (b"z", 40000, 100))
+    )
+    for rows in (few, *(many[i : i + 4000] for i in range(0, len(many), 4000))):
+        assert set(rpc.mutate_rows(NAME, rows)) == {0}
+    with subprocess.Popen(
+        [binary(), "tail", TABLE, "--endpoint", server.host, "--from", since, "--until", now()],
+        stdout=subprocess.PIPE, bufsize=0,
+    ) as process:  # fmt: skip
+        try:
+            lines = [process.stdout.readline() for _ in range(100)]
+            wait_for(lambda: partitions_of(rpc, NAME) == [(b"", b"")], "no merge")
+            lines += process.communicate(timeout=PATIENCE_SECONDS)[0].splitlines()
+        finally:
+            process.kill()
+    assert process.returncode == 0
+    keys = sorted(json.loads(line)["key"].encode() for line in lines)
+    assert keys == [key for key, _ in few + many]
 
 
 @pytest.mark.long
@@ -372,6 +469,9 @@ def test_what_is_refused_is_told(streamed, tmp_path):
         ([TABLE, *run, "--to", "udp:x"], 2, "neither file:DIRECTORY nor kafka://"),
         ([TABLE, *run, "--to", "file:"], 2, "neither file:DIRECTORY nor kafka://"),
         ([TABLE, *run, "--to", "kafka://x"], 2, "is no kafka://HOST:PORT/TOPIC"),
+        ([TABLE, *run, "--rotate-size", "1MB"], 2, "--rotate-size is of --to file:DIRECTORY"),
+        ([TABLE, *run, "--rotate-time", "1h", "--to", "kafka://x:1/t"], 2, "--rotate-time is of"),
+        ([TABLE, *run, "--kafka-config", bearer, "--to", "file:x"], 2, "--kafka-config is of --to"),
         ([TABLE, *run, "--token-file", other], 1, "of another table"),
         ([TABLE, *run, "--token-file", bearer], 1, "no place of a change feed"),
         ([TABLE, *run, "--token-file", empty], 1, "empty is empty, and keeps no place"),

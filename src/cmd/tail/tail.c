@@ -4,7 +4,8 @@
  *                                        └──► once a second: where the feed stands, to --token-file
  *
  * Invariant: the place that is kept is one that the feed had when all before it was flushed. So who
- * goes on there has each change at least once, whatever was killed.
+ * goes on there has each change at least once, whatever was killed. There is one before the sink
+ * has the first change.
  *
  * SIGINT and SIGTERM are blocked, and looked for between changes. */
 #include "cmd/tail/tail.h"
@@ -42,6 +43,8 @@ struct tail {
     struct buffer line;
     size_t gathered; /* changes that are not flushed */
     size_t gathered_bytes;
+    bool has_place;          /* one was kept, by a former run or this one */
+    bool is_ahead;           /* the feed: the sink has not taken its last change */
     int64_t kept_us;         /* when: clock_steady_us */
     int64_t told_trouble_us; /* the trouble that was told: when it began */
     struct tail_status status;
@@ -104,6 +107,7 @@ static status go_on(struct tail *tail)
 {
     struct buffer state = {0};
     status s = tail_place_open(tail->options, &tail->place, &state);
+    tail->has_place = state.size > 0;
     if (status_is_ok(s))
         s = open_feed(tail, buffer_bytes(&state));
     buffer_free(&state);
@@ -133,16 +137,24 @@ static void end(struct tail *tail)
 
 /* --- the place --- */
 
-static bool place_is_known(const struct tail *tail)
-{
-    return change_feed_watermark_us(tail->feed) > 0;
-}
-
 /* What was flushed is all that the feed has given. */
 static status keep_place(struct tail *tail)
 {
+    if (change_feed_start_us(tail->feed) == 0)
+        return status_ok();
     tail->kept_us = steady_us();
-    return place_is_known(tail) ? tail_place_keep(&tail->place, tail->feed) : status_ok();
+    tail->has_place = true;
+    return tail_place_keep(&tail->place, tail->feed);
+}
+
+/* Before the sink has a change. Whoever is started again would begin at a later time. */
+static status keep_start(struct tail *tail)
+{
+    if (tail->has_place)
+        return status_ok();
+    TRY(tail_place_keep_start(&tail->place, tail->feed));
+    tail->has_place = true;
+    return status_ok();
 }
 
 static status flush(struct tail *tail)
@@ -168,11 +180,19 @@ static status take(struct tail *tail, const struct feed_change *change)
         return status_out_of_memory();
     if (tail->line.size == 0)
         return status_ok();
+    TRY(keep_start(tail));
     tail->gathered++;
     tail->gathered_bytes += tail->line.size;
     tail->status.changes++;
     tail->status.bytes += tail->line.size;
     return tail->sink.add(tail->sink.object, change, buffer_bytes(&tail->line));
+}
+
+static status give(struct tail *tail, const struct feed_change *change)
+{
+    status s = take(tail, change);
+    tail->is_ahead = !status_is_ok(s);
+    return s;
 }
 
 static bool has_gathered_enough(const struct tail *tail)
@@ -208,7 +228,7 @@ static status step(struct tail *tail, bool *is_end)
     const struct feed_change *change;
     TRY(change_feed_next(tail->feed, tail->gathered > 0 ? 0 : WAIT_US, &change, is_end));
     if (change != NULL)
-        TRY(take(tail, change));
+        TRY(give(tail, change));
     if (change == NULL || has_gathered_enough(tail))
         TRY(flush(tail));
     if (change == NULL && tail->sink.tend != NULL)
@@ -225,6 +245,14 @@ static status as_quiet_end(status s)
     return status_ok();
 }
 
+/* What was given before a failure is in order, and need not come again; but the place may not be
+ * behind a change that was not taken. What was refused at once leaves no place: another --from
+ * would not be heeded. */
+static bool keeps_last_place(const struct tail *tail, bool has_failed)
+{
+    return !has_failed || (tail->has_place && !tail->is_ahead);
+}
+
 static status run(struct tail *tail)
 {
     bool is_end = false;
@@ -233,9 +261,8 @@ static status run(struct tail *tail)
         s = step(tail, &is_end);
     if (s.code == STATUS_CANCELLED || tail->sink.object == NULL)
         return as_quiet_end(s);
-    /* What was given before a failure is in order, and need not come again. */
     status last = flush(tail);
-    if (status_is_ok(last))
+    if (status_is_ok(last) && keeps_last_place(tail, !status_is_ok(s)))
         last = keep_place(tail);
     if (status_is_ok(last))
         last = tail_status_end(&tail->status, change_feed_watermark_us(tail->feed),

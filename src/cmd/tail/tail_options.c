@@ -94,6 +94,33 @@ static status check_credentials(const struct endpoint_options *server)
                                     "--token, --bearer-file and --account exclude each other");
 }
 
+static bool is_given(const struct option_origin *origins, const char *member)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        if (strcmp(rows[i].member, member) == 0)
+            return origins[i].given != 0;
+    return false;
+}
+
+/* An option that would do nothing is a mistake in --to. */
+static status check_sink_options(const struct option_origin *origins, const char *to)
+{
+    static const struct {
+        const char *member, *words, *scheme;
+    } needs[] = {{"rotate_size", "--rotate-size is of --to file:DIRECTORY", "file:"},
+                 {"rotate_time", "--rotate-time is of --to file:DIRECTORY", "file:"},
+                 {"kafka_config", "--kafka-config is of --to kafka://HOST:PORT/TOPIC", "kafka:"}};
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (is_given(origins, needs[i].member) && !tail_options_have_scheme(to, needs[i].scheme))
+            return status_make(STATUS_INVALID_ARGUMENT, "%s", needs[i].words);
+    return status_ok();
+}
+
+bool tail_options_have_scheme(const char *to, const char *scheme)
+{
+    return to != NULL && strncmp(to, scheme, strlen(scheme)) == 0;
+}
+
 status tail_options_read(const char *const *arguments, int64_t now_us, struct tail_options *out)
 {
     struct option_origin origins[ROW_COUNT] = {0};
@@ -104,6 +131,7 @@ status tail_options_read(const char *const *arguments, int64_t now_us, struct ta
     TRY(options_read(&table, arguments + 1, no_environment, &values));
     out->table = arguments[0];
     TRY(check_credentials(&out->target.server));
+    TRY(check_sink_options(origins, out->to));
     TRY(target_options_resolve(&table, origins, &out->target));
     TRY(tail_options_time("--from", out->from, now_us, &out->from_us));
     TRY(tail_options_time("--until", out->until, now_us, &out->until_us));

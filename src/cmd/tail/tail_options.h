@@ -24,8 +24,12 @@ struct tail_options {
     int64_t until_us;
 };
 
-/* INVALID_ARGUMENT. Times ago are before `now_us`, of the wall clock. */
+/* INVALID_ARGUMENT, also of options of a sink that --to does not name. Times ago are before
+ * `now_us`, of the wall clock. */
 status tail_options_read(const char *const *arguments, int64_t now_us, struct tail_options *out);
+
+/* Whether --to begins so, as "file:"; NULL, the output, does not. */
+bool tail_options_have_scheme(const char *to, const char *scheme);
 
 void tail_options_write_help(struct buffer *out);
 

@@ -79,12 +79,13 @@ void tail_place_close(struct tail_place *place)
     buffer_free(&place->filters);
 }
 
-status tail_place_keep(const struct tail_place *place, const struct change_feed *feed)
+static status keep(const struct tail_place *place, const struct change_feed *feed,
+                   status (*save)(const struct change_feed *feed, struct buffer *out))
 {
     struct buffer text = {0};
     if (place->file == NULL)
         return status_ok();
-    status s = change_feed_save(feed, &text);
+    status s = save(feed, &text);
     buffer_append_byte(&text, '\n');
     buffer_append_bytes(&text, buffer_bytes(&place->filters));
     buffer_append_format(&text, "\n%c", 0);
@@ -93,4 +94,14 @@ status tail_place_keep(const struct tail_place *place, const struct change_feed 
                         : text_file_replace(place->file, (const char *)text.data);
     buffer_free(&text);
     return s;
+}
+
+status tail_place_keep(const struct tail_place *place, const struct change_feed *feed)
+{
+    return keep(place, feed, change_feed_save);
+}
+
+status tail_place_keep_start(const struct tail_place *place, const struct change_feed *feed)
+{
+    return keep(place, feed, change_feed_save_start);
 }

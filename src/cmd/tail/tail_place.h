@@ -1,8 +1,9 @@
 /* The file that --token-file names: where the feed stands, and what was left out on the way there.
  *
- * Its first line is change_feed_save's; its second says which changes were given at all. Who goes
- * on with other filters would lack what was left out before, and not know it: that is refused.
- * While it is in use FILE.lock is locked beside it, since the file itself is replaced each time. */
+ * Its first line is change_feed_save's, or change_feed_save_start's; its second says which changes
+ * were given at all. Who goes on with other filters would lack what was left out before, and not
+ * know it: that is refused. While it is in use FILE.lock is locked beside it, since the file itself
+ * is replaced each time. */
 #ifndef TRESTLE_CMD_TAIL_TAIL_PLACE_H
 #define TRESTLE_CMD_TAIL_TAIL_PLACE_H
 
@@ -24,7 +25,9 @@ status tail_place_open(const struct tail_options *options, struct tail_place *pl
                        struct buffer *state);
 void tail_place_close(struct tail_place *place);
 
-/* Replaces the file, durably. Does nothing without one. */
+/* Replaces the file, durably: by where the feed stands, or by where it began. Only once
+ * change_feed_start_us is known. Does nothing without a file. */
 status tail_place_keep(const struct tail_place *place, const struct change_feed *feed);
+status tail_place_keep_start(const struct tail_place *place, const struct change_feed *feed);
 
 #endif

@@ -7,11 +7,6 @@
 
 #include <unistd.h>
 
-static bool has_scheme(const char *to, const char *scheme)
-{
-    return strncmp(to, scheme, strlen(scheme)) == 0;
-}
-
 static status open_files(const struct tail_options *options, struct change_sink *out)
 {
     const struct change_files_options files = {
@@ -33,9 +28,9 @@ static status open_kafka(const struct tail_options *options, struct change_sink 
 status tail_sink_check(const struct tail_options *options)
 {
     const char *to = options->to;
-    if (to == NULL || (has_scheme(to, "file:") && to[strlen("file:")] != '\0'))
+    if (to == NULL || (tail_options_have_scheme(to, "file:") && to[strlen("file:")] != '\0'))
         return status_ok();
-    if (has_scheme(to, "kafka:"))
+    if (tail_options_have_scheme(to, "kafka:"))
         return change_kafka_check(to);
     return status_make(STATUS_INVALID_ARGUMENT,
                        "--to: %s is neither file:DIRECTORY nor kafka://HOST:PORT/TOPIC", to);
@@ -46,5 +41,6 @@ status tail_sink_open(const struct tail_options *options, bool (*gives_up)(void)
 {
     if (options->to == NULL)
         return change_output_create(STDOUT_FILENO, gives_up, out);
-    return has_scheme(options->to, "file:") ? open_files(options, out) : open_kafka(options, out);
+    return tail_options_have_scheme(options->to, "file:") ? open_files(options, out)
+                                                          : open_kafka(options, out);
 }
