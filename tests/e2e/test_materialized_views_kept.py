@@ -1,5 +1,5 @@
-"""What becomes of views where data is kept, restored, salvaged and brought up from a former format: by
-definition alone they come back, and are populated anew."""
+"""What becomes of views where data is kept, restored, salvaged and brought up from a former format:
+by definition alone they come back, and are populated anew."""
 
 import os
 import time
