@@ -1,10 +1,8 @@
 """The console's section of a table's change stream, in Chromium."""
 
-import contextlib
-
 import pytest
 from google.protobuf.duration_pb2 import Duration
-from harness.browser import Visitor, chromium
+from harness.browser import chromium, visitors
 from harness.change_streams import Reader, stream_config, update_stream
 from harness.rpc import delete_row, set_cell
 
@@ -19,15 +17,7 @@ def browser():
 
 @pytest.fixture
 def visit(browser, own_servers):
-    with contextlib.ExitStack() as stack:
-
-        def arrive(host, table):
-            somebody = Visitor(browser, host)
-            stack.callback(somebody.leave)
-            project, instance, name = table.split("/")[1::2]
-            somebody.visit(f"#/p/{project}/i/{instance}/t/{name}")
-            return somebody
-
+    with visitors(browser) as arrive:
         yield arrive
 
 

@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from harness.browser import Visitor, chromium
+from harness.browser import chromium, visitors
 from harness.rpc import INSTANCE, set_cell
 from harness.views import Views
 
@@ -18,15 +18,7 @@ def browser():
 
 @pytest.fixture
 def visit(browser, own_servers):
-    with contextlib.ExitStack() as stack:
-
-        def arrive(host, table):
-            somebody = Visitor(browser, host)
-            stack.callback(somebody.leave)
-            project, instance, name = table.split("/")[1::2]
-            somebody.visit(f"#/p/{project}/i/{instance}/t/{name}")
-            return somebody
-
+    with visitors(browser) as arrive:
         yield arrive
 
 

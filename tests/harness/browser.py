@@ -180,3 +180,18 @@ class Visitor:
         assert self.troubles == [], self.troubles
         self.context.clear_cookies()
         self.page.goto("about:blank")
+
+
+@contextlib.contextmanager
+def visitors(browser):
+    """A function that opens a table's page on a host: a Visitor, who leaves in the end."""
+    with contextlib.ExitStack() as stack:
+
+        def arrive(host, table):
+            somebody = Visitor(browser, host)
+            stack.callback(somebody.leave)
+            project, instance, name = table.split("/")[1::2]
+            somebody.visit(f"#/p/{project}/i/{instance}/t/{name}")
+            return somebody
+
+        yield arrive
