@@ -142,13 +142,6 @@ static void a_table_has_so_much_room(void **state)
     free(large);
 }
 
-/* Until the next time. */
-static void refuse_writes(struct cluster_fixture *f, bool refuses)
-{
-    f->cluster->home->reserve.reserve_bytes = refuses ? UINT64_MAX / 4 : 0;
-    hands.now_us += 1000000; /* so that the disk is asked again */
-}
-
 static void a_record_that_cannot_be_written_waits(void **state)
 {
     struct cluster_fixture *f = *state;

@@ -295,13 +295,6 @@ static void a_start_changes_nothing(void **state)
     assert_int_equal(sum.until_us, BEGIN_US + MINUTE_US + MINUTE_US / 2);
 }
 
-/* Until the next time. */
-static void refuse_writes(struct cluster_fixture *f, bool refuses)
-{
-    f->cluster->home->reserve.reserve_bytes = refuses ? UINT64_MAX / 4 : 0;
-    hands.now_us += 1000000; /* so that the disk is asked again */
-}
-
 /* However long that takes: more often than a window may have parts. */
 static void a_window_that_cannot_be_written_is_written_later(void **state)
 {

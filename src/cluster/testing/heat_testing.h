@@ -43,4 +43,15 @@ static inline void pass(struct cluster_fixture *f, int64_t us)
     maintenance_run_once(f->cluster->maintenance);
 }
 
+/* Until the next time. Between two batches: the commit thread looks at it, also for a batch that
+ * nobody here waits for. */
+static inline void refuse_writes(struct cluster_fixture *f, bool refuses)
+{
+    uint64_t applied;
+    commit_hold(f->cluster->home->commits, &applied);
+    f->cluster->home->reserve.reserve_bytes = refuses ? UINT64_MAX / 4 : 0;
+    hands.now_us += 1000000; /* so that the disk is asked again */
+    commit_release(f->cluster->home->commits);
+}
+
 #endif
