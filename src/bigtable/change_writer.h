@@ -3,9 +3,9 @@
  * Invariants
  *  1. A message ends between two mutations, or with a slice of a long value; the next slice is then
  *     the first of its message. Each message has at least one of either, the last one too.
- *  2. No more is sent at a time than WRITER_MOST_BYTES, and what makes that full: the writer then
- *     stops, within the change if need be, and what has been sent of it is `place`. So that a
- *     client that does not read makes us hold no more than 64 KiB, however large its values are.
+ *  2. No more is sent at a time than WRITER_MOST_BYTES (and `more`), and what makes that full: the
+ * writer then stops, within the change if need be, and what has been sent of it is `place`. So that
+ * a client that does not read makes us hold no more than 64 KiB, however large its values are.
  *  3. The piece of the log that slices are cut from is there until change_writer_rest. It is large:
  *     its caller says who may keep it from one call to the next.
  *
@@ -18,9 +18,10 @@
 #include "wire/grpc.h"
 
 enum {
-    WRITER_MESSAGE_BYTES = 16 << 10, /* from which on a message is not added to */
-    WRITER_SLICE_BYTES = 16 << 10,   /* of a value: longer ones are cut */
-    WRITER_MOST_BYTES = 32 << 10,
+    WRITER_MESSAGE_BYTES = 16 << 10,     /* from which on a message is not added to */
+    WRITER_SLICE_BYTES = 16 << 10,       /* of a value: longer ones are cut */
+    WRITER_MOST_BYTES = 32 << 10,        /* at first, and of a client that does not keep up */
+    WRITER_KEEPING_UP_BYTES = 128 << 10, /* of one that does */
 };
 
 /* Within a change. */
@@ -39,6 +40,7 @@ struct change_writer {
     bytes cluster_id;
     struct change_place place;
     size_t sent; /* bytes, since it was set to 0 */
+    size_t more; /* bytes that may be sent beyond WRITER_MOST_BYTES: the caller's to say */
     struct change_message message;
     struct buffer wire;    /* a message that has not been sent; empty: none has been begun */
     bool has_slice;        /* the message has */
@@ -54,7 +56,7 @@ status change_writer_write(struct change_writer *writer, const struct stream_rec
 
 static inline bool change_writer_is_full(const struct change_writer *writer)
 {
-    return writer->sent >= WRITER_MOST_BYTES;
+    return writer->sent >= WRITER_MOST_BYTES + writer->more;
 }
 
 /* Another message: `append` a body. */

@@ -340,6 +340,7 @@ static void run_on_pool(struct task *task)
 
 static void rest(struct read_change_stream *self)
 {
+    self->writer.more = 0;
     change_writer_rest(&self->writer);
     if (self->keeps_piece)
         stream_readers_give_back(&self->data.bigtable->stream_readers);
@@ -350,6 +351,7 @@ static void rest(struct read_change_stream *self)
  * there are not many such clients. */
 static void rest_if_many(struct read_change_stream *self)
 {
+    self->writer.more = WRITER_KEEPING_UP_BYTES - WRITER_MOST_BYTES; /* fewer reads */
     if (self->writer.piece_number != 0 && !self->keeps_piece)
         self->keeps_piece = stream_readers_may_keep(&self->data.bigtable->stream_readers);
     if (!self->keeps_piece)
