@@ -13,9 +13,11 @@ TRESTLE_E2E_HOST   an address to test instead, e.g. of Google's emulator; tests 
 import collections
 import contextlib
 import datetime
+import faulthandler
 import gc
 import itertools
 import os
+from pathlib import Path
 
 import grpc
 import pytest
@@ -45,6 +47,7 @@ SLOW_FILES = (
 )
 
 
+HUNG = Path(__file__).parents[1] / f"build-test/hung-{os.getpid()}.txt"
 LONG_SHARES = 7  # a test marked `long` runs every so many days
 
 
@@ -91,6 +94,39 @@ def put_in_order(items):
         return (SLOW_FILES.index(item.path.name) if slow else len(SLOW_FILES), -counts[item.path])
 
     items.sort(key=rank)
+
+
+# Behind pytest.ini's limit, whose exception a test may sit out: in a C library, or in the end of a
+# `with` that waits for a thread.
+GRACE_SECONDS = 300
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """A test that its own limit does not end takes its process with it. pytest names it then, and
+    hung-PID.txt beside the program under test says where each thread stood."""
+    marker = item.get_closest_marker("timeout")
+    seconds = marker.args[0] if marker else float(item.config.getini("timeout"))
+    HUNG.parent.mkdir(exist_ok=True)
+    with HUNG.open("w") as hung:
+        hung.write(f"{item.nodeid}\n")
+        hung.flush()
+        faulthandler.dump_traceback_later(seconds + GRACE_SECONDS, exit=True, file=hung)
+        try:
+            return (yield)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+            HUNG.unlink(missing_ok=True)
+
+
+@pytest.fixture(autouse=True)
+def _has_not_hung(request):
+    """pytest gives a test whose process has ended to the next one, again and again."""
+    for other in HUNG.parent.glob("hung-*.txt"):
+        with contextlib.suppress(FileNotFoundError):  # another one's test has ended
+            said = other.read_text()
+            has_hung = "Timeout" in said and said.split("\n")[0] == request.node.nodeid
+            assert not has_hung, said
 
 
 @pytest.fixture(scope="session")

@@ -70,7 +70,7 @@ def run_suite(path, *options):
 
 
 @pytest.mark.long
-@pytest.mark.timeout(3600)  # with --long it has all that is long
+@pytest.mark.timeout(3600 if os.environ.get("TRESTLE_LONG") == "all" else 1200)
 @pytest.mark.parametrize("path", SUITES)
 def test_suite(path):
     run_suite(path)
