@@ -27,6 +27,8 @@ void change_writer_rest(struct change_writer *writer)
 
 /* --- a change --- */
 
+enum { HEAD_BYTES = 256 }; /* about, of a message: its prefix, times, cluster and token */
+
 static status damaged(void)
 {
     return status_make(STATUS_DATA_LOSS, "A record of the change stream is damaged");
@@ -55,6 +57,7 @@ static void begin_message(struct change_writer *writer, const struct stream_reco
     bool is_large = record->list.size > WRITER_MESSAGE_BYTES || is_cut(mutation);
     size_t about = is_large ? WRITER_MESSAGE_BYTES : record->list.size;
     writer->has_slice = false;
+    (void)buffer_reserve(&writer->wire, about + record->row_key.size + HEAD_BYTES);
     writer->message = change_message_begin(change_writer_open(writer),
                                            is_first(&writer->place) ? &head : NULL, about);
 }

@@ -12,6 +12,7 @@
 #include "base/varint.h"
 #include "wire/grpc_text.h"
 
+#include <endian.h>
 #include <stdlib.h>
 
 enum {
@@ -32,8 +33,8 @@ static status no_token(void)
 
 static void append_big_endian(struct buffer *out, uint64_t value, unsigned size)
 {
-    while (size-- > 0)
-        buffer_append_byte(out, (uint8_t)(value >> (8 * size)));
+    uint64_t bytes = htobe64(value);
+    buffer_append(out, (const uint8_t *)&bytes + sizeof bytes - size, size);
 }
 
 static void append_key(struct buffer *out, bytes key)
@@ -42,18 +43,19 @@ static void append_key(struct buffer *out, bytes key)
     buffer_append_bytes(out, key);
 }
 
-/* base64_encode has the standard alphabet. */
-static void append_base64url(struct buffer *out, bytes b)
+/* At most, before base64url. Each change has a token: its memory comes at once. */
+static size_t packed_most(const struct stream_token *token)
 {
-    size_t from = out->size;
-    base64_encode(b, out);
-    for (size_t i = from; i < out->size; i++)
-        out->data[i] = out->data[i] == '+' ? '-' : out->data[i] == '/' ? '_' : out->data[i];
+    size_t size = 1 + LIFE_BYTES + ERA_BYTES + 4 * VARINT_MAX_SIZE + token->start.size;
+    for (size_t i = 0; i < token->part_count; i++)
+        size += token->parts[i].end.size + 3 * VARINT_MAX_SIZE;
+    return size + CHECKSUM_BYTES;
 }
 
 void stream_token_write(struct buffer *out, const struct stream_token *token)
 {
     struct buffer packed = {0};
+    (void)buffer_reserve(&packed, packed_most(token));
     buffer_append_byte(&packed, token->era == 0 ? TOKEN_FORMAT : TOKEN_FORMAT_ERA);
     append_big_endian(&packed, token->life, LIFE_BYTES);
     if (token->era != 0)
@@ -71,7 +73,7 @@ void stream_token_write(struct buffer *out, const struct stream_token *token)
     if (packed.failed)
         out->failed = true;
     else
-        append_base64url(out, buffer_bytes(&packed));
+        base64url_encode(buffer_bytes(&packed), out);
     buffer_free(&packed);
 }
 
@@ -127,7 +129,7 @@ static status unpack(bytes string, struct arena *arena, bytes *packed)
     if (!base64_decode(string, to, &size))
         return no_token();
     *packed = bytes_make(to, size);
-    append_base64url(&again, *packed);
+    base64url_encode(*packed, &again);
     bool is_same = bytes_equal(buffer_bytes(&again), string), failed = again.failed;
     buffer_free(&again);
     if (failed)

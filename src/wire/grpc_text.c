@@ -114,9 +114,12 @@ bool grpc_parameter_next(bytes *rest, bytes *key, bytes *value)
     return true;
 }
 
-void base64_encode(bytes b, struct buffer *out)
+/* Three bytes become four digits; fewer, at the end, become one more than they are. */
+static void encode(bytes b, const char digits[64], struct buffer *out)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint8_t *to = buffer_reserve(out, b.size / 3 * 4 + 4);
+    if (to == NULL)
+        return;
     for (size_t i = 0; i < b.size; i += 3) {
         size_t left = b.size - i;
         uint32_t word = (uint32_t)b.data[i] << 16;
@@ -124,10 +127,23 @@ void base64_encode(bytes b, struct buffer *out)
             word |= (uint32_t)b.data[i + 1] << 8;
         if (left > 2)
             word |= b.data[i + 2];
-        const char group[4] = {digits[word >> 18], digits[word >> 12 & 63], digits[word >> 6 & 63],
-                               digits[word & 63]};
-        buffer_append(out, group, left > 2 ? 4 : left + 1);
+        for (unsigned k = 0; k < 4; k++)
+            to[k] = (uint8_t)digits[word >> (18 - 6 * k) & 63];
+        to += left > 2 ? 4 : left + 1;
     }
+    out->size = (size_t)(to - out->data);
+}
+
+#define LETTERS_AND_NUMBERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+void base64_encode(bytes b, struct buffer *out)
+{
+    encode(b, LETTERS_AND_NUMBERS "+/", out);
+}
+
+void base64url_encode(bytes b, struct buffer *out)
+{
+    encode(b, LETTERS_AND_NUMBERS "-_", out);
 }
 
 static int base64_value(uint8_t c)

@@ -21,9 +21,10 @@ void grpc_percent_decode(bytes text, struct buffer *out);
  * them; both stay percent-encoded. False, and nothing is set, if there is none left. */
 bool grpc_parameter_next(bytes *rest, bytes *key, bytes *value);
 
-/* Base64. Encoding uses the standard alphabet without padding; decoding takes the URL-safe one too,
+/* Base64, without padding: in the standard alphabet, and in the URL-safe one. Decoding takes both,
  * with or without padding. */
 void base64_encode(bytes b, struct buffer *out);
+void base64url_encode(bytes b, struct buffer *out);
 static inline size_t base64_decoded_most(size_t text_size)
 {
     return text_size / 4 * 3 + 3;

@@ -93,6 +93,17 @@ static void test_base64(void **state)
     }
 }
 
+static void test_base64url(void **state)
+{
+    (void)state;
+    struct buffer out = {0};
+    base64url_encode(bytes_of("?>~"), &out);
+    base64url_encode(bytes_of("\xff\xfe"), &out);
+    base64url_encode(bytes_make(NULL, 0), &out);
+    assert_true(bytes_equal(buffer_bytes(&out), bytes_of("Pz5-__4")));
+    buffer_free(&out);
+}
+
 static void check_base64(const char *text, const char *expected)
 {
     uint8_t decoded[32];
@@ -127,6 +138,7 @@ int main(void)
         cmocka_unit_test(test_timeout_beyond_all),
         cmocka_unit_test(test_percent),
         cmocka_unit_test(test_base64),
+        cmocka_unit_test(test_base64url),
         cmocka_unit_test(test_base64_padding),
     };
     return cmocka_run_group_tests_name("wire_grpc_text", tests, NULL, NULL);
