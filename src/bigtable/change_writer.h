@@ -21,7 +21,9 @@ enum {
     WRITER_MESSAGE_BYTES = 16 << 10,     /* from which on a message is not added to */
     WRITER_SLICE_BYTES = 16 << 10,       /* of a value: longer ones are cut */
     WRITER_MOST_BYTES = 32 << 10,        /* at first, and of a client that does not keep up */
-    WRITER_KEEPING_UP_BYTES = 128 << 10, /* of one that does */
+    WRITER_KEEPING_UP_BYTES = 128 << 10, /* of one that does, */
+    WRITER_KEPT_UP_BYTES = 2 << 20,      /* when it has taken so much without a wait: what lies on
+                                            the way to one that does not read is less */
 };
 
 /* Within a change. */

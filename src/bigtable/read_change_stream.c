@@ -62,6 +62,7 @@ struct read_change_stream {
     bool is_in_line;  /* the waiter: the loop's thread */
     bool is_leaving;  /* the server wants the client to go */
     bool keeps_piece; /* the writer's, from read to read: stream_readers_may_keep */
+    size_t taken;     /* bytes, by the client, since it had to be waited for */
     /* Of the last read. */
     bool is_at_end; /* it found nothing more */
     bool is_over;   /* the call is to be ended with `result` */
@@ -341,6 +342,7 @@ static void run_on_pool(struct task *task)
 static void rest(struct read_change_stream *self)
 {
     self->writer.more = 0;
+    self->taken = 0;
     change_writer_rest(&self->writer);
     if (self->keeps_piece)
         stream_readers_give_back(&self->data.bigtable->stream_readers);
@@ -351,7 +353,9 @@ static void rest(struct read_change_stream *self)
  * there are not many such clients. */
 static void rest_if_many(struct read_change_stream *self)
 {
-    self->writer.more = WRITER_KEEPING_UP_BYTES - WRITER_MOST_BYTES; /* fewer reads */
+    self->taken += self->writer.sent;
+    if (self->taken >= WRITER_KEPT_UP_BYTES)
+        self->writer.more = WRITER_KEEPING_UP_BYTES - WRITER_MOST_BYTES; /* fewer reads */
     if (self->writer.piece_number != 0 && !self->keeps_piece)
         self->keeps_piece = stream_readers_may_keep(&self->data.bigtable->stream_readers);
     if (!self->keeps_piece)

@@ -243,6 +243,7 @@ def test_memory_of_closed_connections_returns(release_server, tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)  # ten thousand handshakes, one after the other, beside other tests
 @pytest.mark.parametrize("how", ["plain", "tls"])
 def test_memory_of_ten_thousand_connections_returns(release_server, tmp_path, how):
     allow_descriptors(12000)

@@ -19,12 +19,23 @@ NAME = "projects/p/instances/i/tables/t"
 FINISHED = re.compile(r"(first|[0-9a-f]+(~[0-9a-f]{16})?)-\d{8}T\d{6}\.\d{6}Z(-\d+)?\.jsonl")
 
 
-@pytest.fixture
-def streamed(fresh_server, connect):
-    server = fresh_server("--split-load", "100", "--merge-after", "1s")
-    rpc = connect(server.host)
+def with_two_partitions(server, rpc):
     rpc.create_table(TABLE, ("f",), [b"50"], change_stream_config=stream_config())
     return server, rpc
+
+
+@pytest.fixture
+def streamed(fresh_server, connect):
+    """Its partitions split and merge."""
+    server = fresh_server("--split-load", "100", "--merge-after", "1s")
+    return with_two_partitions(server, connect(server.host))
+
+
+@pytest.fixture
+def resting(fresh_server, connect):
+    """Its partitions stay as they are."""
+    server = fresh_server("--balance=false")
+    return with_two_partitions(server, connect(server.host))
 
 
 def put(rpc, key, value=b"v"):
@@ -45,8 +56,8 @@ def lines_of(path):
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_files_are_named_by_partition_and_time(streamed, tmp_path):
-    server, rpc = streamed
+def test_files_are_named_by_partition_and_time(resting, tmp_path):
+    server, rpc = resting
     directory, metrics = tmp_path / "changes", tmp_path / "metrics"
     long_key = b"x" * 200
     with Tail(server.host, TABLE, "--from", now(), "--to", f"file:{directory}",
@@ -71,8 +82,8 @@ def test_files_are_named_by_partition_and_time(streamed, tmp_path):
     assert re.search(r'trestle_tail_lag_seconds\{table="t"\} \d+\.\d{6}\n', told)
 
 
-def test_files_are_finished_by_size_and_by_time(streamed, tmp_path):
-    server, rpc = streamed
+def test_files_are_finished_by_size_and_by_time(resting, tmp_path):
+    server, rpc = resting
     directory = tmp_path / "changes"
     with Tail(server.host, TABLE, "--from", now(), "--to", f"file:{directory}",
               "--rotate-size", "1024", "--rotate-time", "1s") as tail:  # fmt: skip
@@ -89,8 +100,8 @@ def test_files_are_finished_by_size_and_by_time(streamed, tmp_path):
     assert values == list("01234")
 
 
-def test_what_was_left_is_finished(streamed, tmp_path):
-    server, rpc = streamed
+def test_what_was_left_is_finished(resting, tmp_path):
+    server, rpc = resting
     directory = tmp_path / "changes"
     directory.mkdir()
     name = "first-20260101T000000.000000Z.jsonl"

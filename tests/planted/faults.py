@@ -202,8 +202,8 @@ FAULTS = [
     Fault(
         "a changed table has the generation that it had",
         "cluster/administer.c",
-        ".generation = now->generation + 1,",
-        ".generation = now->generation,",
+        "record.generation = now->generation + 1;",
+        "record.generation = now->generation;",
         "cluster/administer_test",
         "description->generation > newest(table)->generation",
     ),
