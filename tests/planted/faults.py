@@ -76,7 +76,7 @@ FAULTS = [
     Fault(
         "a change of structure does not end its batch",
         "tablet/commit.c",
-        "is_last = commit_is_structural(commit->kind);",
+        "is_last = commit_ends_batch(commit->kind);",
         "is_last = false;",
         "tablet/structure_test",
         "last ==",
@@ -211,8 +211,8 @@ FAULTS = [
     Fault(
         "a table is made without admin",
         "cluster/administer.c",
-        "    struct table *table;\n    pthread_mutex_lock(&cluster->admin);\n",
-        "    struct table *table;\n",
+        "    pthread_mutex_lock(&cluster->admin);\n    status s = create_and_tell(",
+        "    status s = create_and_tell(",
         "cluster/administer_test",
         "check_is_held(",
     ),
@@ -247,8 +247,8 @@ FAULTS = [
     Fault(
         "a spare keyspace is given twice",
         "cluster/preallocated.c",
-        "shard->spares[--shard->preallocated_count]",
-        "shard->spares[shard->preallocated_count - 1]",
+        "shard->preallocated[--shard->preallocated_count]",
+        "shard->preallocated[shard->preallocated_count - 1]",
         "cluster/administer_test",
         "is_nobodys(shard, *out)",
     ),
@@ -285,7 +285,7 @@ FAULTS = [
         "    pthread_mutex_lock(&table->cluster->admin);\n    status s = check_table(",
         "    status s = check_table(",
         "cluster/drop_range_test",
-        "check_is_held(&cluster->admin)",
+        "check_is_held(&table->cluster->admin)",
     ),
     Fault(
         "rows are deleted without their locks",
@@ -315,10 +315,10 @@ FAULTS = [
     Fault(
         "two commits have one moment",
         "datastore/commit/sequencer.c",
-        "now_us > moments->last_us ? now_us : moments->last_us + 1",
-        "now_us > moments->last_us ? now_us : moments->last_us",
-        "datastore/moments_test",
-        "list_is_empty(&moments->drawn) ||",
+        "now_us > sequencer->last_us ? now_us : sequencer->last_us + 1",
+        "now_us > sequencer->last_us ? now_us : sequencer->last_us",
+        "datastore/sequencer_test",
+        "list_is_empty(&sequencer->drawn) ||",
     ),
     Fault(
         "an entity's lock is taken without that of its part",

@@ -94,5 +94,12 @@ def test_fault_is_caught_by_name(fault, tmp_path):
     assert f"this is a bug in trestle: {fault.check}" in said, said[-4000:]
 
 
+def test_each_fault_has_its_place():
+    """Of all faults in each run: most of them are planted on one day of seven."""
+    for fault in FAULTS:
+        text = (ROOT / "src" / fault.file).read_text()
+        assert text.count(fault.old) == 1, f"{fault.name}: not once in {fault.file}"
+
+
 def test_names_are_there_once():
     assert len({fault.name for fault in FAULTS}) == len(FAULTS)
