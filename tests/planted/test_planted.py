@@ -87,9 +87,10 @@ def cases():
         yield pytest.param(fault, id=fault.name, marks=pytest.mark.long)
 
 
+@pytest.mark.timeout(4 * PATIENCE_SECONDS)  # a program may have hundreds of lives before
 @pytest.mark.parametrize("fault", list(cases()))
 def test_fault_is_caught_by_name(fault, tmp_path):
-    code, said = run([linked(fault, tmp_path)], timeout=PATIENCE_SECONDS)
+    code, said = run([linked(fault, tmp_path)], timeout=3 * PATIENCE_SECONDS)
     assert code != 0, "nothing fails"
     assert f"this is a bug in trestle: {fault.check}" in said, said[-4000:]
 
