@@ -216,6 +216,23 @@ def test_check_15_ids_are_those_of_one_thing(views, admin, rpc, table_name, t):
     admin.instances.delete_logical_view(name=made.result().name)
 
 
+def test_check_15_an_id_has_up_to_128_characters(views, admin, rpc, table_name, t):
+    put(rpc, table_name, b"r", v="1")
+    longest = (views.new_id() + "_.-aZ9" * 25)[:128]
+    view = views.create(COUNTED.format(t), longest)
+    assert [key for key, _ in rpc.read(view)] == [b"r"]
+    assert len(rows_of(rpc, f"SELECT * FROM `{longest}`")) == 1
+    views.delete(view)
+    logical = {"parent": INSTANCE, "logical_view": {"query": "SELECT 1"}}
+    made = admin.instances.create_logical_view(request={**logical, "logical_view_id": longest})
+    admin.instances.delete_logical_view(name=made.result().name)
+    for wrong in (longest + "x", "-v", ".v", "v v", "é"):
+        with pytest.raises(exceptions.InvalidArgument, match="at most 128 characters"):
+            views.begin(COUNTED.format(t), wrong)
+        with pytest.raises(exceptions.InvalidArgument):
+            admin.instances.create_logical_view(request={**logical, "logical_view_id": wrong})
+
+
 def test_check_15_what_comes_back_needs_its_id(views, admin, rpc, make_table, t):
     gone = short(make_table())
     backups = Backups(admin, admin.create_instance(f"i{gone}"))
