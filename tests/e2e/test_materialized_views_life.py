@@ -149,6 +149,35 @@ def test_check_14_created_and_deleted_at_once(held):
     held.server.start()
 
 
+def test_check_14_one_of_the_same_query_is_another_one(held):
+    """However soon it is made in the place of the first: that one's operation ends with its view,
+    and does not undo the other by being cancelled."""
+    put(held.rpc, held.table, b"r", q="v")
+    former = []
+    for number in range(10):
+        former.append(held.views.begin(COUNTED.format("t"), "v").operation.name)
+        if number % 2 == 1:  # one that was changed is still the one that it was
+            held.views.admin.instances.update_materialized_view(
+                materialized_view={"name": held.views.name("v"), "deletion_protection": False},
+                update_mask=mask("deletion_protection"),
+            ).result()
+        held.views.delete(held.views.name("v"))
+    last = held.views.begin(COUNTED.format("t"), "v").operation.name
+    for name in former:
+        held.views.admin.operations.CancelOperation(lro.CancelOperationRequest(name=name))
+        becomes(lambda name=name: operation_of(held.views, name).done)
+        assert operation_of(held.views, name).error.code == StatusCode.NOT_FOUND.value[0]
+    assert not operation_of(held.views, last).done
+    held.views.admin.instances.update_materialized_view(
+        materialized_view={"name": held.views.name("v"), "deletion_protection": True},
+        update_mask=mask("deletion_protection"),
+    ).result()
+    held.let_go()
+    becomes(lambda: operation_of(held.views, last).done)
+    assert not operation_of(held.views, last).HasField("error")
+    held.views.keys_come_to(held.views.name("v"), [b"r"])
+
+
 # --- 15 ---
 
 
