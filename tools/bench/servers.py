@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TRESTLE = str(ROOT / "build/trestle")
+TRESTLE = os.environ.get("TRESTLE_BINARY") or str(ROOT / "build/trestle")
 EMULATOR = "/usr/lib/google-cloud-sdk/platform/bigtable-emulator/cbtemulator"
 START_SECONDS = 30
 LOOK_SECONDS = 0.25  # between two looks at a process that shall come to rest
@@ -35,7 +35,8 @@ class Server:
         self.command = command
 
     def __enter__(self):
-        self.directory = tempfile.TemporaryDirectory(prefix="trestle-bench-", dir=ROOT / "build")
+        beside = Path(TRESTLE).resolve().parent  # on the machine's own disk
+        self.directory = tempfile.TemporaryDirectory(prefix="trestle-bench-", dir=beside)
         self.data = Path(self.directory.name) / "data"
         self.start(self.command)
         self.await_start()
