@@ -63,6 +63,8 @@ class Server:
         self.process.wait()
         self.directory.cleanup()
 
+    look_seconds = LOOK_SECONDS
+
     def await_rest(self, seconds=30):
         """Waits until flushes and compactions are done: until it has used no CPU for two looks.
 
@@ -72,7 +74,7 @@ class Server:
         idle = 0
         before = cpu_ticks(self.pid)
         while idle < 2 and time.monotonic() < began + seconds:
-            time.sleep(LOOK_SECONDS)
+            time.sleep(self.look_seconds)
             now = cpu_ticks(self.pid)
             idle = idle + 1 if now - before <= 1 else 0
             before = now
