@@ -32,7 +32,8 @@ enum {
     LIMIT_TABLES_AN_INSTANCE = 1000, /* RESOURCE_EXHAUSTED */
     LIMIT_INSTANCE_ID_BYTES = 33,
     LIMIT_CLUSTER_ID_BYTES = 63,  /* documented are 30; Google's own suites use 31 and 37 */
-    LIMIT_RESOURCE_ID_BYTES = 50, /* app profiles, views, schema bundles */
+    LIMIT_RESOURCE_ID_BYTES = 50, /* app profiles, authorized views, schema bundles, backups */
+    LIMIT_VIEW_ID_BYTES = 128,    /* of logical and materialized views */
     LIMIT_VIEWS_A_TABLE = 5,
     LIMIT_LABELS_AN_INSTANCE = 64,
     LIMIT_VIEW_PARAMETERS = 100, /* of an authorized view: prefixes and qualifiers together */

@@ -414,9 +414,11 @@ static const struct row rows[] = {
     ROW(kind, name, COUNT, METRIC_##name##_##value, sentence, .label = {#label_, #value})
 #define METRIC_SECONDS_OF(kind, name, label_, value, sentence)                                     \
     ROW(kind, name, SECONDS, METRIC_##name##_##value, sentence, .label = {#label_, #value})
-#define METRIC_BY(kind, audience, name, sentence, ...)                                             \
-    ROW(kind, name, COUNT, METRIC_BY_##name, sentence, .labels = {__VA_ARGS__},                    \
+#define ROW_BY(kind, audience, name, unit, sentence, ...)                                          \
+    ROW(kind, name, unit, METRIC_BY_##name, sentence, .labels = {__VA_ARGS__},                     \
         .names_things = AUDIENCE_##audience == AUDIENCE_ADMITTED)
+#define METRIC_BY(kind, who, name, ...)         ROW_BY(kind, who, name, COUNT, __VA_ARGS__)
+#define METRIC_SECONDS_BY(kind, who, name, ...) ROW_BY(kind, who, name, SECONDS, __VA_ARGS__)
 #define METRIC_HISTOGRAM(name, unit, sentence)                                                     \
     ROW(HISTOGRAM, name, unit, METRIC_HISTOGRAM_##name, sentence)
 #include "base/metrics.def"
@@ -442,7 +444,7 @@ struct look {
     const char *profiles[PROFILES];
 };
 
-static double in_unit(uint64_t value, enum unit unit)
+static double in_unit(int64_t value, enum unit unit)
 {
     return unit == UNIT_SECONDS ? (double)value / 1e6 : (double)value;
 }
@@ -460,11 +462,11 @@ static void finish_buckets(struct metric_sample *sample, uint64_t sum, enum unit
 {
     uint64_t count = 0;
     for (unsigned i = 0; i < METRIC_BOUNDS; i++) {
-        sample->bounds[i] = in_unit(1ull << (FIRST_BOUND_BIT + i), unit);
+        sample->bounds[i] = in_unit(INT64_C(1) << (FIRST_BOUND_BIT + i), unit);
         sample->buckets[i] = count += sample->buckets[i];
     }
     sample->count += count;
-    sample->value = in_unit(sum, unit);
+    sample->value = in_unit((int64_t)sum, unit);
 }
 
 static void fill_histogram(struct metrics *metrics, const struct row *row,
@@ -478,8 +480,7 @@ static void fill_histogram(struct metrics *metrics, const struct row *row,
 
 static double row_value(struct metrics *metrics, const struct row *row)
 {
-    int64_t value = metrics_value(metrics, (enum metric)row->index);
-    return row->unit == UNIT_SECONDS ? (double)value / 1e6 : (double)value;
+    return in_unit(metrics_value(metrics, (enum metric)row->index), row->unit);
 }
 
 static void add_label(struct metric_sample *sample, const char *name, const char *value)
@@ -495,7 +496,7 @@ static void visit_series(const struct look *look, const struct row *row, const c
                                    .sentence = row->sentence,
                                    .type = row->type,
                                    .names_things = row->names_things,
-                                   .value = (double)series->value};
+                                   .value = in_unit(series->value, row->unit)};
     for (unsigned i = 0; i < METRIC_LABELS_MOST && row->labels[i] != NULL; i++)
         add_label(&sample, row->labels[i], series->labels[i]);
     look->visit(look->context, &sample);

@@ -19,7 +19,8 @@ enum metric {
 
 /* Families have as many series as metrics_replace gives. */
 enum metric_family {
-#define METRIC_BY(kind, audience, name, sentence, ...) METRIC_BY_##name,
+#define METRIC_BY(kind, audience, name, sentence, ...)         METRIC_BY_##name,
+#define METRIC_SECONDS_BY(kind, audience, name, sentence, ...) METRIC_BY_##name,
 #include "base/metrics.def"
     METRIC_FAMILY_COUNT
 };
@@ -54,7 +55,7 @@ enum { METRIC_LABELS_MOST = 3, METRIC_BOUNDS = 24 };
 /* One series of a family: the labels' values, in the order of their names in metrics.def. */
 struct metric_series {
     const char *labels[METRIC_LABELS_MOST];
-    int64_t value;
+    int64_t value; /* of METRIC_SECONDS_BY in microseconds */
 };
 
 /* From now on the family has these series, and no others; they are copied. The caller sees to it

@@ -212,6 +212,16 @@ static void series_are_what_was_said_last(void **state)
     free(text);
 }
 
+static void series_of_times_have_fractions(void **state)
+{
+    const struct metric_series views[] = {{{"v"}, 1250000}, {{"w"}, 0}};
+    assert_ok(metrics_replace(*state, METRIC_BY_view_lag_seconds, views, 2));
+    char *text = text_of(*state);
+    assert_line(text, "trestle_view_lag_seconds{view=\"v\"} 1.25");
+    assert_line(text, "trestle_view_lag_seconds{view=\"w\"} 0");
+    free(text);
+}
+
 /* A path may have anything in it, and the page is still one. */
 static void labels_are_escaped(void **state)
 {
@@ -301,6 +311,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(times_are_shown_in_seconds, set_up, tear_down),
         cmocka_unit_test_setup_teardown(series_of_a_name_are_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(series_are_what_was_said_last, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(series_of_times_have_fractions, set_up, tear_down),
         cmocka_unit_test_setup_teardown(labels_are_escaped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(not_everybody_sees_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_memory_series_stay, set_up, tear_down),

@@ -2,6 +2,7 @@
 #include "bigtable/children.h"
 
 #include "base/check.h"
+#include "base/limits.h"
 #include "bigtable/default_instance.h"
 #include "bigtable/field_mask.h"
 #include "bigtable/names.h"
@@ -52,12 +53,18 @@ static bool is_in_table(enum resource_kind kind)
     return (int)resource_type(kind)->parent == RESOURCE_TABLE_PARENT;
 }
 
+static size_t most_of_id(enum resource_kind kind)
+{
+    bool is_view = kind == RESOURCE_LOGICAL_VIEW || kind == RESOURCE_MATERIALIZED_VIEW;
+    return is_view ? LIMIT_VIEW_ID_BYTES : LIMIT_RESOURCE_ID_BYTES;
+}
+
 status name_new_child(const struct admin_request *request, enum resource_kind kind,
                       const char *parent, const char *id, const char **out)
 {
     const struct resource_type *type = resource_type(kind);
     TRY(is_in_table(kind) ? name_check_table(parent) : name_check_instance(parent));
-    TRY(name_check_resource_id(type->label, id));
+    TRY(name_check_resource_id(type->label, id, most_of_id(kind)));
     *out = name_join(request->arena, parent, type->collection, id);
     return *out == NULL ? status_out_of_memory() : status_ok();
 }

@@ -1,4 +1,5 @@
 /* CopyBackup, also into another instance or project: see backup_jobs.h. */
+#include "base/limits.h"
 #include "bigtable/backup_jobs.h"
 #include "bigtable/backup_methods.h"
 #include "bigtable/names.h"
@@ -151,7 +152,7 @@ status copy_backup(const struct admin_request *request, const ProtobufCMessage *
     const BtAdmin__CopyBackupRequest *message = (const void *)request->message;
     BtAdmin__Backup backup = BT_ADMIN__BACKUP__INIT;
     TRY(check_cluster_name(message->parent));
-    TRY(name_check_resource_id("backup", message->backup_id));
+    TRY(name_check_resource_id("backup", message->backup_id, LIMIT_RESOURCE_ID_BYTES));
     TRY(check_backup_name(message->source_backup));
     backup.name = name_join(request->arena, message->parent, "backups", message->backup_id);
     if (backup.name == NULL)

@@ -1,4 +1,5 @@
 /* CreateBackup: see backup_jobs.h. */
+#include "base/limits.h"
 #include "bigtable/backup_jobs.h"
 #include "bigtable/backup_methods.h"
 #include "bigtable/names.h"
@@ -127,7 +128,7 @@ status create_backup(const struct admin_request *request, const ProtobufCMessage
     const BtAdmin__CreateBackupRequest *message = (const void *)request->message;
     BtAdmin__Backup backup = BT_ADMIN__BACKUP__INIT;
     TRY(check_cluster_name(message->parent));
-    TRY(name_check_resource_id("backup", message->backup_id));
+    TRY(name_check_resource_id("backup", message->backup_id, LIMIT_RESOURCE_ID_BYTES));
     if (message->backup == NULL)
         return status_make(STATUS_INVALID_ARGUMENT, "backup must be set");
     TRY(check_source(message));

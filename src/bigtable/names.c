@@ -121,15 +121,14 @@ status name_check_family(const char *id)
     return is_right ? status_ok() : refuse_family(id);
 }
 
-status name_check_resource_id(const char *label, const char *id)
+status name_check_resource_id(const char *label, const char *id, size_t most)
 {
-    if ((is_alphanumeric(id[0]) || id[0] == '_') && all_id_characters(id) &&
-        strlen(id) <= LIMIT_RESOURCE_ID_BYTES)
+    if ((is_alphanumeric(id[0]) || id[0] == '_') && all_id_characters(id) && strlen(id) <= most)
         return status_ok();
     return status_make(STATUS_INVALID_ARGUMENT,
                        "Invalid %s id '%s': must match [_a-zA-Z0-9][-_.a-zA-Z0-9]* and have at "
-                       "most %d characters",
-                       label, id, LIMIT_RESOURCE_ID_BYTES);
+                       "most %zu characters",
+                       label, id, most);
 }
 
 static bool is_lower_case(char c)

@@ -11,7 +11,8 @@
 status name_check_instance(const char *name); /* projects/P/instances/I */
 status name_check_table(const char *name);    /* projects/P/instances/I/tables/T */
 status name_check_table_id(const char *id);   /* [_a-zA-Z0-9][-_.a-zA-Z0-9]*, at most 50 */
-status name_check_resource_id(const char *label, const char *id); /* the same form */
+/* The same form, at most so many; `label`: as the error says what it is of. */
+status name_check_resource_id(const char *label, const char *id, size_t most);
 /* [a-z]([-a-z0-9]*[a-z0-9])?, at most so many: an instance's, a cluster's. (Production wants six
  * characters of them, too.) */
 status name_check_zonal_id(const char *collection, const char *id, size_t most);

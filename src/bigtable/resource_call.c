@@ -1,6 +1,7 @@
 /* See resource_call.h. */
 #include "bigtable/resource_call.h"
 
+#include "base/big_endian.h"
 #include "bigtable/names.h"
 #include "wire/timestamps.h"
 
@@ -213,8 +214,11 @@ status find_for_change(struct edit *edit, struct arena *arena, enum resource_kin
 status put_resource(struct edit *edit, struct arena *arena, enum resource_kind kind,
                     ProtobufCMessage *message)
 {
+    const struct resource *standing = edit_find(edit, kind, name_of(message));
+    uint8_t made_in[BIG_ENDIAN_SIZE];
+    big_endian_write(made_in, standing == NULL ? edit_version(edit) : resource_made_in(standing));
     clear_etag(message);
-    TRY(edit_put(edit, kind, name_of(message), message, bytes_of("")));
+    TRY(edit_put(edit, kind, name_of(message), message, bytes_make(made_in, sizeof made_in)));
     return set_etag(message, edit_version(edit), arena);
 }
 

@@ -8,6 +8,8 @@
 #include "views/views.h"
 #include "wire/timestamps.h"
 
+#include <stdlib.h>
+
 struct job {
     struct bigtable *bigtable;
     struct operation *operation;
@@ -38,17 +40,31 @@ static status read_argument(struct job *job)
     return job->name == NULL ? status_out_of_memory() : status_ok();
 }
 
-/* The view as it is now. One of another query has been made since in the place of ours. */
+/* Another one may have been made since in the place of ours, of the same query, too: ours was made
+ * by the edit that began the operation, whose version is its id. */
+static status check_is_ours(const struct job *job, const struct resource *standing)
+{
+    uint64_t begun_in = strtoull(name_id(operation_name(job->operation)), NULL, 10);
+    if (standing != NULL && resource_made_in(standing) == begun_in)
+        return status_ok();
+    return status_make(STATUS_NOT_FOUND, "Not found: %s was deleted", job->name);
+}
+
+static status check_is_there(const struct job *job)
+{
+    struct resource *standing;
+    TRY(control_find(job->bigtable->control, RESOURCE_MATERIALIZED_VIEW, job->name, &standing));
+    status s = check_is_ours(job, standing);
+    resource_release(standing);
+    return s;
+}
+
+/* The view as it is now. */
 static status find_view(const struct job *job, struct edit *edit, ProtobufCMessage **out)
 {
-    const BtAdmin__MaterializedView *given = job->metadata->original_request->materialized_view;
     const struct resource *standing = edit_find(edit, RESOURCE_MATERIALIZED_VIEW, job->name);
-    if (standing != NULL)
-        TRY(resource_message(standing, job->arena, out));
-    if (standing == NULL ||
-        strcmp(((const BtAdmin__MaterializedView *)(const void *)*out)->query, given->query) != 0)
-        return status_make(STATUS_NOT_FOUND, "Not found: %s was deleted", job->name);
-    return status_ok();
+    TRY(check_is_ours(job, standing));
+    return resource_message(standing, job->arena, out);
 }
 
 /* --- its ends --- */
@@ -88,6 +104,7 @@ static status look(struct job *job)
     operation_set_subject(job->operation, job->name);
     if (operation_is_cancelled(job->operation))
         return cancel(job);
+    TRY(check_is_there(job));
     TRY(views_find(job->bigtable->views, job->name, &found));
     if (found.table != NULL)
         table_release(found.table);

@@ -1,6 +1,7 @@
 /* See resource.h. */
 #include "control/resource.h"
 
+#include "base/big_endian.h"
 #include "google/bigtable/admin/v2/instance.pb-c.h"
 #include "google/bigtable/admin/v2/table.pb-c.h"
 #include "google/firestore/admin/v1/field.pb-c.h"
@@ -87,6 +88,12 @@ void resource_release(struct resource *resource)
     if (kept != NULL)
         kept->destroy(kept);
     free(resource);
+}
+
+uint64_t resource_made_in(const struct resource *resource)
+{
+    bool was_changed = resource->extra.size == BIG_ENDIAN_SIZE;
+    return was_changed ? big_endian_read(resource->extra.data) : resource->version;
 }
 
 struct resource_kept *resource_keep(struct resource *resource, struct resource_kept *kept)

@@ -69,6 +69,10 @@ status resource_create(enum resource_kind kind, const char *name, uint64_t versi
 void resource_retain(struct resource *resource);
 void resource_release(struct resource *resource); /* NULL is fine */
 
+/* The version of the edit that made it; those of edits that have changed it since are `version`.
+ * Not of an operation. */
+uint64_t resource_made_in(const struct resource *resource);
+
 /* Keeps it as long as the resource is there, unless another thread has been faster: then destroys
  * it. Returns what is kept. */
 struct resource_kept *resource_keep(struct resource *resource, struct resource_kept *kept);

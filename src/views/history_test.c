@@ -9,7 +9,7 @@
 #include "cluster/testing/lives_testing.h"
 #include "views/testing/views_testing.h"
 
-enum { ROWS = 40, MOST_VIEWS = 5, BURST = 16, TABLETS = 4, KEY_SIZE = 3 };
+enum { ROWS = 40, MOST_VIEWS = 5, TABLETS = 4, KEY_SIZE = 3 };
 
 static const char *const queries[] = {
     "SELECT f['q'] AS q, COUNT(*) AS n FROM t GROUP BY q",
@@ -106,21 +106,13 @@ static struct row_change *random_change(struct history *h)
     return change;
 }
 
-struct burst {
-    struct test_write writes[BURST];
-    char names[BURST][KEY_SIZE + 1];
-    struct event event;
-    unsigned count;
-};
-
 static void begin_burst(struct history *h, struct burst *burst)
 {
-    event_init(&burst->event);
-    burst->count = 1 + at_random(h, BURST);
-    for (unsigned i = 0; i < burst->count; i++) {
-        snprintf(burst->names[i], KEY_SIZE + 1, "r%02u", at_random(h, ROWS));
-        post_write(h->v->f, &burst->writes[i], bytes_of(burst->names[i]), random_change(h),
-                   &burst->event);
+    char key[KEY_SIZE + 1];
+    burst_begin(burst);
+    for (unsigned left = 1 + at_random(h, MOST_OF_BURST); left > 0; left--) {
+        snprintf(key, sizeof key, "r%02u", at_random(h, ROWS));
+        burst_post(burst, h->v->f, key, random_change(h));
     }
 }
 
@@ -128,7 +120,7 @@ static void write_some(struct history *h)
 {
     struct burst burst;
     begin_burst(h, &burst);
-    assert_ok(event_wait(&burst.event, burst.count));
+    burst_await(&burst);
 }
 
 static void drop_some(struct history *h)

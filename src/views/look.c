@@ -260,7 +260,7 @@ static bool tell_view(void *context, const struct view_status *status)
     telling->cpu_us += status->cpu_us;
     if (status->lag_us > telling->lag_us)
         telling->lag_us = status->lag_us;
-    tell_series(telling, TOLD_LAG, name, (uint64_t)(status->lag_us / SECOND_US));
+    tell_series(telling, TOLD_LAG, name, (uint64_t)status->lag_us);
     tell_series(telling, TOLD_USER_ERRORS, name, status->user_errors);
     tell_series(telling, TOLD_SYSTEM_ERRORS, name, status->system_errors);
     tell_series(telling, TOLD_CHANGES, name, status->changes);

@@ -82,18 +82,13 @@ static bool tell_with_fault(enum fault_operation operation, unsigned pass, enum 
     make_steps_fixture(&f);
     arena_set_limit(f.arena, SIZE_MAX / 2);
     f.options.maintenance_by_hand = true;
-    make_steps_directory(copy, sizeof copy);
-    faults = fault_fs_create();
-    open_test_cluster(&f);
-    f.table = create_test_table(f.cluster, NULL);
+    begin_faulty_life(&f, copy, sizeof copy);
     start_views(&v);
     assert_ok(control_edit(v.control, put_instance, NULL));
     fault_fs_fail(faults, operation, "", FAULT_IO, pass);
     bool is_whole = tell(&v);
     bool came = fault_fs_failures(faults) > 0;
-    if (ending != STOP && !is_whole) /* or else the store is not at rest */
-        cut_power(&f, copy, ending);
-    fault_fs_heal(faults);
+    meet_ending(&f, copy, ending, is_whole);
     stop_views(&v);
     end_steps_life(&f);
     end_faults();

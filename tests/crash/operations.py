@@ -166,7 +166,8 @@ def once(client, method, **request):
     )
 
 
-def resource(client, kind, parent, collection, made, changed, paths, is_operation=True):
+def resource(client, kind, parent, collection, made, changed, paths, is_operation=True,
+             is_long=False):  # fmt: skip
     """Create, update, delete of a resource that is all by itself."""
     title = "".join(word.capitalize() for word in kind.split("_"))
     name = f"{parent}/{collection}/x"
@@ -177,7 +178,7 @@ def resource(client, kind, parent, collection, made, changed, paths, is_operatio
     return [
         Change(f"Create{title}", once(client, f"create_{kind}", **create),
                with_policy(name) if has_policy else {name: MADE},
-               f"Create{title}Metadata" if is_operation else None),
+               f"Create{title}Metadata" if is_operation else None, is_long),
         Change(f"Update{title}", once(client, f"update_{kind}", **update), {name: CHANGED},
                f"Update{title}Metadata"),
         Change(f"Delete{title}", once(client, f"delete_{kind}", name=name), gone),
@@ -267,7 +268,7 @@ def changes_of_tables():
         *resource("tables", "schema_bundle", TABLE, "schemaBundles", schema(1), schema(2),
                   ["proto_schema"]),
         *resource("instances", "materialized_view", INSTANCE, "materializedViews", counts,
-                  {"deletion_protection": False}, ["deletion_protection"]),
+                  {"deletion_protection": False}, ["deletion_protection"], is_long=True),
         resource("tables", "authorized_view", TABLE, "authorizedViews", subset, {}, [])[0],
         set_policy("tables", TABLE, "a table"),
     ]  # fmt: skip

@@ -5,7 +5,8 @@ Cycles are those of run.py, with its writers and its comparison of the table. Be
 has views: a table's count, groups with extremes, an index, an inverted index. They are made in the
 first cycle, while clients write, and one more is deleted and made anew in each, so that kills fall
 into populations as well. After each start, when the table was compared, each view must come to what
-its query gives then, with nobody writing.
+its query gives then, with nobody writing. With --random all five are of random queries
+(harness/view_queries.py), and made anew in each cycle.
 """
 
 import random
@@ -20,10 +21,11 @@ from google.cloud.bigtable_admin_v2 import types
 from google.cloud.bigtable_admin_v2.services.bigtable_instance_admin import transports
 from harness.rpc import ADMIN_SECONDS, INSTANCE, Rpc
 from harness.server import SHARDS
+from harness.view_queries import random_view
 from harness.views import rows_of
 
-SETTLE_SECONDS = 120
 TABLE = "crash"
+VIEWS = 5  # as many as a table may have
 QUERIES = {
     "v_all": "SELECT '*' AS _key, COUNT(*) AS n FROM crash GROUP BY _key",
     "v_groups": "SELECT SUBSTR(_key, 1, 3) AS p, COUNT(*) AS n, COUNT(c['n']) AS c, "
@@ -44,6 +46,17 @@ class ViewCrash(run.Crash):
         self.compared = 0
         self.slowest = 0.0
 
+    @staticmethod
+    def add_options(add):
+        add("--settle-seconds", type=float, default=120, metavar="S",
+            help="after a start until each view has to be its query; default 120")  # fmt: skip
+
+        add("--random", action="store_true", help="five views of random queries in each cycle")
+
+    @staticmethod
+    def own_options(options):
+        return f" --settle-seconds {options.settle_seconds}" + " --random" * options.random
+
     # --- views ---
 
     def call(self, rpc, method, request):
@@ -56,8 +69,7 @@ class ViewCrash(run.Crash):
             parent=INSTANCE, materialized_view_id=view, materialized_view={"query": query}
         ))  # fmt: skip
 
-    def make_anew(self, rpc):
-        view, query = ANEW
+    def make_anew(self, rpc, view, query):
         name = f"{INSTANCE}/materializedViews/{view}"
         try:
             request = types.DeleteMaterializedViewRequest(name=name)
@@ -71,15 +83,22 @@ class ViewCrash(run.Crash):
         """Views are made while clients write."""
         rpc = Rpc(self.server.host)
         try:
-            if not self.are_made:
+            chance = random.Random(f"views {plan.seconds}")
+            if not self.are_made and not self.options.random:
                 for view, query in QUERIES.items():
                     self.create(rpc, view, query)
-                self.are_made = True
-            writer.join(random.Random(plan.seconds).uniform(0, plan.seconds))
-            self.make_anew(rpc)
+            self.are_made = True
+            writer.join(chance.uniform(0, plan.seconds))
+            for view, query in self.fresh_views(chance):
+                self.make_anew(rpc, view, query)
         finally:
             rpc.close()
         super().let_work(writer, plan)
+
+    def fresh_views(self, chance):
+        if not self.options.random:
+            return [ANEW]
+        return [(f"v_{number}", random_view(chance, TABLE)) for number in range(VIEWS)]
 
     # --- after a start ---
 
@@ -89,19 +108,27 @@ class ViewCrash(run.Crash):
             return
         rpc = Rpc(self.server.host)
         try:
-            queries = {**QUERIES, ANEW[0]: ANEW[1]}
-            problems = [self.compare_view(rpc, *view) for view in queries.items()]
+            problems = [self.compare_view(rpc, *view) for view in self.standing(rpc)]
         finally:
             rpc.close()
         problems = [problem for problem in problems if problem is not None]
         if problems:
             raise run.Failure(problems)
 
+    def standing(self, rpc):
+        """(id, query) of each: a kill came perhaps before it was made, or made anew."""
+        request = types.ListMaterializedViewsRequest(parent=INSTANCE)
+        listed = self.call(rpc, "list_materialized_views", request).materialized_views
+        found = {view.name.rsplit("/", 1)[-1]: view.query for view in listed}
+        if not self.options.random and not found.keys() >= QUERIES.keys():
+            raise run.Failure([f"there are {sorted(found)} alone"])
+        return sorted(found.items())
+
     def compare_view(self, rpc, view, query):
         began = time.monotonic()
         expected, seen = sorted(rows_of(rpc, query)), None
         while seen != expected:
-            if time.monotonic() > began + SETTLE_SECONDS:
+            if time.monotonic() > began + self.options.settle_seconds:
                 return self.difference(view, expected, seen)
             seen = self.read(rpc, view)
             time.sleep(0.02)
@@ -120,7 +147,7 @@ class ViewCrash(run.Crash):
 
     def difference(self, view, expected, seen):
         if seen is None:
-            return f"{view}: it is still populated after {SETTLE_SECONDS} s"
+            return f"{view}: it is still populated after {self.options.settle_seconds} s"
         missing, strange = set(expected) - set(seen), set(seen) - set(expected)
         return f"{view}: misses {sorted(missing)[:3]}, has {sorted(strange)[:3]}"
 

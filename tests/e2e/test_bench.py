@@ -2,9 +2,13 @@
 that all rows were there."""
 
 import json
+import os
+import subprocess
+import sys
 
+import pytest
 from harness.certificates import Authority
-from harness.server import run_trestle
+from harness.server import EXTERNAL, ROOT, binary, run_trestle
 
 TABLE = "projects/p/instances/i/tables/bench"
 
@@ -126,3 +130,14 @@ def test_a_server_that_is_not_trusted(secure, tmp_path):
         secure().server.host, "--ca", Authority(other).certificate, "--workloads", "load"
     )
     assert done.returncode == 1
+
+
+@pytest.mark.long
+@pytest.mark.skipif(bool(EXTERNAL), reason="needs servers of its own")
+def test_the_bench_of_views_comes_to_its_end():
+    """Whatever it measures: with so little work, and sanitizers, that says nothing."""
+    words = [sys.executable, str(ROOT / "tools/bench/view_cost.py"), "--short"]
+    environment = {**os.environ, "TRESTLE_BINARY": binary()}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert " of 13 goals of issue 24 are met." in done.stdout

@@ -1,8 +1,11 @@
 """The life of continuous materialized views, and what they have to do with all else: those of the
 20 checks of Bigtable's interface that are not about contents (test_materialized_views.py)."""
 
+import contextlib
 import json
 import pathlib
+import random
+import time
 
 import pytest
 from google.api_core import exceptions
@@ -15,7 +18,9 @@ from google.longrunning import operations_pb2 as lro
 from grpc import StatusCode
 from harness.admin import mask
 from harness.backups import Backups
-from harness.rpc import INSTANCE, fails_with, set_cell
+from harness.change_streams import Reader, now_micros, stream_config, timestamp, update_stream
+from harness.cpu_time import read_stat
+from harness.rpc import INSTANCE, delete_row, fails_with, set_cell
 from harness.rest import Rest
 from harness.secured import TABLE
 from harness.server import run_trestle
@@ -149,6 +154,35 @@ def test_check_14_created_and_deleted_at_once(held):
     held.server.start()
 
 
+def test_check_14_one_of_the_same_query_is_another_one(held):
+    """However soon it is made in the place of the first: that one's operation ends with its view,
+    and does not undo the other by being cancelled."""
+    put(held.rpc, held.table, b"r", q="v")
+    former = []
+    for number in range(10):
+        former.append(held.views.begin(COUNTED.format("t"), "v").operation.name)
+        if number % 2 == 1:  # one that was changed is still the one that it was
+            held.views.admin.instances.update_materialized_view(
+                materialized_view={"name": held.views.name("v"), "deletion_protection": False},
+                update_mask=mask("deletion_protection"),
+            ).result()
+        held.views.delete(held.views.name("v"))
+    last = held.views.begin(COUNTED.format("t"), "v").operation.name
+    for name in former:
+        held.views.admin.operations.CancelOperation(lro.CancelOperationRequest(name=name))
+        becomes(lambda name=name: operation_of(held.views, name).done)
+        assert operation_of(held.views, name).error.code == StatusCode.NOT_FOUND.value[0]
+    assert not operation_of(held.views, last).done
+    held.views.admin.instances.update_materialized_view(
+        materialized_view={"name": held.views.name("v"), "deletion_protection": True},
+        update_mask=mask("deletion_protection"),
+    ).result()
+    held.let_go()
+    becomes(lambda: operation_of(held.views, last).done)
+    assert not operation_of(held.views, last).HasField("error")
+    held.views.keys_come_to(held.views.name("v"), [b"r"])
+
+
 # --- 15 ---
 
 
@@ -214,6 +248,23 @@ def test_check_15_ids_are_those_of_one_thing(views, admin, rpc, table_name, t):
     with pytest.raises(exceptions.AlreadyExists):
         views.begin(COUNTED.format(t), taken)
     admin.instances.delete_logical_view(name=made.result().name)
+
+
+def test_check_15_an_id_has_up_to_128_characters(views, admin, rpc, table_name, t):
+    put(rpc, table_name, b"r", v="1")
+    longest = (views.new_id() + "_.-aZ9" * 25)[:128]
+    view = views.create(COUNTED.format(t), longest)
+    assert [key for key, _ in rpc.read(view)] == [b"r"]
+    assert len(rows_of(rpc, f"SELECT * FROM `{longest}`")) == 1
+    views.delete(view)
+    logical = {"parent": INSTANCE, "logical_view": {"query": "SELECT 1"}}
+    made = admin.instances.create_logical_view(request={**logical, "logical_view_id": longest})
+    admin.instances.delete_logical_view(name=made.result().name)
+    for wrong in (longest + "x", "-v", ".v", "v v", "é"):
+        with pytest.raises(exceptions.InvalidArgument, match="at most 128 characters"):
+            views.begin(COUNTED.format(t), wrong)
+        with pytest.raises(exceptions.InvalidArgument):
+            admin.instances.create_logical_view(request={**logical, "logical_view_id": wrong})
 
 
 def test_check_15_what_comes_back_needs_its_id(views, admin, rpc, make_table, t):
@@ -436,6 +487,31 @@ def test_check_18_a_restored_table_has_no_views(views, admin, rpc, new_instance,
     rpc.delete_table(again)
 
 
+def test_check_18_a_stream_beside_a_view_tells_what_it_told_without(views, rpc, table_name, t):
+    """Of two tables, of which one has views: the same changes, and no more."""
+    other = rpc.create_table(views.new_id(), ["f", "g"], change_stream_config=stream_config())
+    update_stream(rpc, table_name, stream_config())
+    view = views.create(COUNTED.format(t))
+    start = timestamp(now_micros())
+    for name in (table_name, other):
+        for number in range(20):
+            put(rpc, name, b"r%d" % (number % 7), v=number)
+        rpc.mutate(name, b"r1", delete_row())
+        rpc.drop_row_range(name, prefix=b"r2")
+    views.keys_come_to(view, [b"r0", b"r3", b"r4", b"r5", b"r6"])
+    views.create(f"SELECT f['v'] AS v, _key AS k FROM `{t}` ORDER BY v, k")
+    end = timestamp(now_micros())
+    told = []
+    for name in (table_name, other):
+        with Reader(rpc, name, start_time=start, end_time=end) as reader:
+            told.append([(change.key, change.mutations) for change in reader.rest()[0]])
+    assert told[0] == told[1]
+    assert len(told[0]) >= 21
+    for name in (table_name, other):
+        update_stream(rpc, name, None)
+    rpc.delete_table(other)
+
+
 # --- 19 ---
 
 
@@ -456,7 +532,69 @@ def test_check_19_the_lag_is_told(held):
     held.views.keys_come_to(view, [b"r", b"s"])
 
 
+FULL_ROWS, VALUE_BYTES = 40_000, 100
+
+
+@pytest.mark.long
+def test_check_19_what_views_take_is_told_within_a_fifth(fresh_views):
+    """Beside what files of rows grow by. Write buffers have little of it: they are small."""
+    server, views, rpc = fresh_views("--write-buffer=4MB")
+    table = rpc.create_table("t", ["f"])
+    chance = random.Random(19)
+    for first in range(0, FULL_ROWS, 1000):
+        rows = [(b"%06d" % n, [set_cell("f", b"v", chance.randbytes(VALUE_BYTES), 1000)])
+                for n in range(first, first + 1000)]  # fmt: skip
+        assert set(rpc.mutate_rows(table, rows)) == {0}
+    before = in_files(server)
+    view = views.create("SELECT f['v'] AS v, COUNT(*) AS n FROM t GROUP BY v", "v")
+
+    def is_about_right():
+        told = sum(server.metric(f'{name}{{view="{view}"}}')
+                   for name in ("view_bytes", "view_intermediate_bytes"))  # fmt: skip
+        grown = in_files(server) - before
+        return abs(told - grown) <= 0.2 * grown and told >= 2 * FULL_ROWS * VALUE_BYTES
+
+    becomes(is_about_right)
+
+
+def in_files(server):
+    """Bytes of rows' files; they may come and go meanwhile."""
+    total = 0
+    for path in server.data.rglob("*.sst"):
+        with contextlib.suppress(FileNotFoundError):
+            total += path.stat().st_size
+    return total
+
+
 # --- 20 ---
+
+
+IDLE_SECONDS = 5
+
+
+def idle_seconds(*servers):
+    """CPU seconds that each takes while nobody asks."""
+    before = [read_stat(server.process.pid)[2] for server in servers]
+    time.sleep(IDLE_SECONDS)
+    return [read_stat(server.process.pid)[2] - was
+            for server, was in zip(servers, before, strict=True)]  # fmt: skip
+
+
+def test_check_20_views_that_have_all_take_nothing(fresh_views, fresh_server):
+    """By the server's own CPU time, beside that of one without views; and nothing grows."""
+    server, views, rpc = fresh_views()
+    table = rpc.create_table("t")
+    put(rpc, table, b"r", v="1")
+    made = [views.create(COUNTED.format("t")) for _ in range(5)]
+    growing = ["change_log_written_bytes_total", "change_log_bytes",
+               *(f'view_changes_total{{view="{view}"}}' for view in made)]  # fmt: skip
+    for view in made:
+        views.keys_come_to(view, [b"r"])
+    becomes(lambda: server.metric("views_lag_seconds") == 0)
+    before = [server.metric(name) for name in growing]
+    with_views, without = idle_seconds(server, fresh_server())
+    assert with_views <= without + IDLE_SECONDS / 10
+    assert [server.metric(name) for name in growing] == before
 
 
 def test_check_20_a_start_builds_nothing_anew(held):

@@ -35,9 +35,9 @@ def put(rpc, table, key, timestamp=1000, family="f", **values):
     rpc.mutate(table, key, *cells)
 
 
-def comes_to(look, expected):
+def comes_to(look, expected, seconds=BOUND_SECONDS):
     """Waits until `look` gives what is expected; fails with what it gave last."""
-    deadline = time.monotonic() + BOUND_SECONDS
+    deadline = time.monotonic() + seconds
     while (seen := look()) != expected and time.monotonic() < deadline:
         time.sleep(0.02)
     assert seen == expected

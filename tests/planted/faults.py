@@ -1,5 +1,6 @@
 """Faults of our own that are planted into the code, one at a time, each with the self check that
-must name it: see test_planted.py.
+must name it: see test_planted.py. (Of materialized views no self check knows what must be in them:
+there a test that compares each with its query has to find it.)
 
 Each breaks an invariant that the head of a file states, or what a function promises, in the way
 somebody could who changes the code: a line that is missing, a condition that is wrong. (What is
@@ -18,6 +19,7 @@ class Fault:
     new: str
     program: str  # the unit test that trips over it, below src/
     check: str  # how the condition begins that does not hold
+    is_compared: bool = False  # no check: `check` is what the test says of what it compares
 
 
 FAULTS = [
@@ -368,5 +370,42 @@ FAULTS = [
         "bool is_new = job->state != JOB_RUNNING && !pool->is_stopping;",
         "os/job_pool_test",
         "check_is_held(&pool->mutex) && job->state != JOB_QUEUED",
+    ),
+    # --- views/: what was given is taken back, and done once ---
+    Fault(
+        "a contribution to a group is not taken back",
+        "views/piece.c",
+        "    if (old != NULL)\n        TRY(add_fold(d->piece, d->item, old, true));\n",
+        "",
+        "views/history_test",
+        "expected\n",
+        is_compared=True,
+    ),
+    Fault(
+        "a former row of an index stays",
+        "views/piece.c",
+        "return fresh == NULL ? index_removal(d->emitter, old) : index_put(",
+        "return fresh == NULL ? status_ok() : index_put(",
+        "views/history_test",
+        "expected\n",
+        is_compared=True,
+    ),
+    Fault(
+        "what a row gives is not recorded",
+        "views/piece.c",
+        "        view_commit_put(piece->commit, key, item->fresh);\n",
+        "        (void)key;\n",
+        "views/history_test",
+        "expected\n",
+        is_compared=True,
+    ),
+    Fault(
+        "a feed's page has its first change alone",
+        "views/changes.c",
+        "    *enough = reading->keys.count + 1 >= FEED_KEYS;\n",
+        "    if (reading->keys.count > 0)\n        return status_ok();\n",
+        "views/history_test",
+        "expected\n",
+        is_compared=True,
     ),
 ]

@@ -7,8 +7,10 @@ Each day has its share, the first of them runs each time; ./dev test --long plan
 
 import json
 import os
+import re
 import shlex
 import subprocess
+import sys
 
 import pytest
 from faults import FAULTS
@@ -67,15 +69,14 @@ def compiled(fault, directory):
     return directory / "planted.o"
 
 
-def linked(fault, directory):
-    """The unit test with that object before all others: what it defines is taken from nowhere
+def linked(fault, directory, target):
+    """The program with that object before all others: what it defines is taken from nowhere
     else."""
-    target = f"src/{fault.program}"
     must(["ninja", "--quiet", target])
     words = shlex.split(must(["ninja", "-t", "commands", target]).splitlines()[-1])
     at = words.index("-o") + 1
     assert words[at] == target
-    program = directory / "planted_test"
+    program = directory / "planted"
     must([*words[:at], str(program), str(compiled(fault, directory)), *words[at + 1 :]])
     return program
 
@@ -90,9 +91,27 @@ def cases():
 @pytest.mark.timeout(4 * PATIENCE_SECONDS)  # a program may have hundreds of lives before
 @pytest.mark.parametrize("fault", list(cases()))
 def test_fault_is_caught_by_name(fault, tmp_path):
-    code, said = run([linked(fault, tmp_path)], timeout=3 * PATIENCE_SECONDS)
+    program = linked(fault, tmp_path, f"src/{fault.program}")
+    code, said = run([program], timeout=3 * PATIENCE_SECONDS)
+    expected = fault.check if fault.is_compared else f"this is a bug in trestle: {fault.check}"
     assert code != 0, "nothing fails"
-    assert f"this is a bug in trestle: {fault.check}" in said, said[-4000:]
+    assert expected in said, said[-4000:]
+
+
+OF_VIEWS = [fault for fault in FAULTS if fault.file.startswith("views/")]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fault", [pytest.param(fault, id=fault.name) for fault in OF_VIEWS])
+def test_fault_of_views_is_found_by_crashes(fault, tmp_path):
+    """By ./dev crash views, over a server that has it."""
+    server = linked(fault, tmp_path, "trestle")
+    words = [sys.executable, str(ROOT / "tests/crash/views.py"), "--cycles", "10", "--seed", "1",
+             "--settle-seconds", "5", "--directory", str(tmp_path / "crash")]  # fmt: skip
+    environment = {**os.environ, "TRESTLE_BINARY": str(server)}
+    code, said = run(words, timeout=PATIENCE_SECONDS, env=environment)
+    assert code != 0, "nothing is found"
+    assert re.search(r"v_\w+: misses \[.*\], has \[", said), said[-4000:]
 
 
 def test_each_fault_has_its_place():

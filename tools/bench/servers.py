@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TRESTLE = str(ROOT / "build/trestle")
+TRESTLE = os.environ.get("TRESTLE_BINARY") or str(ROOT / "build/trestle")
 EMULATOR = "/usr/lib/google-cloud-sdk/platform/bigtable-emulator/cbtemulator"
 START_SECONDS = 30
 LOOK_SECONDS = 0.25  # between two looks at a process that shall come to rest
@@ -35,7 +35,8 @@ class Server:
         self.command = command
 
     def __enter__(self):
-        self.directory = tempfile.TemporaryDirectory(prefix="trestle-bench-", dir=ROOT / "build")
+        beside = Path(TRESTLE).resolve().parent  # on the machine's own disk
+        self.directory = tempfile.TemporaryDirectory(prefix="trestle-bench-", dir=beside)
         self.data = Path(self.directory.name) / "data"
         self.start(self.command)
         self.await_start()
@@ -62,6 +63,8 @@ class Server:
         self.process.wait()
         self.directory.cleanup()
 
+    look_seconds = LOOK_SECONDS
+
     def await_rest(self, seconds=30):
         """Waits until flushes and compactions are done: until it has used no CPU for two looks.
 
@@ -71,7 +74,7 @@ class Server:
         idle = 0
         before = cpu_ticks(self.pid)
         while idle < 2 and time.monotonic() < began + seconds:
-            time.sleep(LOOK_SECONDS)
+            time.sleep(self.look_seconds)
             now = cpu_ticks(self.pid)
             idle = idle + 1 if now - before <= 1 else 0
             before = now

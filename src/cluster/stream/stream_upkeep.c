@@ -207,7 +207,17 @@ static uint64_t most_bytes(struct shard *shard, uint64_t lacking)
     return rest < quota ? rest : quota;
 }
 
-static void tell_evicted(const struct shard *shard, const struct stream_evicted *evicted)
+/* Views that had not seen all of it are held against their sources as a whole. */
+static const char *loss_of(const struct shard *shard, uint64_t keep_from)
+{
+    bool is_of_views = keep_from < stream_log_oldest(shard->streams);
+    return is_of_views
+               ? "change streams and materialized views have lost their oldest changes early"
+               : "change streams have lost their oldest changes early";
+}
+
+static void tell_evicted(const struct shard *shard, const struct stream_bounds *bounds,
+                         const struct stream_evicted *evicted)
 {
     struct metrics *metrics = shard->cluster->options.metrics;
     date_text since;
@@ -216,7 +226,7 @@ static void tell_evicted(const struct shard *shard, const struct stream_evicted 
     metrics_add(metrics, METRIC_change_log_evicted_segments_total, (int64_t)evicted->segments);
     metrics_add(metrics, METRIC_change_log_evicted_bytes_total, (int64_t)evicted->bytes);
     dates_tell_from(stream_log_since(shard->streams), since);
-    log_warn(shard->cluster->options.log, "change streams have lost their oldest changes early",
+    log_warn(shard->cluster->options.log, loss_of(shard, bounds->keep_from),
              LOG_INT("bytes", evicted->bytes), LOG_STR("oldest", since));
 }
 
@@ -228,7 +238,7 @@ static void truncate_log(struct shard *shard, const struct promise *promise)
                                          .keep_from = view_feeds_kept_from(shard),
                                          .most_bytes = most_bytes(shard, lacking)};
     status s = stream_log_truncate(shard->streams, shard->commits, &bounds, &evicted);
-    tell_evicted(shard, &evicted);
+    tell_evicted(shard, &bounds, &evicted);
     look_at_promise(shard, promise, lacking > 0);
     if (!status_is_ok(s))
         log_warn(shard->cluster->options.log, "the log of change streams is not truncated for now",

@@ -129,17 +129,12 @@ static bool tell_with_fault(enum fault_operation operation, unsigned pass, enum 
     make_steps_fixture(&f);
     f.options.maintenance_by_hand = true;
     f.options.piece_bytes = 1; /* a row a piece */
-    make_steps_directory(copy, sizeof copy);
-    faults = fault_fs_create();
-    open_test_cluster(&f);
-    f.table = create_test_table(f.cluster, NULL);
+    begin_faulty_life(&f, copy, sizeof copy);
     switch_stream(&f, RETENTION_US);
     fault_fs_fail(faults, operation, "", FAULT_IO, pass);
     size_t done = tell(&f, 0);
     bool came = fault_fs_failures(faults) > 0;
-    if (ending != STOP && done < STEPS) /* or else the store is not at rest */
-        cut_power(&f, copy, ending);
-    fault_fs_heal(faults);
+    meet_ending(&f, copy, ending, done == STEPS);
     end_steps_life(&f);
     end_faults();
     recover(&f, done);

@@ -82,4 +82,33 @@ static inline void lives_tell(const char *program, const struct test_run *run, s
     munmap(lives, size);
 }
 
+/* Writes that are under way at once: a kill may fall amid them. */
+enum { MOST_OF_BURST = 16, BURST_KEY_SIZE = 8 };
+struct burst {
+    struct test_write writes[MOST_OF_BURST];
+    char keys[MOST_OF_BURST][BURST_KEY_SIZE];
+    struct event event;
+    unsigned count;
+};
+
+static inline void burst_begin(struct burst *burst)
+{
+    event_init(&burst->event);
+    burst->count = 0;
+}
+
+static inline void burst_post(struct burst *burst, struct cluster_fixture *f, const char *key,
+                              struct row_change *change)
+{
+    unsigned i = burst->count++;
+    assert_true(i < MOST_OF_BURST);
+    snprintf(burst->keys[i], BURST_KEY_SIZE, "%s", key);
+    post_write(f, &burst->writes[i], bytes_of(burst->keys[i]), change, &burst->event);
+}
+
+static inline void burst_await(struct burst *burst)
+{
+    assert_ok(event_wait(&burst->event, burst->count));
+}
+
 #endif

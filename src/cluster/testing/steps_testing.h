@@ -76,6 +76,26 @@ static inline void tell_with_each_fault(enum fault_operation operation,
     print_message("# each of %u operations failed\n", pass - 1);
 }
 
+/* The life of the story: of a new cluster with a table, on a disk that is told later to fail.
+ * `copy`, of that size, becomes where the one after a power cut is. */
+static inline void begin_faulty_life(struct cluster_fixture *f, char *copy, size_t size)
+{
+    make_steps_directory(copy, size);
+    faults = fault_fs_create();
+    open_test_cluster(f);
+    f->table = create_test_table(f->cluster, NULL);
+}
+
+/* When the story is told as far as it went; then the cluster is closed. After a whole one the power
+ * stays: the store may not be at rest. */
+static inline void meet_ending(struct cluster_fixture *f, const char *copy, enum ending ending,
+                               bool is_whole)
+{
+    if (ending != STOP && !is_whole)
+        cut_power(f, copy, ending);
+    fault_fs_heal(faults);
+}
+
 /* A life of the process, in which the table is there. */
 static inline void begin_steps_life(struct cluster_fixture *f)
 {

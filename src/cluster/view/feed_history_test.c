@@ -219,21 +219,13 @@ static struct row_change *random_change(struct history *h)
     return setting(h->f, FAMILY_F, "q", 1 + at_random(h, 5), copy);
 }
 
-struct burst {
-    struct test_write writes[BURST];
-    char names[BURST][KEY_SIZE + 1];
-    struct event event;
-    unsigned count;
-};
-
 static void begin_burst(struct history *h, struct burst *burst)
 {
-    event_init(&burst->event);
-    burst->count = 1 + at_random(h, BURST);
-    for (unsigned i = 0; i < burst->count; i++) {
-        row_name(at_random(h, ROWS), burst->names[i]);
-        post_write(h->f, &burst->writes[i], bytes_of(burst->names[i]), random_change(h),
-                   &burst->event);
+    char key[KEY_SIZE + 1];
+    burst_begin(burst);
+    for (unsigned left = 1 + at_random(h, BURST); left > 0; left--) {
+        row_name(at_random(h, ROWS), key);
+        burst_post(burst, h->f, key, random_change(h));
     }
 }
 
@@ -241,7 +233,7 @@ static void write_some(struct history *h)
 {
     struct burst burst;
     begin_burst(h, &burst);
-    assert_ok(event_wait(&burst.event, burst.count));
+    burst_await(&burst);
 }
 
 static void write_group(struct history *h)
@@ -320,7 +312,7 @@ static void rest_of_an_hour(struct history *h)
     atomic_store(&test_clock.wall_ahead_us, h->ahead_us);
     begin_burst(h, &burst);
     stream_upkeep_run(h->f->cluster);
-    assert_ok(event_wait(&burst.event, burst.count));
+    burst_await(&burst);
 }
 
 static void settle(struct history *h)
