@@ -20,6 +20,15 @@ void view_piece_end(struct view_piece *piece)
     arena_destroy(piece->arena);
 }
 
+void view_piece_step(struct view_piece *piece)
+{
+    const struct view_upkeep *upkeep = piece->upkeep;
+    if (++piece->steps < VIEW_PIECE_STEPS || upkeep->rest == NULL)
+        return;
+    piece->steps = 0;
+    upkeep->rest(upkeep->rest_context);
+}
+
 /* --- index: the parts are rows --- */
 
 static status index_row(struct view_emitter *emitter, const struct view_part *part,
@@ -52,7 +61,7 @@ static status index_put(struct view_emitter *emitter, const struct view_part *ol
 static status add_fold(struct view_piece *piece, const struct view_item *item,
                        const struct view_part *part, bool is_removal)
 {
-    struct view_fold fold = {part->id, part->body, item->key, is_removal, piece->folds.count};
+    struct view_fold fold = {part->id, part->body, item->key, is_removal, 0};
     return vector_add(&piece->folds, piece->arena, &fold, sizeof fold);
 }
 

@@ -162,8 +162,9 @@ static void wait_until(struct views *views, int64_t until_us)
     pthread_cond_clockwait(&views->wake, &views->lock, CLOCK_MONOTONIC, &until);
 }
 
-static void rest(struct turn *turn)
+static void rest(void *context)
 {
+    struct turn *turn = context;
     struct views *views = turn->views;
     struct view_pace_sample now = sample(views);
     bool is_pressed = cluster_write_load(views->options.cluster) > 0.5;
@@ -183,6 +184,8 @@ static void rest(struct turn *turn)
 static status do_pieces(struct turn *turn, struct view_entry *entry)
 {
     bool follows = false, passes = false;
+    entry->upkeep.rest = rest;
+    entry->upkeep.rest_context = turn;
     if (!entry->upkeep.is_loaded) {
         status s = view_upkeep_load(&entry->upkeep);
         if (s.code == STATUS_ABORTED) {
