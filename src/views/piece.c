@@ -5,10 +5,7 @@
 
 status view_piece_begin(struct view_upkeep *upkeep, size_t most_rows, struct view_piece *piece)
 {
-    *piece = (struct view_piece){
-        .upkeep = upkeep, .arena = arena_create(VIEW_PIECE_MEMORY), .most_rows = most_rows};
-    if (piece->arena == NULL)
-        return status_out_of_memory();
+    *piece = (struct view_piece){.upkeep = upkeep, .arena = upkeep->arena, .most_rows = most_rows};
     return view_commit_begin(upkeep->table, &piece->commit);
 }
 
@@ -17,7 +14,7 @@ void view_piece_end(struct view_piece *piece)
     view_cursor_destroy(piece->cursor);
     view_commit_cancel(piece->commit);
     buffer_free(&piece->found);
-    arena_destroy(piece->arena);
+    arena_reset_keeping(piece->arena, VIEW_PIECE_KEPT);
 }
 
 void view_piece_step(struct view_piece *piece)

@@ -19,6 +19,7 @@ enum {
     VIEW_PIECE_ROWS_MOST = 16384,
     VIEW_PIECE_ROWS_FIRST = 256,
     VIEW_PIECE_MEMORY = 64 << 20, /* that evaluation and folding may keep */
+    VIEW_PIECE_KEPT = 16 << 20,   /* of that from piece to piece, while there is more to do */
     VIEW_PIECE_COMMIT = 16 << 20, /* bytes that are written at once */
     VIEW_PIECE_STEPS = 256,       /* rows that are evaluated, or groups folded, without a rest */
 };
@@ -32,7 +33,7 @@ struct view_item {
 
 struct view_piece {
     struct view_upkeep *upkeep;
-    struct arena *arena;
+    struct arena *arena; /* the upkeep's */
     struct vector items; /* of struct view_item, by key */
     bool is_full;        /* evaluation ended early: there may be more rows */
     size_t at;           /* of the items: what is evaluated next */

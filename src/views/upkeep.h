@@ -49,6 +49,7 @@ struct view_upkeep {
      */
     void (*rest)(void *context);
     void *rest_context;
+    struct arena *arena; /* what a piece has, with VIEW_PIECE_MEMORY as its limit; the caller's */
     struct view_counts counts;
 };
 
