@@ -1,6 +1,7 @@
 /* A bump allocator over a list of blocks: see arena.h.
  *
- * Invariants: only the newest block is bumped; the first is part of the arena's own memory. */
+ * Invariants: only the newest block is bumped; the first is part of the arena's own memory. Nothing
+ * is in a kept block. */
 #include "base/arena.h"
 
 #include "base/budget.h"
@@ -26,6 +27,7 @@ struct arena {
     uint8_t *next;
     uint8_t *end;
     struct block *blocks; /* newest first; NULL: there is only the first */
+    struct block *kept;   /* of LARGEST_BLOCK each: for what comes */
     alignas(max_align_t) uint8_t first[FIRST_BLOCK];
 };
 
@@ -65,19 +67,20 @@ struct arena *arena_create_within(size_t limit, struct budget *budget)
     arena->footprint = sizeof *arena;
     arena->budget = budget;
     arena->blocks = NULL;
+    arena->kept = NULL;
     use_memory(arena, arena->first, sizeof arena->first);
     return arena;
 }
 
-static void free_later_blocks(struct arena *arena)
+static void free_blocks(struct arena *arena, struct block **blocks)
 {
-    while (arena->blocks != NULL) {
-        struct block *older = arena->blocks->older;
-        size_t size = sizeof *arena->blocks + arena->blocks->size;
+    while (*blocks != NULL) {
+        struct block *older = (*blocks)->older;
+        size_t size = sizeof **blocks + (*blocks)->size;
         arena->footprint -= size;
-        free(arena->blocks);
+        free(*blocks);
         budget_give_back(arena->budget, size);
-        arena->blocks = older;
+        *blocks = older;
     }
 }
 
@@ -86,7 +89,8 @@ void arena_destroy(struct arena *arena)
     if (arena == NULL)
         return;
     CHECK_MAGIC(arena, ARENA_MAGIC);
-    free_later_blocks(arena);
+    free_blocks(arena, &arena->blocks);
+    free_blocks(arena, &arena->kept);
     arena->magic = 0;
     free(arena);
 }
@@ -94,7 +98,36 @@ void arena_destroy(struct arena *arena)
 void arena_reset(struct arena *arena)
 {
     CHECK_MAGIC(arena, ARENA_MAGIC);
-    free_later_blocks(arena);
+    free_blocks(arena, &arena->blocks);
+    free_blocks(arena, &arena->kept);
+    use_memory(arena, arena->first, sizeof arena->first);
+    arena->used = 0;
+}
+
+static size_t bytes_of_kept(const struct arena *arena)
+{
+    size_t size = 0;
+    for (const struct block *at = arena->kept; at != NULL; at = at->older)
+        size += at->size;
+    return size;
+}
+
+/* Blocks of the largest usual size alone, since any of these may be the next. */
+void arena_reset_keeping(struct arena *arena, size_t most)
+{
+    struct block *blocks = arena->blocks;
+    CHECK_MAGIC(arena, ARENA_MAGIC);
+    size_t kept = bytes_of_kept(arena);
+    arena->blocks = NULL;
+    for (struct block *at = blocks, *older; at != NULL; at = older) {
+        bool stays = at->size == LARGEST_BLOCK && kept + at->size <= most;
+        struct block **to = stays ? &arena->kept : &arena->blocks;
+        older = at->older;
+        at->older = *to;
+        *to = at;
+        kept += stays ? LARGEST_BLOCK : 0;
+    }
+    free_blocks(arena, &arena->blocks);
     use_memory(arena, arena->first, sizeof arena->first);
     arena->used = 0;
 }
@@ -105,12 +138,17 @@ static bool grow(struct arena *arena, size_t size)
     size_t next = 2 * (arena->blocks == NULL ? sizeof arena->first : arena->blocks->size);
     if (next > LARGEST_BLOCK)
         next = LARGEST_BLOCK;
-    struct block *block = new_block(arena->budget, size > next ? size : next);
-    if (block == NULL)
-        return false;
+    struct block *block = arena->kept;
+    if (block != NULL && size <= block->size) {
+        arena->kept = block->older;
+    } else {
+        block = new_block(arena->budget, size > next ? size : next);
+        if (block == NULL)
+            return false;
+        arena->footprint += sizeof *block + block->size;
+    }
     block->older = arena->blocks;
     arena->blocks = block;
-    arena->footprint += sizeof *block + block->size;
     use_memory(arena, block->memory, block->size);
     return true;
 }

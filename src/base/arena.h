@@ -30,6 +30,10 @@ char *arena_string(struct arena *arena, bytes b);
 /* Frees all but the first block, for the next request. */
 void arena_reset(struct arena *arena);
 
+/* The same, but keeps of the other blocks what has at most so many bytes in all: for one that will
+ * need as much again, soon, and whose memory the system would clear anew each time. */
+void arena_reset_keeping(struct arena *arena, size_t most);
+
 /* Changes the limit, as for a request whose size is known later than its arena. Memory that has
  * been handed out stays; at least that much counts as the limit. */
 void arena_set_limit(struct arena *arena, size_t limit);

@@ -57,6 +57,34 @@ static void reset_gives_memory_back(void **state)
     assert_int_equal(arena_footprint(*state), before);
 }
 
+/* Half of what is used is kept, and serves again. */
+static void blocks_are_kept_for_what_comes(void **state)
+{
+    enum { PIECE = 1000, PIECES = 10000, KEPT = 5 << 20 };
+    (void)state;
+    struct arena *arena = arena_create(2 * PIECE * PIECES);
+    assert_non_null(arena);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < PIECES; i++) {
+            uint8_t *memory = arena_alloc(arena, PIECE);
+            assert_non_null(memory);
+            memset(memory, round, PIECE);
+        }
+        size_t footprint = arena_footprint(arena);
+        assert_true(footprint >= PIECE * PIECES && footprint < PIECE * PIECES + (3 << 20));
+        assert_null(arena_alloc(arena, 2 * PIECE * PIECES));
+        arena_reset_keeping(arena, KEPT);
+        assert_true(arena_footprint(arena) > KEPT - (1 << 20));
+        assert_true(arena_footprint(arena) < KEPT + (1 << 20));
+    }
+    arena_reset(arena);
+    assert_true(arena_footprint(arena) < 1 << 20);
+    assert_non_null(arena_alloc(arena, PIECE * PIECES)); /* larger than any that is kept */
+    arena_reset_keeping(arena, KEPT);
+    assert_true(arena_footprint(arena) < 1 << 20);
+    arena_destroy(arena);
+}
+
 static void zalloc_clears(void **state)
 {
     for (int round = 0; round < 2; round++) { /* the second round meets used memory */
@@ -112,6 +140,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(memory_is_aligned_and_apart, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_limit_holds, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reset_gives_memory_back, set_up, tear_down),
+        cmocka_unit_test(blocks_are_kept_for_what_comes),
         cmocka_unit_test_setup_teardown(zalloc_clears, set_up, tear_down),
         cmocka_unit_test_setup_teardown(copies_are_whole, set_up, tear_down),
         cmocka_unit_test(memory_runs_out_anywhere),

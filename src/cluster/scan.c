@@ -6,7 +6,8 @@
  *  2. `reader` is NULL, or reads what is left of that range in `tablet`.
  *  3. `edge` says how far the range has been read by former readers: reading goes on there,
  * forwards (inclusive) or backwards (exclusive). It is where a tablet ended, so a tablet that
- * splits or merges meanwhile changes nothing. */
+ * splits or merges meanwhile changes nothing.
+ *  4. `ahead` has records of the points from `ahead_at` on, of `ahead_tablet`; or none. */
 #include "base/check.h"
 #include "base/limits.h"
 #include "cluster/cluster_private.h"
@@ -18,9 +19,10 @@
 #include <stdlib.h>
 
 enum {
-    ROW_MEMORY = 1 << 30, /* a row of the largest size, read, copied and filtered */
-    ROW_BUDGET = 32,      /* steps without a row, of as many rows each, before a call returns */
-    HEAT_STEPS = 16,      /* of a range, at most, that are counted together */
+    ROW_MEMORY = 1 << 30,    /* a row of the largest size, read, copied and filtered */
+    ROW_BUDGET = 32,         /* steps without a row, of as many rows each, before a call returns */
+    AHEAD_BYTES = 256 << 10, /* of records that are read at once; more: fewer are, next time */
+    HEAT_STEPS = 16,         /* of a range, at most, that are counted together */
 };
 
 struct scan {
@@ -56,6 +58,12 @@ struct scan {
     bool has_heat_mark;
     struct heat_passed passed; /* up to last_scanned, not yet counted */
     unsigned group_size;       /* in steps, when they are */
+
+    /* Of a scan in the background; NULL: of no other. */
+    struct row_records *ahead;
+    size_t ahead_at;
+    size_t ahead_most;
+    struct tablet *ahead_tablet; /* retained while `ahead` has records */
 };
 
 /* --- life --- */
@@ -73,9 +81,28 @@ static status get_for_filter(struct value_source *source, const struct cell *cel
     return s;
 }
 
+static status prepare_ahead(struct scan *scan, const struct scan_spec *spec)
+{
+    struct buffer last = {0};
+    scan->ahead_most = 1;
+    scan->ahead = arena_zalloc(spec->arena, sizeof *scan->ahead);
+    if (scan->ahead == NULL)
+        return status_out_of_memory();
+    scan->ahead->walk.never = spec->reversed;
+    if (spec->range_count == 0)
+        return status_ok();
+    row_record_key(&last, spec->ranges[spec->range_count - 1].from);
+    scan->ahead->walk.last = arena_copy(spec->arena, buffer_bytes(&last));
+    bool failed = last.failed || scan->ahead->walk.last.data == NULL;
+    buffer_free(&last);
+    return failed ? status_out_of_memory() : status_ok();
+}
+
 static status prepare(struct scan *scan, const struct scan_spec *spec)
 {
     struct cluster *cluster = spec->table->cluster;
+    if (spec->is_background)
+        TRY(prepare_ahead(scan, spec));
     scan->row_arena = arena_create(ROW_MEMORY);
     if (scan->row_arena == NULL)
         return status_out_of_memory();
@@ -145,6 +172,20 @@ static void drop_reader(struct scan *scan)
     scan->tablet = NULL;
 }
 
+static void leave_ahead_tablet(struct scan *scan)
+{
+    if (scan->ahead_tablet != NULL)
+        tablet_release(scan->ahead_tablet);
+    scan->ahead_tablet = NULL;
+}
+
+static void drop_ahead(struct scan *scan)
+{
+    if (scan->ahead != NULL)
+        row_records_rest(scan->ahead);
+    leave_ahead_tablet(scan);
+}
+
 void scan_destroy(struct scan *scan)
 {
     if (scan == NULL)
@@ -154,6 +195,9 @@ void scan_destroy(struct scan *scan)
     DCHECK(scan->reader == NULL || scan->tablet != NULL);
     row_clear(&scan->row);
     drop_reader(scan);
+    drop_ahead(scan);
+    if (scan->ahead != NULL)
+        row_records_free(scan->ahead);
     buffer_free(&scan->edge);
     buffer_free(&scan->noted);
     arena_destroy(scan->row_arena);
@@ -163,16 +207,22 @@ void scan_destroy(struct scan *scan)
 void scan_pause(struct scan *scan)
 {
     row_clear(&scan->row);
+    drop_ahead(scan);
     if (scan->reader != NULL)
         row_range_reader_pause(scan->reader);
 }
 
 /* --- ranges and tablets --- */
 
+static const struct key_range *range_at(const struct scan *scan, size_t at)
+{
+    DCHECK(at < scan->range_count);
+    return &scan->ranges[scan->reversed ? scan->range_count - 1 - at : at];
+}
+
 static const struct key_range *current_range(const struct scan *scan)
 {
-    DCHECK(scan->at < scan->range_count);
-    return &scan->ranges[scan->reversed ? scan->range_count - 1 - scan->at : scan->at];
+    return range_at(scan, scan->at);
 }
 
 static void next_range(struct scan *scan)
@@ -358,6 +408,86 @@ static void count_point(const struct scan *scan, struct tablet *tablet, enum row
 
 /* --- steps --- */
 
+/* Whether records are read ahead of what is asked for: nobody waits for the first. */
+static bool reads_ahead(const struct scan *scan, enum store_read_tier read_tier)
+{
+    return scan->ahead != NULL && read_tier == STORE_READ_ANY;
+}
+
+/* Points from here on that lie in the tablet. */
+static size_t points_ahead(const struct scan *scan, const struct tablet *tablet, bytes *keys)
+{
+    size_t count = 0;
+    for (size_t at = scan->at; count < scan->ahead_most && at < scan->range_count; at++) {
+        const struct key_range *range = range_at(scan, at);
+        if (!range->is_point || !tablet_contains(tablet, range->from))
+            break;
+        keys[count++] = range->from;
+    }
+    return count;
+}
+
+/* As many as have not too many bytes, if the next are as the last were. */
+static void choose_most(struct scan *scan)
+{
+    if (scan->ahead->bytes > AHEAD_BYTES)
+        scan->ahead_most = scan->ahead_most > 1 ? scan->ahead_most / 2 : 1;
+    else if (2 * scan->ahead->bytes <= AHEAD_BYTES && scan->ahead_most < ROW_RECORDS_MOST)
+        scan->ahead_most *= 2;
+}
+
+/* A failure is that of one of them: they are read one by one, then. */
+static void look_ahead(struct scan *scan, bytes key)
+{
+    bytes keys[ROW_RECORDS_MOST];
+    leave_ahead_tablet(scan);
+    struct tablet *tablet = table_route(scan->table, key);
+    size_t count = points_ahead(scan, tablet, keys);
+    status s =
+        row_records_read(scan->ahead, tablet->keyspace, options_for(scan, tablet), keys, count);
+    if (!status_is_ok(s)) {
+        tablet_release(tablet);
+        status_free(s);
+        return;
+    }
+    scan->ahead_at = scan->at;
+    scan->ahead_tablet = tablet;
+    choose_most(scan);
+}
+
+/* `*is_read`: it was; else it is to be read alone. */
+static status read_ahead(struct scan *scan, bytes key, bool *is_read, enum row_outcome *outcome)
+{
+    if (scan->ahead_tablet == NULL || scan->at - scan->ahead_at >= scan->ahead->count)
+        look_ahead(scan, key);
+    *is_read =
+        scan->ahead_tablet != NULL && row_records_has(scan->ahead, scan->at - scan->ahead_at);
+    if (!*is_read)
+        return status_ok();
+    struct tablet *tablet = scan->ahead_tablet;
+    status s = row_records_take(scan->ahead, scan->at - scan->ahead_at, tablet->keyspace,
+                                options_for(scan, tablet), key, &scan->row, outcome);
+    s = name_tablet(s, scan, tablet);
+    if (status_is_ok(s))
+        look_after(scan, tablet);
+    return s;
+}
+
+static status read_alone(struct scan *scan, bytes key, enum store_read_tier read_tier,
+                         enum row_outcome *outcome)
+{
+    struct tablet *tablet = table_route(scan->table, key);
+    status s =
+        row_read(tablet->keyspace, options_for(scan, tablet), key, read_tier, &scan->row, outcome);
+    s = name_tablet(s, scan, tablet);
+    if (status_is_ok(s))
+        look_after(scan, tablet);
+    note_asked_for(scan, tablet, key, *outcome);
+    count_point(scan, tablet, *outcome);
+    tablet_release(tablet);
+    return s;
+}
+
 /* A range of one key: no reader, and a tablet only for the counting. */
 static status read_point(struct scan *scan, enum store_read_tier read_tier,
                          enum row_outcome *outcome)
@@ -366,17 +496,12 @@ static status read_point(struct scan *scan, enum store_read_tier read_tier,
     bytes key = current_range(scan)->from;
     *outcome = ROW_ABSENT;
     if (!filter_rejects_key(scan->filter, key)) {
+        bool is_read = false;
         begin_point(scan);
-        struct tablet *tablet = table_route(scan->table, key);
-        status s = row_read(tablet->keyspace, options_for(scan, tablet), key, read_tier, &scan->row,
-                            outcome);
-        s = name_tablet(s, scan, tablet);
-        if (status_is_ok(s))
-            look_after(scan, tablet);
-        note_asked_for(scan, tablet, key, *outcome);
-        count_point(scan, tablet, *outcome);
-        tablet_release(tablet);
-        TRY(s);
+        if (reads_ahead(scan, read_tier))
+            TRY(read_ahead(scan, key, &is_read, outcome));
+        if (!is_read)
+            TRY(read_alone(scan, key, read_tier, outcome));
         scan->row.key = key;
     }
     if (*outcome == ROW_NOT_CACHED)

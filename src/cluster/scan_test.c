@@ -1,6 +1,7 @@
 /* Tests of scans: of those whose filters look at values that were left in the store, and of how far
  * one says that it has come. */
 #include "base/testing/testing.h"
+#include "cluster/cluster_private.h"
 #include "cluster/testing/testing.h"
 #include "google/bigtable/v2/data.pb-c.h"
 
@@ -45,8 +46,9 @@ struct filtered {
 };
 
 /* Of values that begin with `from` or a letter after it; of the range, or the single key. */
-static struct filtered start(struct cluster_fixture *f, struct key_range range, const char *from,
-                             bool (*is_given_up)(const void *context), const void *context)
+static struct filtered start_of(struct cluster_fixture *f, struct key_range range, const char *from,
+                                bool (*is_given_up)(const void *context), const void *context,
+                                bool is_background)
 {
     struct filtered filtered = {.arena = arena_create(1 << 20)};
     const struct filter_spec spec = {.kind = FILTER_VALUE_RANGE,
@@ -63,10 +65,17 @@ static struct filtered start(struct cluster_fixture *f, struct key_range range, 
                                               .filter = filtered.filter,
                                               .defers_values = true,
                                               .is_given_up = is_given_up,
+                                              .is_background = is_background,
                                               .context = context,
                                               .arena = filtered.arena},
                           &filtered.scan));
     return filtered;
+}
+
+static struct filtered start(struct cluster_fixture *f, struct key_range range, const char *from,
+                             bool (*is_given_up)(const void *context), const void *context)
+{
+    return start_of(f, range, from, is_given_up, context, false);
 }
 
 static const struct key_range everything;
@@ -163,8 +172,8 @@ static void a_filter_waits_for_room_for_the_largest_value(void **state)
     struct cluster_fixture *f = *state;
     const struct key_range ranges[] = {everything, row_a};
     write_large_row(f, "a", 0);
-    for (size_t i = 0; i < 2; i++) {
-        struct filtered filtered = start(f, ranges[i], "c", NULL, NULL);
+    for (size_t i = 0; i < 4; i++) {
+        struct filtered filtered = start_of(f, ranges[i % 2], "c", NULL, NULL, i >= 2);
         struct store_read_bound all =
             store_bound_reads((struct store_read_bound){.most = VALUE_BYTES - 1});
         assert_int_equal(next(&filtered, STORE_READ_ANY), ROW_NOT_CACHED);
@@ -260,6 +269,64 @@ static void what_was_scanned_last_outlives_its_tablet(void **state)
     end(&filtered);
 }
 
+/* --- points in the background --- */
+
+enum { POINTS = 100 };
+
+/* Of rows from p00 on each third is there. */
+static struct key_range *write_points(struct cluster_fixture *f)
+{
+    struct key_range *points = arena_zalloc(f->arena, POINTS * sizeof *points);
+    assert_non_null(points);
+    for (size_t i = 0; i < POINTS; i++) {
+        char key[8];
+        snprintf(key, sizeof key, "p%02zu", i);
+        points[i].from = arena_copy(f->arena, bytes_of(key));
+        points[i].is_point = true;
+        if (i % 3 == 0)
+            set_cell(f, key, "v");
+    }
+    return points;
+}
+
+static void assert_points(struct cluster_fixture *f, const struct key_range *points, bool reversed)
+{
+    struct filtered filtered = {.arena = arena_create(1 << 20)};
+    const struct scan_spec spec = {.table = f->table,
+                                   .ranges = points,
+                                   .range_count = POINTS,
+                                   .reversed = reversed,
+                                   .schema = table_schema(f->table),
+                                   .is_background = true,
+                                   .arena = filtered.arena};
+    assert_non_null(filtered.arena);
+    assert_ok(scan_create(&spec, &filtered.scan));
+    size_t found = 0;
+    for (enum row_outcome outcome; (outcome = next(&filtered, STORE_READ_ANY)) != ROW_END;) {
+        size_t at = reversed ? (POINTS - 1) / 3 - found : found;
+        assert_true(bytes_equal(filtered.row.key, points[3 * at].from));
+        assert_int_equal(filtered.row.cells->count, 1);
+        if (++found % 7 == 0)
+            scan_pause(filtered.scan);
+    }
+    assert_int_equal(found, (POINTS + 2) / 3);
+    end(&filtered);
+}
+
+/* Records are read ahead, of one tablet each time. */
+static void points_in_the_background_come_in_order(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct key_range *points = write_points(f);
+    split_at(f, "p31");
+    split_at(f, "p32");
+    for (int times = 0; times < 2; times++) {
+        assert_points(f, points, false);
+        assert_points(f, points, true);
+        assert_ok(keyspace_flush(f->table->spaces[0].keyspace));
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -272,6 +339,7 @@ int main(void)
         TEST(what_passes_may_have_no_value_left),
         TEST(a_filter_may_be_given_up_within_a_row),
         TEST(what_was_scanned_last_outlives_its_tablet),
+        TEST(points_in_the_background_come_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

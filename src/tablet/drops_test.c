@@ -834,6 +834,32 @@ static void forget_all(struct tablet_fixture *f)
     }
 }
 
+/* The first of them knows the drop, and the other that one was forgotten. */
+static void records_that_are_read_before_a_drop_are_not_there(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct world w = {.f = f};
+    struct row_read_options options = options_of(&w);
+    const bytes keys[] = {bytes_of("r"), bytes_of("ra")};
+    struct row_records records = {0};
+    struct row row = {.cells.arena = arena_create(1 << 20)};
+    options.commits = NULL;
+    for (size_t i = 0; i < 2; i++)
+        write_change(f, (const char *)keys[i].data, add_to_cell(f, "n", 1));
+    assert_ok(row_records_read(&records, f->rows, &options, keys, 2));
+    commit_drop(&w, bytes_of("r"), bytes_of("s"));
+    for (size_t i = 0; i < 2; i++) {
+        enum row_outcome outcome;
+        assert_ok(row_records_take(&records, i, f->rows, &options, keys[i], &row, &outcome));
+        assert_int_equal(outcome, ROW_ABSENT);
+        row_clear(&row);
+        if (i == 0)
+            forget_all(f);
+    }
+    row_records_free(&records);
+    arena_destroy(row.cells.arena);
+}
+
 /* The cursor is from before the drop, and still has the rows when the drop is gone. */
 static void a_scan_passes_over_what_was_forgotten_under_it(void **state)
 {
@@ -938,6 +964,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_scan_passes_over_what_was_forgotten_under_it, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_row_is_read_whole_or_not_at_all, setup, teardown),
+        cmocka_unit_test_setup_teardown(records_that_are_read_before_a_drop_are_not_there, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -289,17 +289,25 @@ static status read_overflow(struct keyspace *keyspace, const struct row_read_opt
     return status_ok();
 }
 
-static status read_record_once(struct keyspace *keyspace, const struct row_read_options *options,
-                               bytes key, enum store_read_tier read_tier, struct row *row,
-                               enum row_outcome *outcome)
+/* What the record that is in `row->value` comes to. */
+static status resolve_record(struct keyspace *keyspace, const struct row_read_options *options,
+                             bytes key, enum store_read_tier read_tier, struct row *row,
+                             enum row_outcome *outcome)
 {
-    TRY(get_record(keyspace, NULL, key, read_tier, row, outcome));
     uint64_t over = drops_over(options, row);
     if (*outcome != ROW_FOUND)
         return status_ok();
     if (record_has_overflow(row->value.bytes, over))
         return read_overflow(keyspace, options, key, read_tier, row, outcome);
     return resolve(options, row->value.bytes, row->value.folded, NULL, over, row, outcome);
+}
+
+static status read_record_once(struct keyspace *keyspace, const struct row_read_options *options,
+                               bytes key, enum store_read_tier read_tier, struct row *row,
+                               enum row_outcome *outcome)
+{
+    TRY(get_record(keyspace, NULL, key, read_tier, row, outcome));
+    return resolve_record(keyspace, options, key, read_tier, row, outcome);
 }
 
 /* `key` is the record's: the row's, after the byte of the space. */
@@ -317,19 +325,131 @@ static status read_record(struct keyspace *keyspace, const struct row_read_optio
     }
 }
 
+/* The record's key; the arena's. Its data is NULL without memory. */
+static bytes record_key(struct arena *arena, bytes row_key)
+{
+    uint8_t *key = arena_alloc(arena, row_key.size + 1);
+    if (key == NULL)
+        return bytes_make(NULL, 0);
+    key[0] = ROW_SPACE;
+    if (row_key.size > 0) /* no row has none, but SQL may ask for it */
+        memcpy(key + 1, row_key.data, row_key.size);
+    return bytes_make(key, row_key.size + 1);
+}
+
 status row_read(struct keyspace *keyspace, const struct row_read_options *options, bytes row_key,
                 enum store_read_tier read_tier, struct row *row, enum row_outcome *outcome)
 {
     *outcome = ROW_ABSENT;
-    uint8_t *key = arena_alloc(row->cells.arena, row_key.size + 1);
-    if (key == NULL)
+    bytes key = record_key(row->cells.arena, row_key);
+    if (key.data == NULL)
         return status_out_of_memory();
-    key[0] = ROW_SPACE;
-    if (row_key.size > 0) /* no row has none, but SQL may ask for it */
-        memcpy(key + 1, row_key.data, row_key.size);
-    row->key = bytes_make(key + 1, row_key.size);
-    return read_record(keyspace, options, bytes_make(key, row_key.size + 1), read_tier, row,
-                       outcome);
+    row->key = bytes_from(key, 1);
+    return read_record(keyspace, options, key, read_tier, row, outcome);
+}
+
+/* --- several records at once --- */
+
+static void forget_records(struct row_records *records)
+{
+    records->count = 0;
+    records->bytes = 0;
+    if (records->arena != NULL)
+        arena_reset(records->arena);
+}
+
+void row_records_rest(struct row_records *records)
+{
+    key_walk_rest(&records->walk);
+    forget_records(records);
+}
+
+void row_records_free(struct row_records *records)
+{
+    row_records_rest(records);
+    arena_destroy(records->arena);
+    records->arena = NULL;
+}
+
+static status keep_record(void *context, size_t i, bytes value)
+{
+    struct row_records *records = context;
+    records->records[i] = arena_copy(records->arena, value);
+    if (records->records[i].data == NULL)
+        return status_out_of_memory();
+    records->presences[i] = STORE_FOUND;
+    records->bytes += value.size;
+    return status_ok();
+}
+
+/* What is read is of the moment when the walk's cursor was made, or newer. */
+static void note_gone(struct row_records *records, struct keyspace *keyspace,
+                      const struct row_read_options *options)
+{
+    uint64_t gone = drops_gone(options);
+    if (records->walk.keyspace != keyspace || records->gone != gone)
+        key_walk_rest(&records->walk);
+    records->walk.keyspace = keyspace;
+    records->gone = gone;
+}
+
+static status read_records(struct row_records *records, const bytes *row_keys, size_t count)
+{
+    bytes keys[ROW_RECORDS_MOST];
+    bool are_all;
+    for (size_t i = 0; i < count; i++) {
+        keys[i] = record_key(records->arena, row_keys[i]);
+        if (keys[i].data == NULL)
+            return status_out_of_memory();
+        records->presences[i] = STORE_ABSENT;
+    }
+    TRY(key_walk_get(&records->walk, keys, count, keep_record, records, &are_all));
+    for (size_t i = 0; i < count && !are_all; i++)
+        if (records->presences[i] == STORE_ABSENT)
+            records->presences[i] = STORE_NOT_CACHED;
+    records->count = count;
+    return status_ok();
+}
+
+status row_records_read(struct row_records *records, struct keyspace *keyspace,
+                        const struct row_read_options *options, const bytes *row_keys, size_t count)
+{
+    DCHECK(count > 0 && count <= ROW_RECORDS_MOST && options->commits == NULL);
+    if (records->arena == NULL)
+        records->arena = arena_create(SIZE_MAX / 2);
+    if (records->arena == NULL)
+        return status_out_of_memory();
+    forget_records(records);
+    note_gone(records, keyspace, options);
+    status s = read_records(records, row_keys, count);
+    if (!status_is_ok(s))
+        row_records_rest(records);
+    return s;
+}
+
+bool row_records_has(const struct row_records *records, size_t i)
+{
+    return i < records->count && records->presences[i] != STORE_NOT_CACHED;
+}
+
+status row_records_take(struct row_records *records, size_t i, struct keyspace *keyspace,
+                        const struct row_read_options *options, bytes row_key, struct row *row,
+                        enum row_outcome *outcome)
+{
+    DCHECK(row_records_has(records, i));
+    bytes key = record_key(row->cells.arena, row_key);
+    if (key.data == NULL)
+        return status_out_of_memory();
+    row->key = bytes_from(key, 1);
+    store_value_release(&row->value);
+    *outcome = records->presences[i] == STORE_FOUND ? ROW_FOUND : ROW_ABSENT;
+    row->value.bytes = *outcome == ROW_FOUND ? records->records[i] : bytes_make(NULL, 0);
+    records->presences[i] = STORE_NOT_CACHED;
+    TRY(resolve_record(keyspace, options, key, STORE_READ_ANY, row, outcome));
+    if (row->left != NULL || drops_gone(options) == records->gone)
+        return status_ok();
+    row->cells.count = 0; /* a drop was forgotten since: read_record */
+    return read_record(keyspace, options, key, STORE_READ_ANY, row, outcome);
 }
 
 /* --- ranges ---

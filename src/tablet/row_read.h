@@ -8,6 +8,7 @@
 #include "row/resolve.h"
 #include "store/store.h"
 #include "tablet/commit.h"
+#include "tablet/key_walk.h"
 
 enum row_outcome {
     ROW_FOUND,      /* the row has visible cells in scope */
@@ -61,6 +62,36 @@ void row_clear(struct row *row);
 /* One row by its key. `row->cells.arena` must be set. */
 status row_read(struct keyspace *keyspace, const struct row_read_options *options, bytes row_key,
                 enum store_read_tier read_tier, struct row *row, enum row_outcome *outcome);
+
+/* Records of rows of a keyspace, read some at once, which is cheaper by far than one by one: for a
+ * reader who looks at each soon, and to whom a row may be as old as the first of these calls. All
+ * zeroes is empty. */
+enum { ROW_RECORDS_MOST = KEY_WALK_MOST };
+struct row_records {
+    struct key_walk walk; /* `last` and `never` are the caller's */
+    struct arena *arena;
+    size_t count;
+    size_t bytes; /* of all */
+    uint64_t gone;
+    bytes records[ROW_RECORDS_MOST];
+    enum store_presence presences[ROW_RECORDS_MOST];
+};
+
+/* `count` of 1 to ROW_RECORDS_MOST, by rising keys unless `walk.never`; those that were read before
+ * are forgotten. `options->commits` is NULL: no row is rewritten. May block for the disk. Empty if
+ * it fails, which one row may be the reason of. */
+status row_records_read(struct row_records *records, struct keyspace *keyspace,
+                        const struct row_read_options *options, const bytes *row_keys,
+                        size_t count);
+/* Holds nothing of the store any more, and no records. */
+void row_records_rest(struct row_records *records);
+void row_records_free(struct row_records *records);
+/* Whether the one at that place was read (the thread's bound may refuse it), and not yet taken. */
+bool row_records_has(const struct row_records *records, size_t i);
+/* As row_read, with STORE_READ_ANY, of one that it has; cells are valid until the next are read. */
+status row_records_take(struct row_records *records, size_t i, struct keyspace *keyspace,
+                        const struct row_read_options *options, bytes row_key, struct row *row,
+                        enum row_outcome *outcome);
 
 /* The value of a cell of the row, or of a filter's copy, that is deferred; cheaper in the cells'
  * order. ROW_FOUND with the value, valid until the row is used again; or ROW_NOT_CACHED. ABORTED if

@@ -443,6 +443,49 @@ static void what_is_looked_at_at_once_is_not_cached(void **state)
     end_row(&row);
 }
 
+/* --- several records at once --- */
+
+/* The value of the row's first cell; NULL: there is no row. In static memory. */
+static const char *take(struct tablet_fixture *f, struct row_records *records, size_t i,
+                        const char *row_key)
+{
+    static char text[16];
+    struct row_read_options options = read_options_of(f);
+    struct row row = {.cells.arena = arena_create(1 << 20)};
+    enum row_outcome outcome;
+    options.commits = NULL;
+    assert_true(row_records_has(records, i));
+    assert_ok(row_records_take(records, i, f->rows, &options, bytes_of(row_key), &row, &outcome));
+    assert_false(row_records_has(records, i));
+    assert_true(bytes_equal(row.key, bytes_of(row_key)));
+    if (outcome == ROW_FOUND)
+        snprintf(text, sizeof text, "%.*s", (int)row.cells.items[0].value.size,
+                 (const char *)row.cells.items[0].value.data);
+    end_row(&row);
+    return outcome == ROW_FOUND ? text : NULL;
+}
+
+static void records_that_are_read_at_once_are_taken_in_any_order(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct row_read_options options = read_options_of(f);
+    struct row_records records = {0};
+    const bytes keys[] = {bytes_of("a"), bytes_of("b"), bytes_of("c"), bytes_of("x")};
+    options.commits = NULL;
+    write_rows(f, "abc");
+    write_overflow_row(f, "b");
+    assert_ok(row_records_read(&records, f->rows, &options, keys, 4));
+    write_change(f, "c", set_cell(f, FAMILY_F, "q", 1, "new"));
+    assert_string_equal(take(f, &records, 2, "c"), "c"); /* as old as the call */
+    assert_string_equal(take(f, &records, 0, "a"), "a");
+    assert_string_equal(take(f, &records, 1, "b"), "0123456789");
+    assert_null(take(f, &records, 3, "x"));
+    assert_false(row_records_has(&records, 4));
+    row_records_rest(&records);
+    assert_false(row_records_has(&records, 0));
+    row_records_free(&records);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -464,6 +507,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_range_stops_at_an_absent_row_that_wants_maintenance,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_looked_at_at_once_is_not_cached, setup, teardown),
+        cmocka_unit_test_setup_teardown(records_that_are_read_at_once_are_taken_in_any_order, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

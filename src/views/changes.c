@@ -6,8 +6,10 @@
 
 #include <stdlib.h>
 
-/* What is read at once: of the feed, and how many keys. */
-enum { FEED_BYTES = 4 << 20, FEED_KEYS = 16384, FEED_MEMORY = 256 << 20 };
+/* What is read at once: of the feed, and how many changes. The more, the more are of one row, and
+ * the closer together lie the rows of a piece, which is cheaper; and the later other sources have
+ * their turn. */
+enum { FEED_BYTES = 8 << 20, FEED_KEYS = 65536, FEED_MEMORY = 256 << 20 };
 
 struct reading {
     struct view_changes *changes;

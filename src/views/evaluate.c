@@ -70,6 +70,7 @@ static status visit_row(void *context, bytes source_key, enum view_outcome outco
             return status_out_of_memory();
     }
     atomic_fetch_add(&piece->upkeep->counts.changes, 1);
+    view_piece_step(piece);
     TRY(note(piece, source_key, fresh));
     piece->is_full = piece->is_range && piece->items.count >= piece->most_rows;
     return piece->is_full ? status_make(STATUS_CANCELLED, "The piece is full.") : status_ok();

@@ -8,13 +8,13 @@
 
 enum { GROUP_MEMORY = 64 << 20 };
 
-/* A group that is touched: its folds lie together. */
+/* A group that is touched, with its folds in the order of their coming. */
 struct touched {
     bytes id;
     bytes record; /* its key */
     bytes kept;   /* its value; empty: it is new */
     size_t first;
-    size_t end;
+    size_t last;
 };
 
 struct folding {
@@ -27,33 +27,67 @@ struct folding {
 
 /* --- which groups --- */
 
-static int compare_folds(const void *a, const void *b)
+/* Groups by their ids: at least half of the slots are free. */
+struct id_table {
+    size_t *slots; /* place and one; 0: free */
+    size_t count;  /* a power of two */
+};
+
+static status make_table(struct arena *arena, size_t most, struct id_table *out)
 {
-    const struct view_fold *x = a, *y = b;
-    int order = bytes_compare(x->id, y->id);
-    return order != 0 ? order : x->number < y->number ? -1 : x->number > y->number;
+    for (out->count = 2; out->count < 2 * most; out->count *= 2) {
+    }
+    out->slots = arena_zalloc(arena, out->count * sizeof *out->slots);
+    return out->slots == NULL ? status_out_of_memory() : status_ok();
 }
 
+/* Where the group is, or belongs. */
+static size_t *slot_of(const struct id_table *table, const struct folding *folding, bytes id)
+{
+    size_t at = (size_t)bytes_hash(id) & (table->count - 1);
+    while (table->slots[at] != 0 && !bytes_equal(folding->groups[table->slots[at] - 1].id, id))
+        at = (at + 1) & (table->count - 1);
+    return &table->slots[at];
+}
+
+static status add_group(struct folding *folding, bytes id, size_t fold)
+{
+    bytes record = view_record_key(folding->piece->arena, VIEW_RECORD_GROUP, id);
+    if (record.data == NULL)
+        return status_out_of_memory();
+    folding->groups[folding->count++] =
+        (struct touched){.id = id, .record = record, .first = fold, .last = fold};
+    return status_ok();
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+    const struct touched *x = a, *y = b;
+    return bytes_compare(x->id, y->id);
+}
+
+/* There are many folds of few groups, or few of many: so these are sorted, and not those. */
 static status find_groups(struct folding *folding)
 {
     struct view_piece *piece = folding->piece;
     struct view_fold *folds = piece->folds.items;
-    qsort(folds, piece->folds.count, sizeof *folds, compare_folds);
+    struct id_table table;
     folding->groups = arena_alloc(piece->arena, piece->folds.count * sizeof *folding->groups);
     if (folding->groups == NULL)
         return status_out_of_memory();
+    TRY(make_table(piece->arena, piece->folds.count, &table));
     for (size_t i = 0; i < piece->folds.count; i++) {
-        struct touched *last = folding->count == 0 ? NULL : &folding->groups[folding->count - 1];
-        if (last != NULL && bytes_equal(last->id, folds[i].id)) {
-            last->end = i + 1;
+        size_t *slot = slot_of(&table, folding, folds[i].id);
+        if (*slot == 0) {
+            TRY(add_group(folding, folds[i].id, i));
+            *slot = folding->count;
             continue;
         }
-        bytes record = view_record_key(piece->arena, VIEW_RECORD_GROUP, folds[i].id);
-        if (record.data == NULL)
-            return status_out_of_memory();
-        folding->groups[folding->count++] =
-            (struct touched){.id = folds[i].id, .record = record, .first = i, .end = i + 1};
+        struct touched *group = &folding->groups[*slot - 1];
+        folds[group->last].next = i + 1;
+        group->last = i;
     }
+    qsort(folding->groups, folding->count, sizeof *folding->groups, compare_groups);
     return status_ok();
 }
 
@@ -81,9 +115,10 @@ static status fold(struct folding *folding, const struct touched *touched,
                    struct view_overlay *overlay, struct view_group *group)
 {
     const struct view_fold *folds = folding->piece->folds.items;
-    for (size_t i = touched->first; i < touched->end; i++)
-        TRY(view_group_fold(group, folds[i].body, folds[i].source_key, folds[i].is_removal,
-                            &overlay->entries));
+    for (size_t next = touched->first + 1; next > 0; next = folds[next - 1].next) {
+        const struct view_fold *at = &folds[next - 1];
+        TRY(view_group_fold(group, at->body, at->source_key, at->is_removal, &overlay->entries));
+    }
     return view_group_settle(group, &overlay->entries);
 }
 
@@ -171,8 +206,10 @@ static status take_groups(struct folding *folding)
 {
     TRY(find_groups(folding));
     TRY(read_groups(folding));
-    for (size_t i = 0; i < folding->count; i++)
+    for (size_t i = 0; i < folding->count; i++) {
         TRY(take_group(folding, &folding->groups[i]));
+        view_piece_step(folding->piece);
+    }
     view_emit_end(&folding->emitter);
     return status_ok();
 }

@@ -5,10 +5,7 @@
 
 status view_piece_begin(struct view_upkeep *upkeep, size_t most_rows, struct view_piece *piece)
 {
-    *piece = (struct view_piece){
-        .upkeep = upkeep, .arena = arena_create(VIEW_PIECE_MEMORY), .most_rows = most_rows};
-    if (piece->arena == NULL)
-        return status_out_of_memory();
+    *piece = (struct view_piece){.upkeep = upkeep, .arena = upkeep->arena, .most_rows = most_rows};
     return view_commit_begin(upkeep->table, &piece->commit);
 }
 
@@ -17,7 +14,16 @@ void view_piece_end(struct view_piece *piece)
     view_cursor_destroy(piece->cursor);
     view_commit_cancel(piece->commit);
     buffer_free(&piece->found);
-    arena_destroy(piece->arena);
+    arena_reset_keeping(piece->arena, VIEW_PIECE_KEPT);
+}
+
+void view_piece_step(struct view_piece *piece)
+{
+    const struct view_upkeep *upkeep = piece->upkeep;
+    if (++piece->steps < VIEW_PIECE_STEPS || upkeep->rest == NULL)
+        return;
+    piece->steps = 0;
+    upkeep->rest(upkeep->rest_context);
 }
 
 /* --- index: the parts are rows --- */
@@ -52,7 +58,7 @@ static status index_put(struct view_emitter *emitter, const struct view_part *ol
 static status add_fold(struct view_piece *piece, const struct view_item *item,
                        const struct view_part *part, bool is_removal)
 {
-    struct view_fold fold = {part->id, part->body, item->key, is_removal, piece->folds.count};
+    struct view_fold fold = {part->id, part->body, item->key, is_removal, 0};
     return vector_add(&piece->folds, piece->arena, &fold, sizeof fold);
 }
 

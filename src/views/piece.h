@@ -7,7 +7,8 @@
  *                                        each group is read, folded, settled and written once
  *
  * A piece is bounded in rows, and in memory: one that needs too much is given up, and done with
- * half of its rows. */
+ * half of its rows. The more it has, the more of them go to one group, and lie together in the
+ * store. So it may take long, and its thread rests in the midst of it. */
 #ifndef TRESTLE_VIEWS_PIECE_H
 #define TRESTLE_VIEWS_PIECE_H
 
@@ -15,10 +16,12 @@
 #include "views/upkeep.h"
 
 enum {
-    VIEW_PIECE_ROWS_MOST = 4096,
+    VIEW_PIECE_ROWS_MOST = 16384,
     VIEW_PIECE_ROWS_FIRST = 256,
     VIEW_PIECE_MEMORY = 64 << 20, /* that evaluation and folding may keep */
+    VIEW_PIECE_KEPT = 16 << 20,   /* of that from piece to piece, while there is more to do */
     VIEW_PIECE_COMMIT = 16 << 20, /* bytes that are written at once */
+    VIEW_PIECE_STEPS = 256,       /* rows that are evaluated, or groups folded, without a rest */
 };
 
 /* A source row. Contributions with their tags (keys.h); empty: none. */
@@ -30,7 +33,7 @@ struct view_item {
 
 struct view_piece {
     struct view_upkeep *upkeep;
-    struct arena *arena;
+    struct arena *arena; /* the upkeep's */
     struct vector items; /* of struct view_item, by key */
     bool is_full;        /* evaluation ended early: there may be more rows */
     size_t at;           /* of the items: what is evaluated next */
@@ -40,6 +43,7 @@ struct view_piece {
     struct view_cursor *cursor; /* over the records; NULL: not made yet */
     struct buffer found;
     struct vector folds; /* of struct view_fold */
+    size_t steps;        /* since the last rest */
     /* What it adds to the counts. */
     uint64_t user_errors;
     int64_t excluded_rows;
@@ -52,7 +56,7 @@ struct view_fold {
     bytes body;
     bytes source_key;
     bool is_removal;
-    size_t number;
+    size_t next; /* place and one of the next of its group; 0: there is none (groups.c) */
 };
 
 status view_piece_begin(struct view_upkeep *upkeep, size_t most_rows, struct view_piece *piece);
@@ -70,6 +74,9 @@ status view_piece_take_recorded(struct view_piece *piece, bytes from, bytes to, 
 status view_piece_apply(struct view_piece *piece);
 
 /* --- for the files of a piece --- */
+
+/* A row was evaluated, or a group folded: rests if it is time for that. */
+void view_piece_step(struct view_piece *piece);
 
 /* Folds, group by group (groups.c). */
 status view_piece_fold_groups(struct view_piece *piece);

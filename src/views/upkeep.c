@@ -6,9 +6,10 @@
 #include "views/keys.h"
 #include "views/piece.h"
 
-/* A piece that took longer is followed by one with half of its rows; by one with twice as many, if
- * it took less than a quarter of that. By the thread's processor time. */
-enum { PIECE_CPU_US = 20 * 1000 };
+/* What a piece should take: of the thread's processor time, and of the commit thread, which does
+ * nothing else meanwhile (some 10 ms). The next has as many rows as come to that, if each is as
+ * dear. */
+enum { PIECE_CPU_US = 200 * 1000, PIECE_WRITES = 8192 };
 
 /* --- what others see --- */
 
@@ -152,6 +153,7 @@ struct portion {
     const struct view_pass *pass; /* NULL: the keys */
     bytes end;                    /* set: as view_piece_take_range has it */
     size_t taken;                 /* set: how many rows */
+    size_t writes;                /* the same: records and view rows */
 };
 
 static status take(struct view_piece *piece, struct portion *portion)
@@ -195,12 +197,13 @@ static status advance(struct view_upkeep *upkeep, const struct portion *portion,
 }
 
 static status write_piece(struct view_upkeep *upkeep, struct view_piece *piece,
-                          const struct portion *portion, const struct stream_position *reached)
+                          struct portion *portion, const struct stream_position *reached)
 {
     add_counts(&upkeep->state, piece);
     TRY(advance(upkeep, portion, reached));
     TRY(put_state(upkeep, piece->commit));
     struct view_commit *commit = piece->commit;
+    portion->writes = view_commit_count(commit);
     piece->commit = NULL;
     return view_commit_write(commit, NULL);
 }
@@ -216,13 +219,21 @@ static size_t most_rows(const struct view_upkeep *upkeep)
     return upkeep->most_piece_rows > 0 ? upkeep->most_piece_rows : VIEW_PIECE_ROWS_MOST;
 }
 
-static void adapt(struct view_upkeep *upkeep, size_t rows, int64_t cpu_us)
+/* What a piece took, as a share of what it should take. */
+static double share_taken(int64_t cpu_us, size_t writes)
 {
-    if (cpu_us > PIECE_CPU_US && rows > 1)
-        upkeep->piece_rows = rows / 2;
-    else if (cpu_us < PIECE_CPU_US / 4 && rows == upkeep->piece_rows &&
-             2 * rows <= most_rows(upkeep))
-        upkeep->piece_rows = 2 * rows;
+    double of_cpu = (double)cpu_us / PIECE_CPU_US, of_writes = (double)writes / PIECE_WRITES;
+    return of_cpu > of_writes ? of_cpu : of_writes;
+}
+
+/* At most twice as many, and that only after one that had as many as it might. */
+static void adapt(struct view_upkeep *upkeep, size_t rows, double taken)
+{
+    size_t most = most_rows(upkeep);
+    double wanted = taken <= 0.5 ? 2 * (double)rows : (double)rows / taken;
+    if (wanted > (double)rows && rows < upkeep->piece_rows)
+        return;
+    upkeep->piece_rows = wanted >= (double)most ? most : wanted < 1 ? 1 : (size_t)wanted;
 }
 
 /* One attempt, at most so many rows. `*is_smaller_wanted`: it would take too much, and nothing was
@@ -265,9 +276,9 @@ static status do_portion(struct view_upkeep *upkeep, struct portion *portion,
         if (is_smaller_wanted)
             upkeep->piece_rows = rows = rows / 2;
         else
-            portion->taken = smaller.taken;
+            portion->taken = smaller.taken, portion->writes = smaller.writes;
     } while (is_smaller_wanted);
-    adapt(upkeep, rows, thread_cpu_us() - began_us);
+    adapt(upkeep, portion->taken, share_taken(thread_cpu_us() - began_us, portion->writes));
     tell(upkeep);
     return status_ok();
 }

@@ -45,6 +45,11 @@ struct view_upkeep {
     size_t piece_rows;      /* that the next piece may have */
     size_t most_piece_rows; /* 0: VIEW_PIECE_ROWS_MOST */
     atomic_bool *gives_up;  /* it is to end in the midst */
+    /* Called in the midst of a piece, after some milliseconds of work each: may wait. NULL: never.
+     */
+    void (*rest)(void *context);
+    void *rest_context;
+    struct arena *arena; /* what a piece has, with VIEW_PIECE_MEMORY as its limit; the caller's */
     struct view_counts counts;
 };
 

@@ -56,6 +56,7 @@ struct view_line {
     bool has_turn;
     int64_t due_us;              /* the steady clock; INT64_MAX: nothing is known to be done */
     struct view_changes changes; /* the worker's */
+    struct arena *arena;         /* the same: of pieces; NULL: there is nothing to do */
 };
 
 struct view_thread {

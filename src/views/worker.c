@@ -2,6 +2,7 @@
 #include "views/views_private.h"
 
 #include "os/thread.h"
+#include "views/piece.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,9 +52,16 @@ static struct view_line *line_of(struct views *views, struct table *source)
     return made;
 }
 
+static void free_arena(struct view_line *line)
+{
+    arena_destroy(line->arena);
+    line->arena = NULL;
+}
+
 /* It has no entry, and nobody has its turn. Not with the lock held. */
 static void free_line(struct view_line *line)
 {
+    free_arena(line);
     if (line->is_waiting)
         view_feed_forget(line->source, &line->waiter);
     view_changes_forget(&line->changes);
@@ -162,8 +170,9 @@ static void wait_until(struct views *views, int64_t until_us)
     pthread_cond_clockwait(&views->wake, &views->lock, CLOCK_MONOTONIC, &until);
 }
 
-static void rest(struct turn *turn)
+static void rest(void *context)
 {
+    struct turn *turn = context;
     struct views *views = turn->views;
     struct view_pace_sample now = sample(views);
     bool is_pressed = cluster_write_load(views->options.cluster) > 0.5;
@@ -183,6 +192,14 @@ static void rest(struct turn *turn)
 static status do_pieces(struct turn *turn, struct view_entry *entry)
 {
     bool follows = false, passes = false;
+    struct view_line *line = turn->line;
+    if (line->arena == NULL)
+        line->arena = arena_create(VIEW_PIECE_MEMORY);
+    if (line->arena == NULL)
+        return status_out_of_memory();
+    entry->upkeep.rest = rest;
+    entry->upkeep.rest_context = turn;
+    entry->upkeep.arena = line->arena;
     if (!entry->upkeep.is_loaded) {
         status s = view_upkeep_load(&entry->upkeep);
         if (s.code == STATUS_ABORTED) {
@@ -192,7 +209,7 @@ static status do_pieces(struct turn *turn, struct view_entry *entry)
         }
         TRY(s);
     }
-    TRY(view_upkeep_follow(&entry->upkeep, &turn->line->changes, &follows));
+    TRY(view_upkeep_follow(&entry->upkeep, &line->changes, &follows));
     TRY(view_upkeep_pass(&entry->upkeep, &passes));
     turn->has_more |= follows || passes || entry->upkeep.state.pass_count > 0;
     return status_ok();
@@ -269,6 +286,8 @@ static void take_turn(struct views *views, struct view_line *line, struct view_p
     }
     if (!turn.has_more && line->entries != NULL)
         wait_for_changes(&turn);
+    if (!turn.has_more)
+        free_arena(line);
     line->has_turn = false;
     make_due(line, turn.has_more ? 0 : turn.retry_us);
     pthread_cond_broadcast(&views->changed);

@@ -27,6 +27,7 @@ struct view_commit {
     size_t count;
     size_t capacity;
     size_t bytes; /* of rows */
+    size_t record_count;
     status failure;
 };
 
@@ -104,22 +105,30 @@ void view_commit_put(struct view_commit *commit, bytes key, bytes value)
     DCHECK(key.size > 0 && value.size > 0);
     DCHECK(key.data[0] != ROW_SPACE && key.data[0] != OVERFLOW_SPACE);
     store_batch_put(commit->records, commit->view->view.records, key, value);
+    commit->record_count++;
 }
 
 void view_commit_delete(struct view_commit *commit, bytes key)
 {
     store_batch_delete(commit->records, commit->view->view.records, key);
+    commit->record_count++;
 }
 
 void view_commit_delete_range(struct view_commit *commit, bytes from, bytes to)
 {
     DCHECK(bytes_compare(from, to) < 0);
     store_batch_delete_range(commit->records, commit->view->view.records, from, to);
+    commit->record_count++;
 }
 
 size_t view_commit_size(const struct view_commit *commit)
 {
     return commit->bytes + store_batch_size(commit->records);
+}
+
+size_t view_commit_count(const struct view_commit *commit)
+{
+    return commit->count + commit->record_count;
 }
 
 /* --- writing --- */

@@ -37,6 +37,8 @@ void view_commit_delete_range(struct view_commit *commit, bytes from, bytes to);
 
 /* Bytes that it is going to write, about. */
 size_t view_commit_size(const struct view_commit *commit);
+/* How many rows and records it changes. */
+size_t view_commit_count(const struct view_commit *commit);
 
 /* Waits until it is in the store: what is read from then on has it. Frees it in any case.
  * NOT_FOUND: the view is gone; UNAVAILABLE, RESOURCE_EXHAUSTED: as for any write, and nothing of it

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "cluster/cluster_private.h"
 #include "tablet/key_bounds.h"
+#include "tablet/key_walk.h"
 
 #include <stdlib.h>
 
@@ -27,33 +28,40 @@ status view_records_get(struct table *view, bytes key, struct buffer *value, boo
     return status_is_ok(s) && value->failed ? status_out_of_memory() : s;
 }
 
-enum { AT_ONCE = 128 };
+struct chunk {
+    size_t first;
+    status (*visit)(void *context, size_t i, bytes value);
+    void *context;
+};
 
-/* At most AT_ONCE. */
-static status get_some(struct keyspace *records, const bytes *keys, size_t count, size_t first,
-                       status (*visit)(void *context, size_t i, bytes value), void *context)
+static status visit_of_chunk(void *context, size_t i, bytes value)
 {
-    struct store_value values[AT_ONCE] = {0};
-    enum store_presence presences[AT_ONCE];
-    status s =
-        store_get_many(records, NULL, keys + first, count, STORE_READ_ANY, values, presences);
-    for (size_t i = 0; i < count; i++) {
-        if (status_is_ok(s) && presences[i] == STORE_FOUND)
-            s = visit(context, first + i, values[i].bytes);
-        store_value_release(&values[i]);
-    }
-    return s;
+    const struct chunk *chunk = context;
+    return chunk->visit(chunk->context, chunk->first + i, value);
+}
+
+/* A thread that has no bound is refused nothing. */
+static status get_chunk(struct key_walk *walk, const bytes *keys, size_t count, struct chunk *chunk)
+{
+    bool are_all;
+    size_t some = count - chunk->first < KEY_WALK_MOST ? count - chunk->first : KEY_WALK_MOST;
+    TRY(key_walk_get(walk, keys + chunk->first, some, visit_of_chunk, chunk, &are_all));
+    chunk->first += some;
+    return are_all ? status_ok() : status_out_of_memory();
 }
 
 status view_records_get_many(struct table *view, const bytes *keys, size_t count,
                              status (*visit)(void *context, size_t i, bytes value), void *context)
 {
-    struct keyspace *records = records_of(view);
-    for (size_t first = 0; first < count; first += AT_ONCE) {
-        size_t some = count - first < AT_ONCE ? count - first : AT_ONCE;
-        TRY(get_some(records, keys, some, first, visit, context));
-    }
-    return status_ok();
+    struct key_walk walk = {.keyspace = records_of(view)};
+    struct chunk chunk = {.visit = visit, .context = context};
+    status s = status_ok();
+    if (count > 0)
+        walk.last = keys[count - 1];
+    while (status_is_ok(s) && chunk.first < count)
+        s = get_chunk(&walk, keys, count, &chunk);
+    key_walk_rest(&walk);
+    return s;
 }
 
 /* --- walks --- */

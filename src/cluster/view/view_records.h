@@ -13,7 +13,7 @@
 status view_records_get(struct table *view, bytes key, struct buffer *value, bool *is_there);
 
 /* Several at once, which is cheaper by far than one by one: calls `visit` with each that there is,
- * by the order of `keys`, with its place among them, until it fails. Keys rising are quickest. */
+ * with its place among `keys`, which rise, none twice, until it fails. */
 status view_records_get_many(struct table *view, const bytes *keys, size_t count,
                              status (*visit)(void *context, size_t i, bytes value), void *context);
 

@@ -302,14 +302,18 @@ static void append_number(struct buffer *out, const struct key_part *part, int64
         buffer_append_byte(out, (uint8_t)((uint64_t)value >> shift));
 }
 
+/* Each 00 is followed by FF: there are few. */
 static void append_escaped(struct buffer *out, bytes text)
 {
     if (text.size == 0)
         buffer_append(out, "\0\0", 2);
-    for (size_t i = 0; i < text.size; i++) {
-        buffer_append_byte(out, text.data[i]);
-        if (text.data[i] == 0)
+    while (text.size > 0) {
+        const uint8_t *zero = memchr(text.data, 0, text.size);
+        size_t size = zero == NULL ? text.size : (size_t)(zero - text.data) + 1;
+        buffer_append(out, text.data, size);
+        if (zero != NULL)
             buffer_append_byte(out, 0xff);
+        text = bytes_from(text, size);
     }
 }
 
