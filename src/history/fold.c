@@ -53,7 +53,7 @@ status history_fold(const struct history_points *points, int64_t step_us,
 static void set_nothing(struct history_point *point, double bytes)
 {
     for (enum history_line line = 0; line < HISTORY_LINES; line++)
-        if (history_line_row(line)->subject == HISTORY_TABLE &&
+        if (history_line_row(line)->subject == HISTORY_OF_TABLE &&
             history_line_row(line)->how == HISTORY_RATE)
             point->values[line] = 0;
     point->values[HISTORY_bytes] = bytes;

@@ -144,12 +144,12 @@ static status set_text(const struct making *making, uint32_t family, const char 
     return status_ok();
 }
 
-/* Seven digits are more than any chart shows. */
+/* Ten digits are more than any chart shows, and tell a time in seconds. */
 static status set_number(const struct making *making, uint32_t family, const char *qualifier,
                          double number)
 {
     char text[32];
-    snprintf(text, sizeof text, "%.7g", number);
+    snprintf(text, sizeof text, "%.10g", number);
     return set_text(making, family, qualifier, text);
 }
 

@@ -2,8 +2,10 @@
  * space and memory that runs out. Time passes when a test says so. */
 #include "history/history.h"
 
+#include "base/limits.h"
 #include "base/testing/failmalloc.h"
 #include "base/testing/testing_clock.h"
+#include "cluster/row_group.h"
 #include "cluster/testing/testing.h"
 #include "history/history_keep.h"
 
@@ -391,6 +393,53 @@ static void memory_may_run_out_at_any_time(void **state)
     assert_true(seen <= (double)(hands.wall_us - BEGIN_US - HOUR_US) / 1e6);
 }
 
+/* --- size --- */
+
+/* The largest point that there may be of a subject, as a record: what it is packed to, and its key.
+ */
+static size_t largest_row(struct remembering *r, enum history_subject subject, const char *name)
+{
+    static const char method[] = "google.bigtable.admin.v2.BigtableInstanceAdmin/UpdateInstance00";
+    struct history_method methods[HISTORY_METHODS];
+    struct history_point point;
+    struct history_batch batch = {.arena = r->arena};
+    history_point_init(&point, BEGIN_US, 9.987654321);
+    for (enum history_line line = 0; line < HISTORY_LINES; line++)
+        if (history_line_row(line)->subject == subject)
+            point.values[line] = 1234567.891;
+    for (size_t i = 0; i < HISTORY_METHODS && subject == HISTORY_OF_SERVER; i++) {
+        char *copy = arena_string(r->arena, bytes_of(method));
+        copy[sizeof method - 2] = (char)('A' + i);
+        methods[i] = (struct history_method){copy, 1234567.891};
+        point.method_count++;
+    }
+    for (size_t i = 0; i < HISTORY_BUCKETS && subject == HISTORY_OF_SERVER; i++)
+        history_point_add_calls(&point, UINT64_C(1) << (i + 6), 1234567);
+    point.methods = methods;
+    assert_ok(history_batch_put(&batch, HISTORY_TEN_SECONDS, name, &point));
+    size_t size = packed_change_size(&batch.rows[0].change) + batch.rows[0].row_key.size;
+    history_batch_drop(&batch);
+    return size;
+}
+
+/* What docs/reference/metric-history.md promises, before anything is compressed: all tables that
+ * have series are asked for all the time, and what is too old is gone within an hour. */
+static void a_fortnight_takes_less_than_a_hundred_megabytes(void **state)
+{
+    struct remembering *r = *state;
+    size_t points = 0;
+    for (enum history_level level = 0; level < HISTORY_LEVELS; level++) {
+        int64_t kept_us = history_level_kept_us(level, 14 * DAY_US);
+        points += (size_t)((kept_us + HOUR_US) / history_level_span_us(level));
+    }
+    size_t server = largest_row(r, HISTORY_OF_SERVER, HISTORY_SERVER_NAME);
+    size_t table = largest_row(r, HISTORY_OF_TABLE, TEST_TABLE);
+    size_t all = points * (server + LIMIT_TABLE_METRICS * table);
+    print_message("%zu points of %zu bytes, and of %d tables of %zu: %zu MB\n", points, server,
+                  LIMIT_TABLE_METRICS, table, all / 1000000);
+    assert_true(all < 100 * 1000000);
+}
+
 /* --- tables --- */
 
 static void tell_table(struct remembering *r, int64_t rows)
@@ -495,6 +544,7 @@ int main(void)
         TEST(nothing_is_remembered_when_the_disk_is_nearly_full),
         TEST(without_retention_nothing_is_kept),
         TEST(memory_may_run_out_at_any_time),
+        TEST(a_fortnight_takes_less_than_a_hundred_megabytes),
         TEST(a_table_has_points_when_it_is_asked_for),
         TEST(all_levels_answer_up_to_now),
         TEST(subjects_are_forgotten_with_their_points),

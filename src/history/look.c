@@ -124,7 +124,7 @@ static status add_to_line(struct history_look *look, const struct metric_sample 
         const struct history_line_row *row = history_line_row(line);
         if (row->source == NULL || strcmp(row->source, name) != 0)
             continue;
-        if (row->subject == HISTORY_TABLE)
+        if (row->subject == HISTORY_OF_TABLE)
             return add_to_table(look, sample, line);
         look->values[line] = (isnan(look->values[line]) ? 0 : look->values[line]) + sample->value;
     }

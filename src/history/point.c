@@ -10,7 +10,7 @@ static const struct history_line_row line_rows[HISTORY_LINES] = {
     [HISTORY_##name_] = {.name = #name_,                                                           \
                          .source = source_,                                                        \
                          .sentence = sentence_,                                                    \
-                         .subject = HISTORY_##subject_,                                            \
+                         .subject = HISTORY_OF_##subject_,                                         \
                          .how = HISTORY_##how_},
 #include "history/lines.def"
 };

@@ -18,7 +18,7 @@ enum history_line {
     HISTORY_LINES
 };
 
-enum history_subject { HISTORY_SERVER, HISTORY_TABLE };
+enum history_subject { HISTORY_OF_SERVER, HISTORY_OF_TABLE };
 enum history_how { HISTORY_RATE, HISTORY_MEAN, HISTORY_LAST, HISTORY_MOST, HISTORY_CALLS };
 
 struct history_line_row {
