@@ -25,7 +25,8 @@ struct remembering {
     struct history *history;
     struct arena *arena;
     int64_t retention_us;
-    size_t seen; /* commits, by an observer */
+    struct commit_observer observer;
+    size_t seen; /* commits, by it */
 };
 
 static void measure(void *context)
@@ -171,8 +172,8 @@ static int64_t syncs(struct remembering *r)
 static void a_point_is_seen_by_no_observer_and_asks_for_no_sync(void **state)
 {
     struct remembering *r = *state;
-    const struct commit_observer observer = {.context = r, .see = count_seen};
-    r->f->options.observers = &observer;
+    r->observer = (struct commit_observer){.context = r, .see = count_seen};
+    r->f->options.observers = &r->observer;
     r->f->options.observer_count = 1;
     r->f->options.metrics = r->metrics;
     r->f->options.durability = STORE_SYNCED;
