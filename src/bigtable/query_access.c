@@ -2,6 +2,7 @@
 #include "bigtable/query_access.h"
 
 #include "bigtable/names.h"
+#include "history/history_store.h"
 
 /* The instance's own queries, those of views that are made, and all without access control. */
 static bool is_free(const struct query_catalog *catalog)
@@ -23,6 +24,18 @@ static bool may(const struct query_catalog *catalog, enum access_permission perm
     return permission_set_has(granted, permission);
 }
 
+bool query_names_own(const char *id)
+{
+    return strcmp(id, HISTORY_TABLE) == 0;
+}
+
+static status demand_own(struct query_catalog *catalog)
+{
+    const struct query_demand asked = {PERMISSION_metrics_get, bytes_of("servers/self")};
+    TRY(demand(catalog, &asked));
+    return vector_add(&catalog->demands, catalog->arena, &asked, sizeof asked);
+}
+
 status query_access_demand(struct query_catalog *catalog, const char *id, enum query_source source)
 {
     bool is_table = source == QUERY_TABLE, is_materialized = source == QUERY_MATERIALIZED_VIEW;
@@ -31,6 +44,8 @@ status query_access_demand(struct query_catalog *catalog, const char *id, enum q
         is_materialized ? PERMISSION_materializedViews_readRows : PERMISSION_logicalViews_readRows;
     if (is_free(catalog))
         return status_ok();
+    if (query_names_own(id))
+        return demand_own(catalog);
     const char *table = name_of_table(catalog->arena, catalog->instance, id);
     const char *view = name_join(catalog->arena, catalog->instance,
                                  is_materialized ? "materializedViews" : "logicalViews", id);

@@ -12,14 +12,19 @@
 /* What a query names. */
 enum query_source { QUERY_TABLE, QUERY_LOGICAL_VIEW, QUERY_MATERIALIZED_VIEW };
 
+/* Whether a query means, by that id, what the server remembers of itself: the same in each
+ * instance. No table of a client has such an id. */
+bool query_names_own(const char *id);
+
 /* Something that the caller was found to have. */
 struct query_demand {
     enum access_permission permission;
     bytes resource;
 };
 
-/* Whether the caller may read the table of that id, or, if there is none, the view. A refusal does
- * not tell which of them there is. UNAUTHENTICATED, PERMISSION_DENIED. */
+/* Whether the caller may read the table of that id (of the server's own: its metrics), or, if there
+ * is none, the view. A refusal does not tell which of them there is. UNAUTHENTICATED,
+ * PERMISSION_DENIED. */
 status query_access_demand(struct query_catalog *catalog, const char *id, enum query_source source);
 
 /* The same again of all that was asked for: while the query runs, rights may go. Any thread. */

@@ -11,6 +11,7 @@
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 #include "google/rpc/error_details.pb-c.h"
+#include "history/history_store.h"
 #include "sql/plan/key_schema.h"
 #include "wire/proto.h"
 
@@ -111,7 +112,8 @@ static status describe_table(struct query_catalog *catalog, struct found_relatio
 /* The table of the name, held; `*is_there` false if there is none. */
 static status hold_table(struct query_catalog *catalog, const char *id, bool *is_there)
 {
-    const char *name = name_of_table(catalog->arena, catalog->instance, id);
+    const char *name =
+        query_names_own(id) ? HISTORY_TABLE : name_of_table(catalog->arena, catalog->instance, id);
     if (name == NULL)
         return status_out_of_memory();
     *is_there = false;
@@ -261,6 +263,14 @@ static status find_prepared(struct query_catalog *catalog, const char *name, boo
     return restore_columns(catalog, prepared, found->relation);
 }
 
+/* Who may read a view may read what it does: not what is the server's. */
+static status check_own(const struct query_catalog *catalog, const char *name, bool in_view)
+{
+    if (!query_names_own(name) || (!in_view && catalog->defined == NULL))
+        return status_ok();
+    return status_make(STATUS_INVALID_ARGUMENT, "Views cannot read %s", name);
+}
+
 static status find(void *context, const char *name, bool in_view, struct arena *arena,
                    const struct sql_relation **out)
 {
@@ -271,6 +281,7 @@ static status find(void *context, const char *name, bool in_view, struct arena *
     if (found.relation == NULL)
         return status_out_of_memory();
     found.relation->name = name;
+    TRY(check_own(catalog, name, in_view));
     TRY(catalog->prepared == NULL ? find_now(catalog, name, in_view, &found, &is_there)
                                   : find_prepared(catalog, name, in_view, &found, &is_there));
     if (!is_there)

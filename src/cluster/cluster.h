@@ -141,7 +141,9 @@ status cluster_write_removal(struct cluster *cluster, struct catalog_txn *txn);
 
 /* --- tables --- */
 
-/* Full names: projects/P/instances/I/tables/T. The services check their form. */
+/* Full names: projects/P/instances/I/tables/T. The services check their form. What the server keeps
+ * for itself is in tables of this prefix: no API lists them, no metric and no heat counts them. */
+#define CLUSTER_OWN_TABLES "system/"
 
 /* What is known of a table, as the catalog has it. */
 struct table_info {

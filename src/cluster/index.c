@@ -44,7 +44,7 @@ static void shift(struct table **from, struct table **to, size_t count)
 
 bool index_is_users(const struct table *table)
 {
-    return !bytes_start_with(bytes_of(table->name), bytes_of("system/"));
+    return !bytes_start_with(bytes_of(table->name), bytes_of(CLUSTER_OWN_TABLES));
 }
 
 static void count(struct cluster *cluster, const struct table *table, int64_t amount)

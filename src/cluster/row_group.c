@@ -69,7 +69,7 @@ static void route(struct row_group *group)
         struct grouped_row *row = &group->rows[i];
         struct tablet *tablet = table_route(group->table, row->row_key);
         group->hashes[i] = row_lock_hash(keyspace_id(tablet->keyspace), row->row_key);
-        *commit_of(group, i) = (struct commit){.kind = COMMIT_ROWS,
+        *commit_of(group, i) = (struct commit){.kind = group->is_own ? COMMIT_OWN : COMMIT_ROWS,
                                                .table = group->table,
                                                .tablet = tablet,
                                                .keyspace = tablet->keyspace,

@@ -33,6 +33,7 @@ struct row_group {
     size_t count;        /* at least one, of no row two: they would have the same version */
     struct arena *arena; /* for the group itself; stays until `done` */
     int64_t at_us;       /* the time of its cells: see commit.h, least_us. 0: any */
+    bool is_own;         /* what the server keeps of itself: COMMIT_OWN. No heat, and no stream */
     bool is_repair;      /* see commit.h, as the next */
     bool frees_space;
     struct loop *loop; /* where `done` runs; NULL: on the commit thread, where it must be quick */

@@ -13,6 +13,7 @@
 
 struct audit;
 struct datastore;
+struct history;
 struct metrics;
 struct settings;
 struct slow_log;
@@ -27,7 +28,8 @@ struct insight {
     struct audit *audit;   /* NULL: nothing is audited */
     struct slow_log *slow;
     struct metrics *metrics;
-    struct log *log; /* whose level may be set */
+    struct history *history; /* set before calls come */
+    struct log *log;         /* whose level may be set */
     struct running_source running;
     struct repair_source repairs;
     struct stacks *stacks;

@@ -25,6 +25,8 @@ INSIGHT_HANDLER(get_stacks, insight__get_stacks_request)
 INSIGHT_HANDLER(list_audit_entries, insight__list_audit_entries_request)
 INSIGHT_HANDLER(list_damaged_ranges, insight__list_damaged_ranges_request)
 INSIGHT_HANDLER(read_heat, insight__read_heat_request)
+INSIGHT_HANDLER(read_metric_history, insight__read_metric_history_request)
+INSIGHT_HANDLER(read_table_history, insight__read_metric_history_request)
 INSIGHT_HANDLER(list_running_requests, insight__list_running_requests_request)
 INSIGHT_HANDLER(list_view_upkeep, insight__list_view_upkeep_request)
 INSIGHT_HANDLER(mute_advice, insight__mute_advice_request)
@@ -46,6 +48,8 @@ struct grpc_service insight_service(struct insight *insight)
         {"ListDamagedRanges", GRPC_UNARY, handle_list_damaged_ranges},
         {"MuteAdvice", GRPC_UNARY, handle_mute_advice},
         {"ReadHeat", GRPC_UNARY, handle_read_heat},
+        {"ReadMetricHistory", GRPC_UNARY, handle_read_metric_history},
+        {"ReadTableHistory", GRPC_UNARY, handle_read_table_history},
         {"ListRunningRequests", GRPC_UNARY, handle_list_running_requests},
         {"ListViewUpkeep", GRPC_UNARY, handle_list_view_upkeep},
         {"SetLogLevel", GRPC_UNARY, handle_set_log_level},

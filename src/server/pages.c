@@ -71,10 +71,21 @@ static void show_metrics(struct pages *pages, struct http_request *request)
     buffer_free(&page);
 }
 
+/* Who types the server's address into a browser means the console. For now: what a browser keeps
+ * for good could not be another page later. */
+static void lead_to_console(struct pages *pages, struct http_request *request)
+{
+    enum { FOUND = 302 };
+    (void)pages;
+    http_answer_header(request, "location", "/console/");
+    answer(request, FOUND, "the console is at /console/");
+}
+
 static const struct {
     const char *path;
     void (*show)(struct pages *pages, struct http_request *request);
 } paths[] = {
+    {"/", lead_to_console},
     {"/livez", show_live},
     {"/readyz", show_ready},
     {"/metrics", show_metrics},

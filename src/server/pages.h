@@ -1,4 +1,5 @@
-/* The pages that HTTP/1.1 serves: /livez and /readyz for orchestrators, /metrics for Prometheus. */
+/* The pages that HTTP/1.1 serves: /livez and /readyz for orchestrators, /metrics for Prometheus,
+ * and / for who looks for the console. */
 #ifndef TRESTLE_SERVER_PAGES_H
 #define TRESTLE_SERVER_PAGES_H
 

@@ -91,6 +91,7 @@ static status create_parts(struct server *server)
     server_show_running(server);
     create_measured(server);
     server_tell_build(server);
+    TRY(server_open_history(server));
     TRY(server_start_services(server));
     return server_open_listener(server, &address);
 }
@@ -217,6 +218,7 @@ status server_destroy(struct server *server)
         return status_ok();
     CHECK_MAGIC(server, SERVER_MAGIC);
     end_calls(server);
+    history_close(server->history); /* it looks at what goes next */
     listener_close(server->listener);
     http1_server_destroy(server->http1);
     console_destroy(server->console);

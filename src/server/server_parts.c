@@ -190,6 +190,23 @@ status server_watch_places(struct server *server)
     return s;
 }
 
+status server_open_history(struct server *server)
+{
+    const struct history_options options = {
+        .cluster = server->cluster,
+        .metrics = server->metrics,
+        .clock = server->clock,
+        .log = server->log,
+        .measure = measure,
+        .measured = &server->measured,
+        .disk_reserve_bytes = server->settings->disk_reserve,
+        .retention_us = server->settings->metrics_retention,
+    };
+    TRY(history_open(&options, &server->history));
+    server->insight.history = server->history;
+    return status_ok();
+}
+
 void server_tell_build(struct server *server)
 {
     char rocksdb[STORE_VERSION_SIZE];

@@ -12,6 +12,7 @@
 #include "console/console.h"
 #include "datastore/datastore.h"
 #include "faults/faults.h"
+#include "history/history.h"
 #include "introspect/insight.h"
 #include "introspect/slow_log.h"
 #include "introspect/tracer.h"
@@ -72,6 +73,7 @@ struct server {
     struct otlp *otlp; /* both NULL: nothing is traced */
     struct tracer *tracer;
     struct insight insight;
+    struct history *history;
     struct whole_runner *whole_backups;
     struct whole_repairer *whole_repairs;
     struct backup_service backup_service;
@@ -132,6 +134,8 @@ const char *server_backup_directory(const struct settings *settings, struct buff
 struct whole_schedule_wish server_backup_schedules(const struct settings *settings);
 /* How much space is left where backups and the archive go. */
 status server_watch_places(struct server *server);
+/* Begins to remember metrics, when all that is measured is there. */
+status server_open_history(struct server *server);
 /* The metric of which program this is. */
 void server_tell_build(struct server *server);
 

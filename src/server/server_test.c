@@ -12,6 +12,7 @@
 #include "cluster/backup/backup.h"
 #include "datastore/datastore.h"
 #include "datastore/query/describe.h"
+#include "history/history.h"
 #include "introspect/insight.h"
 #include "os/thread.h"
 #include "views/views.h"
@@ -109,6 +110,19 @@ uint64_t cluster_growth(struct cluster *cluster)
 {
     assert_ptr_equal(cluster, &the_cluster);
     return 0;
+}
+
+status history_open(const struct history_options *options, struct history **out)
+{
+    assert_non_null(options->measure);
+    assert_int_equal(options->retention_us, INT64_C(14) * 24 * 3600 * 1000000);
+    *out = NULL;
+    return status_ok();
+}
+
+void history_close(struct history *history)
+{
+    assert_null(history);
 }
 
 static void echo(void *context, struct grpc_call *call, bytes request)
@@ -557,6 +571,7 @@ static void pages_are_served(void **state)
     assert_echo(&client, "counted");
     assert_page(running.server, "/livez", "HTTP/1.1 200", "ok\n");
     assert_page(running.server, "/readyz", "HTTP/1.1 200", "ok\n");
+    assert_page(running.server, "/", "HTTP/1.1 302", "the console is at /console/");
     assert_page(running.server, "/other", "HTTP/1.1 404", "no such page");
     assert_page(running.server, "/metrics", "HTTP/1.1 200",
                 "\ntrestle_rpcs_total{method=\"test.Data/Echo\",code=\"OK\"} 1\n");

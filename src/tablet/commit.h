@@ -35,6 +35,8 @@
  *     of its source that have been applied, is in the log before it, and so is what it builds on;
  *     how far it has come is a record in the same batch. So a power cut takes the newest of these
  *     commits, each whole, and they are made again from where the rest has come to.
+ *     Nor is what the server writes of itself (COMMIT_OWN): nothing follows from it, and a power
+ *     cut may take the newest of it.
  *  8. Observers (commit_observer.h) see each commit that changes anything, at its place, and what
  *     they make of it is in the same batch. The change log (change_log.h) is one of them. A queue
  *     without it ends the log that the store has: the first batch removes its record, so a log with
@@ -88,6 +90,7 @@ enum commit_kind {
     COMMIT_INTERNAL,  /* the queue's own, and its observers': `extend`. Not observed */
     COMMIT_VIEW,      /* what the upkeep of a view writes: `records`, and rows as `others`. Not
                          observed */
+    COMMIT_OWN,       /* rows that the server keeps of itself: `change`, `others`. Not observed */
     /* Changes of structure: `extend`, and what `catalog` says. */
     COMMIT_SPLIT,          /* a tablet becomes two */
     COMMIT_MERGE,          /* two tablets become one */
@@ -131,7 +134,8 @@ struct catalog_change {
 /* Whether it has rows, which may have to be routed anew. */
 static inline bool commit_has_rows(enum commit_kind kind)
 {
-    return kind == COMMIT_ROWS || kind == COMMIT_COLLECT || kind == COMMIT_VIEW;
+    return kind == COMMIT_ROWS || kind == COMMIT_COLLECT || kind == COMMIT_VIEW ||
+           kind == COMMIT_OWN;
 }
 
 /* Whether it has a `change`, that a client asked for or a rule. */

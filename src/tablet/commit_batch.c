@@ -520,12 +520,29 @@ static bool add_view(struct commit_batch *batch, struct commit *commit)
     return true;
 }
 
+static bool add_own(struct commit_batch *batch, struct commit *commit)
+{
+    if (!reserve_all(batch, commit))
+        return false;
+    stamp(commit);
+    gather_all(batch, commit);
+    return true;
+}
+
+/* Whether who reads what is acknowledged may find it gone after a power cut (commit.h, 7). */
+static bool needs_sync(enum commit_kind kind)
+{
+    return kind != COMMIT_VIEW && kind != COMMIT_OWN;
+}
+
 static bool add(struct commit_batch *batch, struct commit *commit)
 {
     if (commit_changes_rows(commit->kind))
         return add_rows(batch, commit);
     if (commit->kind == COMMIT_VIEW)
         return add_view(batch, commit);
+    if (commit->kind == COMMIT_OWN)
+        return add_own(batch, commit);
     return commit->kind == COMMIT_INTERNAL ? add_internal(batch, commit)
                                            : add_records(batch, commit);
 }
@@ -544,7 +561,7 @@ void commit_batch_add(struct commit_batch *batch, struct commit *commit)
     }
     DCHECK(commit->sequence > batch->newest_sequence);
     batch->has_content = true;
-    batch->wants_sync = batch->wants_sync || commit->kind != COMMIT_VIEW;
+    batch->wants_sync = batch->wants_sync || needs_sync(commit->kind);
     batch->must_sync = batch->must_sync || commit->is_synced;
     batch->newest_sequence = commit->sequence;
     if (commit->version > batch->newest_version)

@@ -29,6 +29,8 @@ bool commit_is_well_formed(const struct commit *commit)
         return changes && !extends &&
                (commit->foreign == NULL ||
                 (commit->given_version != 0 && commit->other_count == 0));
+    case COMMIT_OWN:
+        return changes && !extends && commit->foreign == NULL && commit->tokens == NULL;
     case COMMIT_BARRIER:
         return !changes && !extends && commit->record.size == 0 && commit->other_count == 0;
     case COMMIT_VIEW:

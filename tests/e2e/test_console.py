@@ -18,7 +18,7 @@ from harness.rest import Rest, b64
 INSTANCE = "projects/demo/instances/shop"
 SHOP = "#/p/demo/i/shop"
 PAGES = {
-    "instances": "#/",
+    "instances": "#/instances",
     "tables": SHOP,
     "clusters": f"{SHOP}/clusters",
     "backups": f"{SHOP}/backups",
@@ -213,7 +213,7 @@ def test_the_switch_of_themes_lasts(visitor):
 def test_instances_lead_to_tables_and_tables_to_rows(visitor):
     somebody = visitor()
     page = somebody.page
-    somebody.visit()
+    somebody.visit("#/instances")
     page.get_by_role("link", name="shop", exact=True).click()
     row = page.get_by_role("row").filter(has=page.get_by_role("link", name="orders", exact=True))
     row.get_by_text("KiB").wait_for()
@@ -239,7 +239,7 @@ def test_a_table_that_is_not_there(visitor):
 def test_a_server_that_does_not_answer(visitor):
     """The page says so, and goes on when the server does."""
     somebody = visitor()
-    somebody.visit()
+    somebody.visit("#/instances")
     somebody.context.set_offline(True)
     somebody.page.get_by_role("link", name="shop", exact=True).click()
     somebody.page.get_by_text("The server cannot be reached.").wait_for()
@@ -604,7 +604,7 @@ def test_who_may_not_is_told(secured):
 
 def test_who_may_list_no_instances_names_a_project(secured):
     page = secured.page
-    secured.visit()
+    secured.visit("#/instances")
     secured.log_in("viewer")
     page.get_by_label("Project").fill("p")
     page.get_by_role("button", name="Show its instances").click()

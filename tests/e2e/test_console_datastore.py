@@ -220,7 +220,7 @@ def rows_of(page, caption):
 def test_from_instances_to_an_entity(visitor):
     somebody = visitor()
     page = somebody.page
-    somebody.visit()
+    somebody.visit("#/instances")
     page.get_by_role("link", name=f"Datastore of project {PROJECT}").click()
     page.get_by_role("link", name="second", exact=True).wait_for()
     assert rows_of(page, "Databases") == [["(default)", PROJECT], ["second", PROJECT]]

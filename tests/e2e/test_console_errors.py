@@ -12,7 +12,7 @@ from harness.server import EXTERNAL, Server
 INSTANCE, DATABASE = "#/p/p/i/i", "#/d/p/(default)"
 PATH = "path=%5B%7B%22kind%22%3A%22Task%22%2C%22name%22%3A%22{}%22%7D%5D"
 PAGES = {
-    "instances": "#/",
+    "instances": "#/instances",
     "tables": INSTANCE,
     "query": f"{INSTANCE}/query?table=t",
     "clusters": f"{INSTANCE}/clusters",

@@ -2,12 +2,12 @@
 """What the server counts while nobody asks costs a point read.
 
 Two servers stand side by side: one as it is by itself, with a page of the console open that asks
-for metrics and heat; and one without heat, slow requests and anybody who asks. `trestle bench`
-reads rows from one, then from the other, turn about, with the order of each pair the other way
-round than that of the pair before: what changes on the machine meanwhile meets both. Of each pair
-the CPU time a request of the first is divided by that of the second. Where a server's memory came
-to lie costs it, or spares it, some percent as long as it runs: so new ones are started again and
-again, and the interval is that of drawing couples of servers, and of each of them pairs.
+for metrics and heat; and one without heat, slow requests, remembered metrics and anybody who asks.
+`trestle bench` reads rows from one, then from the other, turn about, with the order of each pair
+the other way round than that of the pair before: what changes on the machine meanwhile meets both.
+Of each pair the CPU time a request of the first is divided by that of the second. Where a server's
+memory came to lie costs it, or spares it, some percent as long as it runs: so new ones are started
+again and again, and the interval is that of drawing couples of servers, and of each of them pairs.
 
 On a busy machine that tells no less than two percent. --samples lets perf look at one server many
 thousand times while rows are read and the page asks, and sorts what it saw: which share of the CPU
@@ -34,7 +34,7 @@ from client import Client
 from profiling import record, threads_and_symbols
 from servers import ROOT, TRESTLE, Server, trestle_command
 
-OFF = ["--heat=false", "--slow-request", "0"]
+OFF = ["--heat=false", "--slow-request", "0", "--metrics-retention", "0"]
 TABLE = "projects/p/instances/i/tables/bench"
 METRICS_PAGE = "/v1/servers/self/metrics"
 HEAT = f"/v1/{TABLE}:heat"
@@ -52,7 +52,8 @@ COUNTERS = {
     "slow requests": r"slow_log_concerns",
     METRICS_OF_CALLS: r"metrics_rpc_ended|metrics_profile",
 }
-OTHER_THREADS = "all threads but the loops: the page's requests, maintenance"
+REMEMBERING = "remembered metrics: the thread of the history, and not its commits"
+OTHER_THREADS = "all other threads but the loops: the page's requests, maintenance"
 TURN_SECONDS, WINDOW_SECONDS, SAMPLED_SECONDS = 0.5, 65, 60
 
 
@@ -170,12 +171,12 @@ def compare(options):
 
 def sort_samples(data):
     """The share of each counter, and of the threads that serve no reads."""
-    counts = dict.fromkeys([*COUNTERS, OTHER_THREADS], 0)
+    counts = dict.fromkeys([*COUNTERS, REMEMBERING, OTHER_THREADS], 0)
     total = 0
     for thread, symbols in threads_and_symbols(data):
         total += 1
         if not thread.startswith("loop-"):
-            counts[OTHER_THREADS] += 1
+            counts[REMEMBERING if thread == "history" else OTHER_THREADS] += 1
             continue
         for what, pattern in COUNTERS.items():
             if any(re.fullmatch(pattern, symbol) for symbol in symbols):

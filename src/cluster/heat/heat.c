@@ -56,7 +56,7 @@ void heat_destroy(struct heat *heat)
 
 bool heat_counts_table(const struct cluster *cluster, const char *name)
 {
-    return cluster->options.heat && strcmp(name, HEAT_TABLE) != 0;
+    return cluster->options.heat && !bytes_start_with(bytes_of(name), bytes_of(CLUSTER_OWN_TABLES));
 }
 
 /* The first request of a table makes its counts. NULL without memory. */
@@ -146,7 +146,7 @@ static status hold_tables(struct cluster *cluster, struct tables *tables)
     size_t count, kept = 0;
     TRY(index_find_all(cluster, bytes_make(NULL, 0), &tables->items, &count));
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(tables->items[i]->name, HEAT_TABLE) != 0)
+        if (index_is_users(tables->items[i]))
             tables->items[kept++] = tables->items[i];
         else
             table_release(tables->items[i]);

@@ -15,11 +15,11 @@
 #ifndef TRESTLE_CLUSTER_HEAT_HEAT_STORE_H
 #define TRESTLE_CLUSTER_HEAT_HEAT_STORE_H
 
+#include "cluster/cluster.h"
 #include "heat/heat_record.h"
 
-#define HEAT_TABLE "system/heat"
+#define HEAT_TABLE CLUSTER_OWN_TABLES "heat"
 
-struct cluster;
 struct hot_tablet;
 struct grouped_row;
 

@@ -236,7 +236,7 @@ static void print_later_types(const struct found_table *table)
  * there or not by how long the server has run. */
 static void print_summary(const struct found_table *table)
 {
-    if (strcmp(table->name, HEAT_TABLE) == 0)
+    if (bytes_start_with(bytes_of(table->name), bytes_of(CLUSTER_OWN_TABLES)))
         return;
     printf("%s%s: %zu tablets, %" PRIu64 " rows, %" PRIu64 " cells, %" PRIu64
            " overflow cells, %" PRIu64 " bytes\n",

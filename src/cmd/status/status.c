@@ -3,6 +3,7 @@
 
 #include "client/client_session.h"
 #include "cmd/command.h"
+#include "cmd/status/status_history.h"
 #include "cmd/status/status_report.h"
 #include "cmd/status/status_running.h"
 
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MEMORY_LIMIT = 64 << 20, MS = 1000, MINUTE_MS = 60 * 1000 };
+enum { MEMORY_LIMIT = 64 << 20, MS = 1000, MINUTE_MS = 60 * 1000, DAYS_MOST = 3650 };
 
 enum format { FORMAT_TEXT, FORMAT_JSON };
 
@@ -25,6 +26,7 @@ struct status_options {
     const char *log_level;
     bool stacks;
     int64_t profile; /* microseconds; 0: none */
+    int64_t since;   /* the same */
 };
 
 /* --- options --- */
@@ -50,6 +52,9 @@ static const struct option rows[] = {
     ROW(BOOLEAN, stacks, "false", 0, 0, "", "Shows where each thread of the server is instead."),
     ROW(DURATION, profile, "0", 0, (int64_t)MINUTE_MS *MS, "TIME",
         "Shows instead where its threads spend their CPU time within so long: stacks, folded."),
+    ROW(DURATION, since, "0", 0, (int64_t)DAYS_MOST * 24 * 60 * MINUTE_MS * MS, "TIME",
+        "Shows instead what the server remembers of the last hours or days, also from before its "
+        "start, as in 1h."),
     ROW(ENUM, format, "text", 0, 0, "text|json",
         "How the answer looks; with --watch, JSON is one line each time."),
 };
@@ -73,17 +78,15 @@ static status read_options(const char *const *arguments, struct status_options *
     TRY(options_read(&table, arguments, no_environment, &values));
     if (out->count > 0 && !out->watch)
         return status_make(STATUS_INVALID_ARGUMENT, "--count is for --watch");
-    bool is_done_once =
-        out->cancel != NULL || out->log_level != NULL || out->stacks || out->profile > 0;
-    if ((out->cancel != NULL) + (out->log_level != NULL) + out->running + out->stacks +
-            (out->profile > 0) >
-        1)
+    int done_once = (out->cancel != NULL) + (out->log_level != NULL) + out->stacks +
+                    (out->profile > 0) + (out->since > 0);
+    if (done_once + out->running > 1)
         return status_make(
             STATUS_INVALID_ARGUMENT,
-            "--running, --cancel, --log-level, --stacks and --profile are one at a time");
-    if (out->watch && is_done_once)
+            "--running, --cancel, --log-level, --stacks, --profile and --since are one at a time");
+    if (out->watch && done_once > 0)
         return status_make(STATUS_INVALID_ARGUMENT,
-                           "--cancel, --log-level, --stacks and --profile do it once");
+                           "--cancel, --log-level, --stacks, --profile and --since do it once");
     return target_options_resolve(&table, origins, &out->target);
 }
 
@@ -186,6 +189,8 @@ static status answer_once(const struct status_options *options, struct client_se
         s = status_write_stacks(session, &out);
     else if (options->profile > 0)
         s = status_write_profile(session, options->profile, &out);
+    else if (options->since > 0)
+        s = status_write_history(session, options->since, options->format == FORMAT_JSON, &out);
     else
         s = status_write_running(session, options->format == FORMAT_JSON, &out);
     if (status_is_ok(s))
@@ -215,7 +220,7 @@ static status answer(const struct status_options *options)
 static bool is_about_health(const struct status_options *options)
 {
     return !options->running && options->cancel == NULL && options->log_level == NULL &&
-           !options->stacks && options->profile == 0;
+           !options->stacks && options->profile == 0 && options->since == 0;
 }
 
 static status look(const struct status_options *options, bool *is_in_trouble)

@@ -1,76 +1,21 @@
 /* See status_report.h. */
 #include "cmd/status/status_report.h"
 
+#include "cmd/status/status_text.h"
 #include "cmd/text_table.h"
 #include "sql/functions/json_write.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { TEXT_SIZE = 64, NANOS = 1000000000 };
+enum { NANOS = 1000000000 };
 
 /* --- numbers in words --- */
 
-struct text {
-    char chars[TEXT_SIZE];
-};
-
-static struct text count_text(double value)
-{
-    char digits[TEXT_SIZE / 2];
-    struct text out = {""};
-    int size = snprintf(digits, sizeof digits, "%.0f", value), at = 0;
-    for (int i = 0; i < size; i++) {
-        if (i > 0 && (size - i) % 3 == 0 && digits[i - 1] != '-')
-            out.chars[at++] = ',';
-        out.chars[at++] = digits[i];
-    }
-    return out;
-}
-
-/* Small rates have a digit behind the point. */
-static struct text rate_text(double value)
-{
-    struct text out = {"0"};
-    if (value >= 10)
-        return count_text(value);
-    if (value > 0)
-        snprintf(out.chars, sizeof out.chars, "%.1f", value);
-    return out;
-}
-
-static struct text bytes_text(double value)
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    enum { STEP = 1024, LAST = sizeof units / sizeof *units - 1 };
-    struct text out;
-    size_t unit = 0;
-    while (value >= STEP && unit < LAST) {
-        value /= STEP;
-        unit++;
-    }
-    snprintf(out.chars, sizeof out.chars, unit > 0 && value < 100 ? "%.1f %s" : "%.0f %s", value,
-             units[unit]);
-    return out;
-}
-
-/* Negative: there is none. */
-static struct text seconds_text(double seconds)
-{
-    struct text out = {"-"};
-    if (seconds >= 1)
-        snprintf(out.chars, sizeof out.chars, "%.1f s", seconds);
-    else if (seconds >= 0.001)
-        snprintf(out.chars, sizeof out.chars, "%.1f ms", seconds * 1e3);
-    else if (seconds >= 0)
-        snprintf(out.chars, sizeof out.chars, "%.0f us", seconds * 1e6);
-    return out;
-}
-
-static struct text age_text(double seconds)
+static struct status_text age_text(double seconds)
 {
     enum { MINUTE = 60, HOUR = 3600, DAY = 24 * HOUR };
-    struct text out;
+    struct status_text out;
     long s = seconds > 0 ? (long)seconds : 0;
     if (s < MINUTE)
         snprintf(out.chars, sizeof out.chars, "%ld s", s);
@@ -83,10 +28,10 @@ static struct text age_text(double seconds)
     return out;
 }
 
-#define COUNT(value)   count_text(value).chars
-#define RATE(value)    rate_text(value).chars
-#define BYTES(value)   bytes_text(value).chars
-#define SECONDS(value) seconds_text(value).chars
+#define COUNT(value)   status_count_text(value).chars
+#define RATE(value)    status_rate_text(value).chars
+#define BYTES(value)   status_bytes_text(value).chars
+#define SECONDS(value) status_seconds_text(value).chars
 
 /* --- looking things up --- */
 
@@ -156,7 +101,7 @@ static double value(const struct status_looks *looks, const char *name, const ch
                     const char *wanted)
 {
     double sum = 0;
-    char full[TEXT_SIZE];
+    char full[STATUS_TEXT_SIZE];
     snprintf(full, sizeof full, "%s%s", strncmp(name, "process_", 8) == 0 ? "" : "trestle_", name);
     for (size_t i = 0; i < looks->now->n_metrics; i++) {
         const Insight__Metric *metric = looks->now->metrics[i];
@@ -169,7 +114,7 @@ static double value(const struct status_looks *looks, const char *name, const ch
 static double rate(const struct status_looks *looks, const char *name)
 {
     double sum = 0;
-    char full[TEXT_SIZE];
+    char full[STATUS_TEXT_SIZE];
     snprintf(full, sizeof full, "%s%s", strncmp(name, "process_", 8) == 0 ? "" : "trestle_", name);
     for (size_t i = 0; i < looks->now->n_metrics; i++)
         if (strcmp(looks->now->metrics[i]->name, full) == 0)
@@ -380,7 +325,7 @@ static void write_outside(const struct status_looks *looks, struct buffer *out)
 
 static void write_pool(const struct status_looks *looks, const char *pool, struct buffer *out)
 {
-    char title[TEXT_SIZE];
+    char title[STATUS_TEXT_SIZE];
     double running = value(looks, "pool_running", "pool", pool);
     double waited = value(looks, "pool_wait_seconds_total", "pool", pool);
     double tasks = value(looks, "pool_tasks_total", "pool", pool);
@@ -452,7 +397,7 @@ static void write_cache(const struct status_looks *looks, struct buffer *out)
     double hits = NOW("store_cache_hits_total"), misses = NOW("store_cache_misses_total");
     double hit_rate = rate(looks, "store_cache_hits_total");
     double miss_rate = rate(looks, "store_cache_misses_total");
-    char now[TEXT_SIZE] = "none asked for", ever[TEXT_SIZE] = "-";
+    char now[STATUS_TEXT_SIZE] = "none asked for", ever[STATUS_TEXT_SIZE] = "-";
     if (hit_rate + miss_rate > 0)
         snprintf(now, sizeof now, "%.1f %% of %s/s", 100 * hit_rate / (hit_rate + miss_rate),
                  RATE(hit_rate + miss_rate));

@@ -53,7 +53,7 @@ export async function instances(_place, parameters, signal) {
   const project = parameters.get("project") ?? "";
   const head = h("h1", null, "Instances", project && h("small", null, project));
   const path = `/v2/projects/${encodeURIComponent(project || "-")}/instances`;
-  const form = () => projectForm("#/", project, "Show its instances");
+  const form = () => projectForm("#/instances", project, "Show its instances");
   let shown;
   try {
     shown = [

@@ -34,22 +34,24 @@ function roundUp(value, base) {
 function agoText(ms) {
   const seconds = Math.round(ms / 1000);
   if (seconds < 120) return `${seconds} s ago`;
-  return `${Math.round(seconds / 60)} min ago`;
+  if (seconds < 2 * 3600 + 60) return `${Math.round(seconds / 60)} min ago`;
+  if (seconds < 2 * 86400) return `${Math.round(seconds / 3600)} h ago`;
+  return `${Math.round(seconds / 86400)} days ago`;
 }
 
 const isThere = (value) => value !== undefined && value !== null;
 
-// Where there is no value the line is broken.
+// Where there is no value the line is broken; a value between two such places is a dot.
 function pathOf(samples, key, x, y) {
-  let path = "";
-  let isBroken = true;
-  for (const { time, values } of samples) {
-    if (isThere(values[key])) {
-      path += `${isBroken ? "M" : "L"}${x(time).toFixed(1)} ${y(values[key]).toFixed(1)}`;
-      isBroken = false;
-    } else isBroken = true;
-  }
-  return path;
+  const hasValue = (sample) => sample !== undefined && isThere(sample.values[key]);
+  return samples
+    .map((sample, i) => {
+      if (!hasValue(sample)) return "";
+      const isFirst = !hasValue(samples[i - 1]);
+      const place = `${x(sample.time).toFixed(1)} ${y(sample.values[key]).toFixed(1)}`;
+      return `${isFirst ? "M" : "L"}${place}${isFirst && !hasValue(samples[i + 1]) ? "h0" : ""}`;
+    })
+    .join("");
 }
 
 const valuesOf = (samples, key) => samples.map(({ values }) => values[key]).filter(isThere);

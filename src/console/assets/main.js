@@ -1,6 +1,7 @@
 // The frame around the pages, and which page an address stands for:
 //
-//     #/                                       instances
+//     #/                                       whether the server is well
+//     #/instances                              instances
 //     #/operations                             operations
 //     #/audit                                  the audit log
 //     #/running                                requests that run now
@@ -28,6 +29,7 @@ import { indexes } from "./datastore_indexes.js";
 import { button, dialog, failure, h, link, loading, notice, put } from "./dom.js";
 import { health } from "./health.js";
 import { heat } from "./heat.js";
+import { home } from "./home.js";
 import { instances } from "./instances.js";
 import { login } from "./login.js";
 import { metrics } from "./metrics.js";
@@ -43,7 +45,8 @@ import { themeSwitch } from "./themes.js";
 const INSTANCE = "/p/([^/]+)/i/([^/]+)";
 const DATABASE = "/d/([^/]+)/([^/]+)";
 const ROUTES = [
-  [/^\/?$/, instances, []],
+  [/^\/?$/, home, []],
+  [/^\/instances$/, instances, []],
   [/^\/operations$/, operations, []],
   [/^\/audit$/, audit, []],
   [/^\/running$/, running, []],
@@ -70,7 +73,13 @@ const ROUTES = [
 
 // What the header leads to, each by a key after "g", too.
 const SECTIONS = [
-  { key: "i", to: "/", title: "Instances", has: (path) => path === "/" || path.startsWith("/p/") },
+  { key: "h", to: "/", title: "Home" },
+  {
+    key: "i",
+    to: "/instances",
+    title: "Instances",
+    has: (path) => path === "/instances" || path.startsWith("/p/"),
+  },
   { key: "d", to: "/datastore", title: "Datastore", has: (path) => path.startsWith("/d") },
   { key: "o", to: "/operations", title: "Operations" },
   { key: "a", to: "/audit", title: "Audit log" },
@@ -243,7 +252,11 @@ const notPage = () => ({
   title: "No such page",
   content: [
     h("h1", null, "No such page"),
-    notice("empty", "Nothing is at this address", h("p", null, link("#/", "All instances"))),
+    notice(
+      "empty",
+      "Nothing is at this address",
+      h("p", null, link("#/instances", "All instances")),
+    ),
   ],
 });
 

@@ -1,5 +1,5 @@
-// The server's metrics as they move, from when the page was opened. It asks every two seconds,
-// while somebody may look.
+// The server's metrics as they moved, out of what it remembers, and as they move: it is asked every
+// two seconds, while somebody may look.
 import * as api from "./api.js";
 import { button, every, failure, h, notice, table } from "./dom.js";
 import {
@@ -11,11 +11,14 @@ import {
   shortCount,
 } from "./formats.js";
 import { LineChart } from "./line_chart.js";
+import { HOUR, historyText, rangeField, readHistory } from "./metric_history.js";
 import { isClients, Look, read, shortName } from "./metric_samples.js";
 
 const PATH = "/v1/servers/self/metrics";
+const HISTORY = "/v1/servers/self/metricHistory";
 const REFRESH_MS = 2000;
-const KEPT = 450; // samples: a quarter of an hour
+const REMEMBERED_MS = 60_000; // between two looks at what is remembered
+const KEPT = 450; // samples of our own: a quarter of an hour
 const METHODS = 5; // that have a line of their own
 
 const orDash = (format) => (value) => (value === null ? "–" : format(value));
@@ -29,14 +32,22 @@ function hitRate(look) {
   return share(hits, hits + look.rate("store_cache_misses_total"));
 }
 
-const stallRate = (look) => {
-  const rate = look.rate("store_stall_milliseconds_total");
-  return rate === null ? null : Math.min(rate / 10, 100);
-};
+const stallShare = (milliseconds) =>
+  milliseconds === null ? null : Math.min(milliseconds / 10, 100);
 
-const line = (key, name, value) => ({ key, name, value });
-const rateLine = (metric, name) => line(metric, name, (look) => look.rate(metric));
-const valueLine = (metric, name) => line(metric, name, (look) => look.value(metric));
+const stallRate = (look) => stallShare(look.rate("store_stall_milliseconds_total"));
+const pastStallRate = (values) => stallShare(values.stalled_milliseconds ?? null);
+
+const pastHitRate = ({ cache_hits: hits = null, cache_misses: misses }) =>
+  share(hits, hits + misses);
+
+// `value` of a look, `past` of what is remembered, by the names of docs/reference.
+const line = (key, name, value, past) => ({ key, name, value, past });
+const remembered = (name) => (values) => values[name] ?? null;
+const rateLine = (metric, name, past) =>
+  line(metric, name, (look) => look.rate(metric), remembered(past));
+const valueLine = (metric, name, past) =>
+  line(metric, name, (look) => look.value(metric), remembered(past));
 
 const CHARTS = [
   {
@@ -44,8 +55,13 @@ const CHARTS = [
     note: "How long the calls took that ended, of all methods together.",
     format: secondsText,
     lines: [
-      line("p50", "median", (look) => look.quantile(0.5, isClients)),
-      line("p99", "99th percentile", (look) => look.quantile(0.99, isClients)),
+      line("p50", "median", (look) => look.quantile(0.5, isClients), remembered("p50_seconds")),
+      line(
+        "p99",
+        "99th percentile",
+        (look) => look.quantile(0.99, isClients),
+        remembered("p99_seconds"),
+      ),
     ],
   },
   {
@@ -53,20 +69,26 @@ const CHARTS = [
     note: "Bytes a second, of all clients.",
     format: bytesText,
     base: 1024,
-    lines: [rateLine("received_bytes_total", "received"), rateLine("sent_bytes_total", "sent")],
+    lines: [
+      rateLine("received_bytes_total", "received", "received_bytes"),
+      rateLine("sent_bytes_total", "sent", "sent_bytes"),
+    ],
   },
   {
     title: "Connections",
     note: "Open connections, and requests that run.",
     format: shortCount,
-    lines: [valueLine("connections", "connections"), valueLine("rpcs_running", "requests")],
+    lines: [
+      valueLine("connections", "connections", "connections"),
+      valueLine("rpcs_running", "requests", "running"),
+    ],
   },
   {
     title: "Cache hits",
     note: "Of the blocks of tables that were asked for. There is no line where none was.",
     format: percentText,
     most: 100,
-    lines: [line("hits", "hits", hitRate)],
+    lines: [line("hits", "hits", hitRate, pastHitRate)],
   },
   {
     title: "Disk",
@@ -74,9 +96,9 @@ const CHARTS = [
     format: bytesText,
     base: 1024,
     lines: [
-      valueLine("store_table_bytes", "tables"),
-      valueLine("store_log_bytes", "log"),
-      valueLine("store_write_buffer_bytes", "write buffers"),
+      valueLine("store_table_bytes", "tables", "table_bytes"),
+      valueLine("store_log_bytes", "log", "log_bytes"),
+      valueLine("store_write_buffer_bytes", "write buffers", "write_buffer_bytes"),
     ],
   },
   {
@@ -85,9 +107,9 @@ const CHARTS = [
     format: bytesText,
     base: 1024,
     lines: [
-      rateLine("store_flushed_bytes_total", "flushed"),
-      rateLine("store_compaction_read_bytes_total", "read"),
-      rateLine("store_compaction_written_bytes_total", "written"),
+      rateLine("store_flushed_bytes_total", "flushed", "flushed_bytes"),
+      rateLine("store_compaction_read_bytes_total", "read", "compaction_read_bytes"),
+      rateLine("store_compaction_written_bytes_total", "written", "compaction_written_bytes"),
     ],
   },
   {
@@ -95,15 +117,15 @@ const CHARTS = [
     note: "Share of the time for which the store held writes back.",
     format: percentText,
     most: 100,
-    lines: [line("stalled", "held back", stallRate)],
+    lines: [line("stalled", "held back", stallRate, pastStallRate)],
   },
   {
     title: "Queues",
     note: "Tasks that wait for a thread, and how full the commit queue is, in percent.",
     format: shortCount,
     lines: [
-      valueLine("pool_queued", "tasks"),
-      valueLine("commit_queue_percent", "commit queue"),
+      valueLine("pool_queued", "tasks", "tasks"),
+      valueLine("commit_queue_percent", "commit queue", "commit_queue_percent"),
     ],
   },
   {
@@ -111,10 +133,11 @@ const CHARTS = [
     note: "How many the server keeps busy.",
     format: (value) => (value < 10 ? value.toFixed(2) : shortCount(value)),
     most: 1,
-    lines: [rateLine("process_cpu_seconds_total", "processors")],
+    lines: [rateLine("process_cpu_seconds_total", "processors", "processors")],
   },
 ];
 
+const OTHERS = "others";
 const REQUESTS = "Requests";
 const REQUESTS_NOTE = "A second, by method; what this page asks is left out.";
 
@@ -129,17 +152,28 @@ function sampleOf(look) {
   return { time: look.now.time, values, byMethod };
 }
 
-// The busiest methods, and the rest of them as one.
+const pastSample = ({ time, values: remembered, byMethod, isGap }) => {
+  const values = {};
+  if (!isGap)
+    for (const { lines } of CHARTS)
+      for (const each of lines) values[each.key] = each.past(remembered);
+  return { time, values, byMethod, isFirst: isGap };
+};
+
+// The busiest methods, and the rest of them as one: what is remembered has such a rest, too.
 function requestSamples(samples) {
   const sums = {};
   for (const { byMethod } of samples)
     for (const [method, rate] of Object.entries(byMethod))
       sums[method] = (sums[method] ?? 0) + (rate ?? 0);
-  const names = Object.keys(sums).sort((a, b) => sums[b] - sums[a] || (a < b ? -1 : 1));
+  const named = Object.keys(sums).filter((name) => name !== OTHERS);
+  const names = named.sort((a, b) => sums[b] - sums[a] || (a < b ? -1 : 1));
   const own = names.slice(0, names.length === METHODS + 1 ? METHODS + 1 : METHODS);
   const others = names.slice(own.length);
   const lines = own.map((method) => line(method, shortName(method)));
-  if (others.length > 0) lines.push(line("others", `${others.length} others`));
+  if (OTHERS in sums) others.push(OTHERS);
+  if (others.length > 0)
+    lines.push(line("others", OTHERS in sums ? "others" : `${others.length} others`));
   const shown = samples.map(({ time, byMethod, isFirst }) => {
     if (isFirst) return { time, values: {} };
     const values = Object.fromEntries(own.map((method) => [method, byMethod[method] ?? 0]));
@@ -176,14 +210,15 @@ function methodTable(look) {
 
 // --- the page ---
 
-function headText(look) {
+function headText(look, past) {
   const age = ageText(look.now.time - look.now.started);
-  return `trestle ${look.now.version}, up ${age}. The lines begin when this page was opened.`;
+  return `trestle ${look.now.version}, up ${age}. ${historyText(past)}`;
 }
 
 class Board {
   constructor() {
     this.samples = [];
+    this.past = null; // what is remembered; null: it was not asked for yet
     this.before = null;
     this.head = h("p", { class: "note" });
     this.wrong = h("div", { class: "wrong" });
@@ -206,12 +241,26 @@ class Board {
     this.show(look);
   }
 
+  // What is remembered, up to where our own samples begin.
+  remember(past) {
+    this.past = past;
+    this.remembered = past.samples.map(pastSample);
+    if (this.look) this.show(this.look);
+  }
+
+  all() {
+    const first = this.samples[0]?.time ?? Infinity;
+    return [...(this.remembered ?? []).filter(({ time }) => time < first), ...this.samples];
+  }
+
   show(look) {
-    this.head.replaceChildren(headText(look));
+    this.look = look;
+    this.head.replaceChildren(headText(look, this.past));
     this.wrong.replaceChildren();
-    const requests = requestSamples(this.samples);
+    const samples = this.all();
+    const requests = requestSamples(samples);
     this.requests.show(requests.lines, requests.samples);
-    for (const { chart, lines } of this.charts) chart.show(lines, this.samples);
+    for (const { chart, lines } of this.charts) chart.show(lines, samples);
     this.methods.replaceChildren(methodTable(look));
   }
 
@@ -232,21 +281,36 @@ export async function metrics(_place, _parameters, signal) {
   const isPaused = () => pause.getAttribute("aria-pressed") === "true";
   const toggle = () => pause.setAttribute("aria-pressed", String(!isPaused()));
   const pause = button("Pause", toggle, { "aria-pressed": "false" });
-  board.take(await api.get(PATH, { signal }));
+  let seconds = HOUR;
+  const ask = async () => {
+    const answer = await api.get(PATH, { signal });
+    return [answer, Date.parse(answer.time)];
+  };
+  const remember = async (now) =>
+    board.remember(await readHistory(HISTORY, seconds, now, signal));
+  const [first, now] = await ask();
+  await remember(now);
+  board.take(first);
+  const quietly = async (act) => {
+    try {
+      await act();
+    } catch (error) {
+      if (!signal.aborted) board.wrong.replaceChildren(failure(error, refresh));
+    }
+  };
   let isAsking = false;
   const refresh = async () => {
     if (isAsking) return;
     isAsking = true;
-    try {
-      board.take(await api.get(PATH, { signal }));
-    } catch (error) {
-      if (!signal.aborted) board.wrong.replaceChildren(failure(error, refresh));
-    }
+    await quietly(async () => board.take((await ask())[0]));
     isAsking = false;
   };
+  const range = rangeField((chosen) => {
+    seconds = chosen;
+    quietly(() => remember(board.before.time));
+  });
   every(REFRESH_MS, () => !isPaused() && refresh(), signal);
-  return {
-    title: "Metrics",
-    content: [h("div", { class: "headline" }, h("h1", null, "Metrics"), pause), board.elements()],
-  };
+  every(REMEMBERED_MS, () => !isPaused() && quietly(() => remember(board.before.time)), signal);
+  const head = h("div", { class: "headline" }, h("h1", null, "Metrics"), range, pause);
+  return { title: "Metrics", content: [head, board.elements()] };
 }

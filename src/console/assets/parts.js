@@ -43,7 +43,7 @@ export function tabs(items, current) {
 
 export function instanceHead(place, current) {
   return [
-    crumbs([["#/", "Instances"]]),
+    crumbs([["#/instances", "Instances"]]),
     h("h1", null, place.instance, h("small", null, place.project)),
     tabs(
       [
@@ -61,7 +61,7 @@ export function instanceHead(place, current) {
 export function tableHead(place, current) {
   return [
     crumbs([
-      ["#/", "Instances"],
+      ["#/instances", "Instances"],
       [instanceUrl(place), place.instance],
     ]),
     h("h1", null, place.table, h("small", null, "table")),

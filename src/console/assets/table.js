@@ -6,6 +6,7 @@ import { facts, fill, h, link, note, notice, table as listing } from "./dom.js";
 import { bytesText, durationText, plural } from "./formats.js";
 import { gcText, go, rowsUrl, tableHead, typeText } from "./parts.js";
 import { adviceSummary } from "./table_advice.js";
+import { tableHistory } from "./table_history.js";
 import { sampleTablets } from "./tablets.js";
 import { materializedViews } from "./views.js";
 
@@ -92,6 +93,8 @@ export async function table(place, _parameters, signal) {
       factsOf(found),
       h("h2", null, "Advice"),
       advice,
+      h("h2", null, "Traffic and size"),
+      tableHistory(api.tableName(place), signal),
       h("h2", null, "Column families"),
       families(found),
       h("h2", null, "Change stream"),
