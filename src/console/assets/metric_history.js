@@ -54,7 +54,8 @@ export async function readHistory(path, seconds, now, signal) {
   const step = 1000 * secondsOf(answer.step);
   const shift = now - Date.parse(answer.endTime);
   const lines = answer.lines ?? [];
-  const times = (answer.times ?? []).map((time) => Date.parse(time) + shift + step);
+  const ends = (time) => Math.min(Date.parse(time) + shift + step, now - 1); // the last has begun
+  const times = (answer.times ?? []).map(ends);
   const samples = times.map((_, i) => sampleAt(lines, times, i));
   return {
     samples: withGaps(samples, step),
