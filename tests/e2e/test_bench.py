@@ -133,6 +133,7 @@ def test_a_server_that_is_not_trusted(secure, tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif(bool(EXTERNAL), reason="needs servers of its own")
 def test_the_bench_of_views_comes_to_its_end():
     """Whatever it measures: with so little work, and sanitizers, that says nothing."""
