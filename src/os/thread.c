@@ -5,6 +5,7 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <time.h>
 
 enum { KERNEL_NAME_SIZE = 16 };
@@ -77,6 +78,13 @@ void thread_stop_now(struct thread_stop *stop)
     stop->is_stopping = true;
     pthread_cond_signal(&stop->wake);
     pthread_mutex_unlock(&stop->lock);
+}
+
+/* Linux has a niceness for each thread: ten steps are a tenth of the weight (sched(7)). */
+void thread_give_way(void)
+{
+    enum { NICENESS = 10 };
+    (void)setpriority(PRIO_PROCESS, 0, NICENESS);
 }
 
 int64_t thread_cpu_us(void)

@@ -37,6 +37,11 @@ void thread_stop_now(struct thread_stop *stop);
 /* Processor time of the calling thread so far, microseconds. */
 int64_t thread_cpu_us(void);
 
+/* From now on the calling thread gives way: of a processor that others want, too, it gets about a
+ * tenth of what one of them gets, and what is idle it gets whole. Without effect where the system
+ * does not let it. */
+void thread_give_way(void);
+
 /* Processors this process may run on; at least 1. */
 unsigned thread_processors(void);
 

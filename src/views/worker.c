@@ -362,6 +362,7 @@ static void *run(void *argument)
     struct view_thread *thread = argument;
     struct views *views = thread->views;
     int64_t until_us;
+    thread_give_way();
     pthread_mutex_lock(&views->lock);
     while (!views->is_stopping)
         if (!work(views, &thread->pace, &until_us))
