@@ -169,7 +169,8 @@ static size_t copy_all(struct views *views, bytes prefix, struct arena *arena, s
     return count;
 }
 
-/* When the oldest change was made that is not in the view; INT64_MAX: all are. */
+/* When the oldest change was made that is not in the view; INT64_MAX: all are. What the log has
+ * lost, or cannot say, may be as old as what comes first behind the position. */
 static int64_t oldest_us(const struct look *look)
 {
     struct table *source;
@@ -177,6 +178,8 @@ static int64_t oldest_us(const struct look *look)
     status s = table_view_source(look->table, &source);
     if (status_is_ok(s)) {
         s = view_feed_first_us(source, look->position, &first_us);
+        if (!status_is_ok(s))
+            first_us = version_time_us(look->position.sequence);
         table_release(source);
     }
     status_free(s);

@@ -2,8 +2,9 @@
  *
  * After each piece the thread says how much processor time it took, and is told how long to rest.
  * Its share grows while the process leaves processors idle, and halves while it does not: so
- * requests that come get what they need within some tens of milliseconds. Until then, and where other
- * processes want the processors, the kernel prefers them: the thread gives way (thread_give_way). */
+ * requests that come get what they need within some tens of milliseconds. Until then, and where
+ * other processes want the processors, the kernel prefers them: the thread gives way
+ * (thread_give_way). */
 #ifndef TRESTLE_VIEWS_PACE_H
 #define TRESTLE_VIEWS_PACE_H
 

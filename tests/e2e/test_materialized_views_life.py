@@ -25,7 +25,7 @@ from harness.rest import Rest
 from harness.secured import TABLE
 from harness.server import run_trestle
 from harness.sql import execute, prepare, values_of
-from harness.views import BOUND_SECONDS, Views, becomes, number_cell, put, rows_of
+from harness.views import BOUND_SECONDS, Views, becomes, comes_to, number_cell, put, rows_of
 
 COUNTED = "SELECT _key, COUNT(*) AS n FROM `{}` GROUP BY _key"
 
@@ -208,6 +208,32 @@ def test_check_15_a_family_that_is_read_is_not_dropped(views, rpc, table_name, t
     rpc.modify_families(table_name, {"id": "g", "drop": True}, {"id": "h", "create": {}})
     views.delete(view)
     rpc.modify_families(table_name, {"id": "f", "drop": True})
+
+
+def test_rows_that_go_with_a_family_leave_views(views, rpc, make_table):
+    """A family that no view reads had rows of its own: with it they are no rows any more, and stayed
+    in views for good, since only changes of rules were told to them."""
+    name = make_table(["f", "g"])
+    t = short(name)
+    put(rpc, name, b"r1", q="A")
+    put(rpc, name, b"only g", family="g", q="1")
+    made = [
+        views.create(f"SELECT _key AS k, COUNT(*) AS n FROM `{t}` GROUP BY k"),
+        views.create(f"SELECT f['q'] AS q, COUNT(*) AS n FROM `{t}` GROUP BY q"),
+        views.create(f"SELECT f['q'] AS q, _key FROM `{t}` ORDER BY q, _key"),
+    ]
+    assert [len(rpc.read(view)) for view in made] == [2, 2, 2]
+    rpc.modify_families(name, {"id": "g", "drop": True})
+    for view in made:
+        comes_to(lambda view=view: len(rpc.read(view)), 1)
+    # Again, under the same name.
+    rpc.modify_families(name, {"id": "g", "create": {}})
+    put(rpc, name, b"only g", family="g", q="1")
+    for view in made:
+        comes_to(lambda view=view: len(rpc.read(view)), 2)
+    rpc.modify_families(name, {"id": "g", "drop": True}, {"id": "g", "create": {}})
+    for view in made:
+        comes_to(lambda view=view: len(rpc.read(view)), 1)
 
 
 def test_check_15_keys_that_are_read_keep_their_schema(views, admin, table_name, t):

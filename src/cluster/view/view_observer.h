@@ -4,7 +4,8 @@
  *   - rows are dropped (DropRowRange): one range for each of the table's keyspaces;
  *   - something damaged is deleted, or filled again: all of the table;
  *   - rules of garbage collection change: all of the table. What a former rule hid may be there
- *     again, and no commit brings it back.
+ *     again, and no commit brings it back;
+ *   - a family is dropped: all of the table, too. Rows that had cells of that one alone are gone.
  *
  * The stream's observer asks for it (stream/stream_observer.c), which puts what was prepared. */
 #ifndef TRESTLE_CLUSTER_VIEW_VIEW_OBSERVER_H

@@ -324,6 +324,28 @@ static void a_change_of_rules_concerns_all_rows(void **state)
     assert_true(table_is_viewed(f->table));
 }
 
+static status drop_last_family(void *context, const struct table_info *now, struct arena *arena,
+                               struct table_change *next)
+{
+    (void)context, (void)arena;
+    assert_true(now->schema->family_count > 1);
+    *next = (struct table_change){.families = now->schema->families,
+                                  .family_count = now->schema->family_count - 1,
+                                  .extra = now->extra};
+    return status_ok();
+}
+
+/* What had cells of it alone is no row any more. */
+static void a_family_that_goes_concerns_all_rows(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct stream_position at;
+    table_release(create_view(f, TEST_VIEW));
+    assert_ok(view_feed_end(f->table, &at));
+    assert_ok(table_change_schema(f->table, f->arena, drop_last_family, NULL));
+    assert_changes(f, &at, "[,)");
+}
+
 /* After a repair: what is in service again may be older. */
 static void what_no_commit_says_concerns_all_rows(void **state)
 {
@@ -453,6 +475,8 @@ int main(void)
                                         cluster_fixture_teardown),
         cmocka_unit_test_setup_teardown(no_view_no_feed, setup, cluster_fixture_teardown),
         cmocka_unit_test_setup_teardown(a_change_of_rules_concerns_all_rows, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_family_that_goes_concerns_all_rows, setup,
                                         cluster_fixture_teardown),
         cmocka_unit_test_setup_teardown(what_no_commit_says_concerns_all_rows, setup,
                                         cluster_fixture_teardown),
