@@ -1,5 +1,6 @@
 """`./dev crash views`: a few cycles of each mode, and forty of each in `./dev test --long`."""
 
+import os
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ RUN = [sys.executable, str(ROOT / "tests/crash/views.py")]
 
 
 RANDOM_VIEWS, SHARES = 200, 7  # a seventh of what is long runs each day
+MANY = 40 if os.environ.get("TRESTLE_LONG") == "all" else 10
 
 
 def run(directory, cycles, seed, mode, *more):
@@ -30,12 +32,14 @@ def test_views_are_their_queries_over_crashes(tmp_path, mode):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600 if MANY == 40 else 1200)  # a cycle is ten seconds, beside others more
 @pytest.mark.parametrize("mode", ["kill", "powercut"])
 def test_views_are_their_queries_over_many_crashes(tmp_path, mode):
-    assert run(tmp_path / "crash", 40, 2, mode) >= 160
+    assert run(tmp_path / "crash", MANY, 2, mode) >= 4 * MANY
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("share", range(SHARES))
 def test_check_3_two_hundred_random_views_over_crashes(tmp_path, share):
     """Both forms, all aggregates, over writes of every kind, drops, garbage collection, splits,
