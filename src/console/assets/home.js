@@ -83,7 +83,7 @@ const dayText = (time) => new Date(time).toISOString().slice(0, 10);
 
 // How the data has grown between the first point and the last, and when the disk is full if it goes
 // on like that.
-export function growthText(samples, free, now) {
+function growthText(samples, free, now) {
   const known = samples.filter(({ values }) => typeof values.table_bytes === "number");
   const [first, last] = [known[0], known.at(-1)];
   if (!first || last.time - first.time < LEAST_GROWTH_MS) return "known after an hour";
