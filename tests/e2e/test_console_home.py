@@ -97,7 +97,7 @@ def test_growth_is_told_with_the_day_when_the_disk_is_full(visitor, used):
     visit_home(somebody)
     script = """async ([sizes, free]) => {
         const { growthText } = await import(document.querySelector("script[type=module]").src
-            .replace("main.js", "home.js"));
+            .replace("main.js", "home_growth.js"));
         const DAY = 86400000, now = Date.parse("2026-11-29T00:00:00Z");
         const samples = sizes.map((size, i) => ({time: now - (sizes.length - 1 - i) * DAY,
             values: {table_bytes: size, log_bytes: 0, write_buffer_bytes: 0}}));

@@ -211,8 +211,8 @@ def test_check_15_a_family_that_is_read_is_not_dropped(views, rpc, table_name, t
 
 
 def test_rows_that_go_with_a_family_leave_views(views, rpc, make_table):
-    """A family that no view reads had rows of its own: with it they are no rows any more, and stayed
-    in views for good, since only changes of rules were told to them."""
+    """A family that no view reads had rows of its own: with it they are no rows any more. They
+    stayed in views for good, since only changes of rules were told to these."""
     name = make_table(["f", "g"])
     t = short(name)
     put(rpc, name, b"r1", q="A")

@@ -5,6 +5,7 @@ import * as api from "./api.js";
 import { facts, h, link, note, notice } from "./dom.js";
 import { ageText, bytesText, countText, plural, secondsText, shortCount } from "./formats.js";
 import { beginnings } from "./home_begin.js";
+import { growthText } from "./home_growth.js";
 import { LineChart } from "./line_chart.js";
 import { HOUR, historyText, readHistory } from "./metric_history.js";
 import { read } from "./metric_samples.js";
@@ -12,11 +13,8 @@ import { runningOperations } from "./operations.js";
 
 const METRICS = "/v1/servers/self/metrics";
 const HISTORY = "/v1/servers/self/metricHistory";
-const DAY_MS = 86_400_000;
 const GROWTH_SECONDS = 14 * 86_400;
-const LEAST_GROWTH_MS = 3_600_000; // before that nothing is said of how it grows
 const LEAST_POINTS = 8; // of fewer a day is shown instead, more finely
-const FAR_DAYS = 3650;
 const ADVISED_INSTANCES = 5; // of more the advisor is not asked unasked
 
 const VERDICTS = {
@@ -74,25 +72,6 @@ function chartOf({ lines, format, ...more }, past) {
   const chart = new LineChart({ ...more, format: (value) => format(value ?? 0) });
   chart.show(lines, past.samples);
   return chart.element;
-}
-
-// --- the disk ---
-
-const sizeOf = ({ values }) => values.table_bytes + values.log_bytes + values.write_buffer_bytes;
-const dayText = (time) => new Date(time).toISOString().slice(0, 10);
-
-// How the data has grown between the first point and the last, and when the disk is full if it goes
-// on like that.
-function growthText(samples, free, now) {
-  const known = samples.filter(({ values }) => typeof values.table_bytes === "number");
-  const [first, last] = [known[0], known.at(-1)];
-  if (!first || last.time - first.time < LEAST_GROWTH_MS) return "known after an hour";
-  const perDay = ((sizeOf(last) - sizeOf(first)) / (last.time - first.time)) * DAY_MS;
-  if (perDay < 1) return "does not grow";
-  const days = free / perDay;
-  const full =
-    days > FAR_DAYS ? "full in more than ten years" : `full on ${dayText(now + days * DAY_MS)}`;
-  return `${bytesText(perDay)} a day; at that rate the disk is ${full}`;
 }
 
 // --- what waits ---
