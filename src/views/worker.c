@@ -266,11 +266,11 @@ static void wait_for_changes(struct turn *turn)
     pthread_mutex_unlock(&views->lock);
     if (!is_waiting)
         view_feed_wait(line->source, &line->waiter);
-    /* only the thread that has its turn takes entries off the line */
+    pthread_mutex_lock(&views->lock);
+    /* only the thread that has its turn takes entries off the line; who joined it made it due */
     for (struct view_entry *entry = first; entry != NULL; entry = entry->of_line)
         has_more |= entry->retry_us == 0 && entry->upkeep.is_loaded &&
                     view_feed_may_have(line->source, entry->upkeep.state.position);
-    pthread_mutex_lock(&views->lock);
     turn->has_more |= has_more && !views->is_held;
 }
 
