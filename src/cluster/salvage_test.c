@@ -218,7 +218,7 @@ static void write_heat(struct cluster_fixture *f)
     struct heat_record record = {
         .from_us = 1000000, .until_us = 2000000, .count = 1, .entries = &entry};
     const struct hot_tablet hot = {.id = 1, .table = TEST_TABLE, .start = entry.start};
-    struct heat_batch batch = {.arena = f->arena};
+    struct own_batch batch = {.arena = f->arena};
     for (enum heat_level level = HEAT_WINDOWS; level < HEAT_LEVELS; level++)
         assert_ok(heat_batch_put(&batch, 7, level, &record));
     assert_ok(heat_batch_put_hot(&batch, &hot));

@@ -299,7 +299,7 @@ bool usage_store_waits(struct table *const *tables, size_t count)
 }
 
 static status batch_entry(const struct table *table, struct usage_entry *entry,
-                          struct heat_batch *batch, size_t *written)
+                          struct own_batch *batch, size_t *written)
 {
     DCHECK(check_is_held(&table->usage.lock));
     struct buffer stored = {0};
@@ -316,7 +316,7 @@ static status batch_entry(const struct table *table, struct usage_entry *entry,
     return s;
 }
 
-static status batch_table(struct table *table, struct heat_batch *batch, size_t *written)
+static status batch_table(struct table *table, struct own_batch *batch, size_t *written)
 {
     struct table_usage *usage = &table->usage;
     status s = status_ok();
@@ -343,7 +343,7 @@ static void note_written(struct table *table)
     pthread_mutex_unlock(&usage->lock);
 }
 
-status usage_store_write(struct table *const *tables, size_t count, struct heat_batch *batch)
+status usage_store_write(struct table *const *tables, size_t count, struct own_batch *batch)
 {
     size_t first = 0;
     for (size_t written = 0, i = 0; i < count; i++) {
@@ -391,7 +391,7 @@ static status find_known(struct cluster *cluster, struct arena *arena, struct kn
 
 struct sweep {
     struct known_tables known;
-    struct heat_batch *batch;
+    struct own_batch *batch;
     bool takes_all;
     status failure;
 };
@@ -410,7 +410,7 @@ static bool sweep_record(void *context, uint64_t table_id, uint8_t kind, bytes s
 
 /* A table that is made meanwhile has a greater number than any record: puts come from maintenance's
  * thread, which this is. */
-static status sweep_all(struct cluster *cluster, struct heat_batch *batch)
+static status sweep_all(struct cluster *cluster, struct own_batch *batch)
 {
     struct sweep sweep = {
         .batch = batch, .takes_all = !cluster->options.heat, .failure = status_ok()};
@@ -428,7 +428,7 @@ static status sweep_all(struct cluster *cluster, struct heat_batch *batch)
     return heat_batch_write(batch, cluster);
 }
 
-status usage_store_sweep(struct cluster *cluster, struct heat_batch *batch)
+status usage_store_sweep(struct cluster *cluster, struct own_batch *batch)
 {
     if (!atomic_exchange(&cluster->usage_is_to_sweep, false))
         return status_ok();

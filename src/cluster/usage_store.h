@@ -39,7 +39,7 @@ enum usage_kind {
 
 struct cluster;
 struct table;
-struct heat_batch;
+struct own_batch;
 
 /* A part of struct table; all but the first two is guarded by the lock. */
 struct table_usage {
@@ -76,9 +76,9 @@ status usage_put(struct table *table, uint8_t kind, bytes value);
 bool usage_store_waits(struct table *const *tables, size_t count);
 
 /* Writes what waits, by batches; `batch` is empty, and so it is afterwards. */
-status usage_store_write(struct table *const *tables, size_t count, struct heat_batch *batch);
+status usage_store_write(struct table *const *tables, size_t count, struct own_batch *batch);
 
 /* Removes the records of tables that are gone, if some may have gone since this was done last. */
-status usage_store_sweep(struct cluster *cluster, struct heat_batch *batch);
+status usage_store_sweep(struct cluster *cluster, struct own_batch *batch);
 
 #endif

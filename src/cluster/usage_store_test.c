@@ -181,7 +181,7 @@ static void usage_goes_with_its_table(void **state)
 static void a_start_removes_what_a_crash_has_left(void **state)
 {
     struct cluster_fixture *f = *state;
-    struct heat_batch batch = {.arena = f->arena};
+    struct own_batch batch = {.arena = f->arena};
     put(f, USAGE_REQUESTS, "one");
     pass(f, MINUTE_US);
     assert_ok(heat_batch_put_usage(&batch, 1000000, 'x', bytes_of("left")));
@@ -275,14 +275,14 @@ static void the_store_gets_along_without_memory(void **state)
 static void write_all(void *context)
 {
     struct cluster_fixture *f = context;
-    struct heat_batch batch = {.arena = arena_create(1 << 20)};
+    struct own_batch batch = {.arena = arena_create(1 << 20)};
     if (batch.arena == NULL)
         return;
     status_ignore(usage_store_write(&f->table, 1, &batch));
-    heat_batch_drop(&batch);
+    own_batch_drop(&batch);
     atomic_store(&f->cluster->usage_is_to_sweep, true);
     status_ignore(usage_store_sweep(f->cluster, &batch));
-    heat_batch_drop(&batch);
+    own_batch_drop(&batch);
     arena_destroy(batch.arena);
 }
 

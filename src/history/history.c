@@ -88,7 +88,7 @@ static bool is_first_of_hour(int64_t from_us)
 }
 
 static status put_tables(struct history *history, const struct history_look *now, int64_t from_us,
-                         struct history_batch *batch)
+                         struct own_batch *batch)
 {
     const struct looked_table *tables = now->tables.items;
     for (size_t i = 0; i < now->tables.count; i++) {
@@ -102,7 +102,7 @@ static status put_tables(struct history *history, const struct history_look *now
 }
 
 static status fill(struct history *history, const struct history_look *now, int64_t from_us,
-                   struct history_batch *batch)
+                   struct own_batch *batch)
 {
     struct history_point point;
     TRY(history_look_point(now, history->before, from_us, batch->arena, &point));
@@ -113,13 +113,13 @@ static status fill(struct history *history, const struct history_look *now, int6
 
 static status write_points(struct history *history, const struct history_look *now, int64_t from_us)
 {
-    struct history_batch batch = {.arena = arena_create(STEP_MEMORY)};
+    struct own_batch batch = {.arena = arena_create(STEP_MEMORY)};
     if (batch.arena == NULL)
         return status_out_of_memory();
     status s = fill(history, now, from_us, &batch);
     if (status_is_ok(s))
         s = history_batch_write(&batch, history->options.cluster);
-    history_batch_drop(&batch);
+    own_batch_drop(&batch);
     arena_destroy(batch.arena);
     return s;
 }

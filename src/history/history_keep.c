@@ -122,11 +122,11 @@ static status read_seen(const struct folding *folding, const struct history_poin
 static status write_folded(const struct folding *folding, const char *subject,
                            const struct history_points *folded)
 {
-    struct history_batch batch = {.arena = folding->arena};
+    struct own_batch batch = {.arena = folding->arena};
     for (size_t i = 0; i < folded->count; i++) {
         status s = history_batch_put(&batch, folding->level + 1, subject, &folded->items[i]);
         if (!status_is_ok(s)) {
-            history_batch_drop(&batch);
+            own_batch_drop(&batch);
             return s;
         }
     }
@@ -182,14 +182,14 @@ struct removal {
     struct cluster *cluster;
     enum history_level level;
     const char *subject;
-    struct history_batch batch;
+    struct own_batch batch;
 };
 
 static status remove_one(void *context, int64_t from_us)
 {
     struct removal *removal = context;
     TRY(history_batch_remove(&removal->batch, removal->level, removal->subject, from_us));
-    return removal->batch.count < REMOVED_AT_ONCE
+    return removal->batch.rows.count < REMOVED_AT_ONCE
                ? status_ok()
                : history_batch_write(&removal->batch, removal->cluster);
 }
@@ -204,7 +204,7 @@ static status remove_level(struct cluster *cluster, struct history_subject_state
                                    before_us, remove_one, &removal);
     if (status_is_ok(s))
         s = history_batch_write(&removal.batch, cluster);
-    history_batch_drop(&removal.batch);
+    own_batch_drop(&removal.batch);
     if (status_is_ok(s))
         subject->removed_us[level] = before_us;
     return s;

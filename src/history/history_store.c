@@ -4,7 +4,6 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/vector.h"
-#include "cluster/row_group.h"
 #include "cluster/rows.h"
 
 #include <inttypes.h>
@@ -64,21 +63,12 @@ static status make_table(struct cluster *cluster, struct table **out)
     return s;
 }
 
-/* `*out` NULL if it is not there, and is not to be made. */
-static status hold_table(struct cluster *cluster, bool make, struct table **out)
-{
-    status s = cluster_table(cluster, bytes_of(HISTORY_TABLE), out);
-    if (s.code != STATUS_NOT_FOUND)
-        return s;
-    status_free(s);
-    *out = NULL;
-    return make ? make_table(cluster, out) : status_ok();
-}
+static const struct own_table own = {.name = HISTORY_TABLE, .make = make_table, .is_unseen = true};
 
 status history_store_remove(struct cluster *cluster)
 {
     struct table *table;
-    TRY(hold_table(cluster, false, &table));
+    TRY(own_table_hold(&own, cluster, false, &table));
     if (table == NULL)
         return status_ok();
     table_release(table);
@@ -97,34 +87,6 @@ static bytes make_key(struct arena *arena, enum history_level level, const char 
 }
 
 /* --- writing --- */
-
-static status make_room(struct history_batch *batch)
-{
-    if (batch->count < batch->capacity)
-        return status_ok();
-    size_t capacity = batch->capacity == 0 ? 16 : 2 * batch->capacity;
-    struct grouped_row *rows = arena_alloc(batch->arena, capacity * sizeof *rows);
-    if (rows == NULL)
-        return status_out_of_memory();
-    if (batch->count > 0)
-        memcpy(rows, batch->rows, batch->count * sizeof *rows);
-    batch->rows = rows;
-    batch->capacity = capacity;
-    return status_ok();
-}
-
-static status add_row(struct history_batch *batch, bytes key, struct row_change *change)
-{
-    enum { BIG = 1 << 20 }; /* none is as large */
-    if (key.data == NULL)
-        return status_out_of_memory();
-    TRY(make_room(batch));
-    struct grouped_row *row = &batch->rows[batch->count];
-    *row = (struct grouped_row){.row_key = key};
-    TRY(row_change_pack(change, BIG, &row->change));
-    batch->count++;
-    return status_ok();
-}
 
 /* A row that is being made. */
 struct making {
@@ -175,7 +137,7 @@ static status set_point(const struct making *making, const struct history_point 
     return status_ok();
 }
 
-status history_batch_put(struct history_batch *batch, enum history_level level, const char *subject,
+status history_batch_put(struct own_batch *batch, enum history_level level, const char *subject,
                          const struct history_point *point)
 {
     struct making making = {.arena = batch->arena,
@@ -184,109 +146,34 @@ status history_batch_put(struct history_batch *batch, enum history_level level, 
     if (making.change == NULL)
         return status_out_of_memory();
     TRY(set_point(&making, point));
-    return add_row(batch, make_key(batch->arena, level, subject, point->from_us), making.change);
+    return own_batch_add(batch, make_key(batch->arena, level, subject, point->from_us),
+                         making.change);
 }
 
-status history_batch_remove(struct history_batch *batch, enum history_level level,
-                            const char *subject, int64_t from_us)
+status history_batch_remove(struct own_batch *batch, enum history_level level, const char *subject,
+                            int64_t from_us)
 {
     struct row_change *change = row_change_create(batch->arena);
     if (change == NULL)
         return status_out_of_memory();
     row_change_delete_row(change);
-    return add_row(batch, make_key(batch->arena, level, subject, from_us), change);
+    return own_batch_add(batch, make_key(batch->arena, level, subject, from_us), change);
 }
 
-void history_batch_drop(struct history_batch *batch)
+status history_batch_write(struct own_batch *batch, struct cluster *cluster)
 {
-    for (size_t i = 0; i < batch->count; i++)
-        packed_change_free(&batch->rows[i].change);
-    batch->count = 0;
-}
-
-static status write_to(struct table *table, struct history_batch *batch)
-{
-    struct row_group group = {.table = table,
-                              .rows = batch->rows,
-                              .count = batch->count,
-                              .arena = batch->arena,
-                              .is_own = true};
-    batch->count = 0; /* the group ends the changes, whatever comes of it */
-    return row_group_write(&group);
-}
-
-status history_batch_write(struct history_batch *batch, struct cluster *cluster)
-{
-    struct table *table = NULL;
-    if (batch->count == 0)
-        return status_ok();
-    status s = hold_table(cluster, true, &table);
-    if (status_is_ok(s))
-        s = write_to(table, batch);
-    history_batch_drop(batch);
-    if (table != NULL)
-        table_release(table);
-    return s;
+    return own_batch_write(batch, &own, cluster);
 }
 
 /* --- reading --- */
 
-/* Rows of a table that is held, from one key up to another. */
-struct reading {
-    struct table *table;
-    bytes from;
-    bytes to;
-    bool reversed;
-    /* Sets `*ends` if it wants no more. The row is valid during the call. */
-    status (*row)(void *context, const struct scan_row *row, bool *ends);
-    void *context;
-};
-
-static status read_rows(const struct reading *reading, struct scan *scan)
-{
-    enum row_outcome outcome = ROW_ABSENT;
-    bool ends = false;
-    while (outcome != ROW_END && !ends) {
-        struct scan_row row;
-        TRY(scan_next(scan, STORE_READ_ANY, &row, &outcome));
-        if (outcome == ROW_FOUND)
-            TRY(reading->row(reading->context, &row, &ends));
-    }
-    return status_ok();
-}
-
-static status read_table(const struct reading *reading)
-{
-    struct key_range range = {.from = reading->from, .to = reading->to};
-    struct arena *arena = arena_create(SCAN_MEMORY);
-    struct scan *scan = NULL;
-    if (arena == NULL)
-        return status_out_of_memory();
-    status s = scan_create(&(struct scan_spec){.table = reading->table,
-                                               .ranges = &range,
-                                               .range_count = 1,
-                                               .reversed = reading->reversed,
-                                               .schema = table_schema(reading->table),
-                                               .is_background = true,
-                                               .arena = arena},
-                           &scan);
-    if (status_is_ok(s))
-        s = read_rows(reading, scan);
-    scan_destroy(scan);
-    arena_destroy(arena);
-    return s;
-}
-
-static status read_range(struct cluster *cluster, struct reading *reading)
+static status read_range(struct cluster *cluster, struct own_reading *reading)
 {
     if (reading->from.data == NULL || reading->to.data == NULL)
         return status_out_of_memory();
-    TRY(hold_table(cluster, false, &reading->table));
-    if (reading->table == NULL)
-        return status_ok();
-    status s = bytes_compare(reading->from, reading->to) < 0 ? read_table(reading) : status_ok();
-    table_release(reading->table);
-    return s;
+    reading->is_background = true;
+    reading->memory = SCAN_MEMORY;
+    return own_table_read(&own, cluster, reading);
 }
 
 /* The cells of a row that its time is in. */
@@ -401,10 +288,10 @@ status history_store_read(struct cluster *cluster, enum history_level level, con
                           struct history_point **points, size_t *count)
 {
     struct points found = {.arena = arena};
-    struct reading reading = {.from = make_key(arena, level, subject, from_us),
-                              .to = make_key(arena, level, subject, until_us),
-                              .row = visit_point,
-                              .context = &found};
+    struct own_reading reading = {.from = make_key(arena, level, subject, from_us),
+                                  .to = make_key(arena, level, subject, until_us),
+                                  .row = visit_point,
+                                  .context = &found};
     TRY(read_range(cluster, &reading));
     *points = found.found.items;
     *count = found.found.count;
@@ -426,7 +313,7 @@ static status visit_time(void *context, const struct scan_row *row, bool *ends)
 /* With keys of its own. */
 static status read_times(struct cluster *cluster, bytes from, bytes to, struct times *times)
 {
-    struct reading reading = {.from = from, .to = to, .row = visit_time, .context = times};
+    struct own_reading reading = {.from = from, .to = to, .row = visit_time, .context = times};
     return read_range(cluster, &reading);
 }
 
@@ -468,11 +355,11 @@ status history_store_newest(struct cluster *cluster, enum history_level level, c
     *from_us = 0;
     if (arena == NULL)
         return status_out_of_memory();
-    struct reading reading = {.from = make_key(arena, level, subject, 0),
-                              .to = key_after(arena, level, subject),
-                              .reversed = true,
-                              .row = visit_newest,
-                              .context = from_us};
+    struct own_reading reading = {.from = make_key(arena, level, subject, 0),
+                                  .to = key_after(arena, level, subject),
+                                  .reversed = true,
+                                  .row = visit_newest,
+                                  .context = from_us};
     status s = read_range(cluster, &reading);
     arena_destroy(arena);
     return s;
@@ -507,10 +394,10 @@ static status next_subject(struct cluster *cluster, enum history_level level, by
     struct first_subject first = {.arena = arena, .prefix = strlen(levels[level].name) + 1};
     char end[8];
     snprintf(end, sizeof end, "%s$", levels[level].name); /* '$' is next to '#' */
-    struct reading reading = {.from = after,
-                              .to = arena_copy(arena, bytes_of(end)),
-                              .row = visit_subject,
-                              .context = &first};
+    struct own_reading reading = {.from = after,
+                                  .to = arena_copy(arena, bytes_of(end)),
+                                  .row = visit_subject,
+                                  .context = &first};
     TRY(read_range(cluster, &reading));
     *out = first.name;
     return status_ok();

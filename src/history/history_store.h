@@ -1,5 +1,5 @@
 /* Points that are kept: rows of a table of the server's own, which no API lists, and which SQL
- * reads under its own name (docs/reference/metrics.md).
+ * reads under its own name (docs/reference/metric-history.md).
  *
  *     <level>#<subject>#<time>     10s#server#2026-11-29T11:40:10Z
  *
@@ -23,7 +23,7 @@
 #ifndef TRESTLE_HISTORY_HISTORY_STORE_H
 #define TRESTLE_HISTORY_HISTORY_STORE_H
 
-#include "cluster/cluster.h"
+#include "cluster/own_table.h"
 #include "history/point.h"
 
 #define HISTORY_TABLE       CLUSTER_OWN_TABLES "metrics"
@@ -37,26 +37,13 @@ int64_t history_level_kept_us(enum history_level level, int64_t retention_us);
 
 /* --- writing --- */
 
-struct grouped_row;
-
-/* Rows that are written together, or not at all. All zeroes but the arena is empty. */
-struct history_batch {
-    struct arena *arena;
-    struct grouped_row *rows;
-    size_t count;
-    size_t capacity;
-};
-
-status history_batch_put(struct history_batch *batch, enum history_level level, const char *subject,
+status history_batch_put(struct own_batch *batch, enum history_level level, const char *subject,
                          const struct history_point *point);
-status history_batch_remove(struct history_batch *batch, enum history_level level,
-                            const char *subject, int64_t from_us);
+status history_batch_remove(struct own_batch *batch, enum history_level level, const char *subject,
+                            int64_t from_us);
 
-/* Writes them, if there are any, and makes the table if it is not there; either way the batch is
- * empty afterwards. */
-status history_batch_write(struct history_batch *batch, struct cluster *cluster);
-/* Frees what the batch holds outside of its arena, without writing. */
-void history_batch_drop(struct history_batch *batch);
+/* As own_batch_write. */
+status history_batch_write(struct own_batch *batch, struct cluster *cluster);
 
 /* Removes the table with all that it has, if it is there. */
 status history_store_remove(struct cluster *cluster);

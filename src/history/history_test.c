@@ -403,7 +403,7 @@ static size_t largest_row(struct remembering *r, enum history_subject subject, c
     static const char method[] = "google.bigtable.admin.v2.BigtableInstanceAdmin/UpdateInstance00";
     struct history_method methods[HISTORY_METHODS];
     struct history_point point;
-    struct history_batch batch = {.arena = r->arena};
+    struct own_batch batch = {.arena = r->arena};
     history_point_init(&point, BEGIN_US, 9.987654321);
     for (enum history_line line = 0; line < HISTORY_LINES; line++)
         if (history_line_row(line)->subject == subject)
@@ -418,8 +418,9 @@ static size_t largest_row(struct remembering *r, enum history_subject subject, c
         history_point_add_calls(&point, UINT64_C(1) << (i + 6), 1234567);
     point.methods = methods;
     assert_ok(history_batch_put(&batch, HISTORY_TEN_SECONDS, name, &point));
-    size_t size = packed_change_size(&batch.rows[0].change) + batch.rows[0].row_key.size;
-    history_batch_drop(&batch);
+    const struct grouped_row *row = batch.rows.items;
+    size_t size = packed_change_size(&row->change) + row->row_key.size;
+    own_batch_drop(&batch);
     return size;
 }
 

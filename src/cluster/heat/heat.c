@@ -184,7 +184,7 @@ struct look {
     uint64_t rows;             /* that all tablets served */
     struct heat_record record; /* of the table that is looked at */
     struct buffer hot;         /* struct hot_tablet; their keys are in the batch's arena */
-    struct heat_batch batch;
+    struct own_batch batch;
 };
 
 static double percent_of(const struct look *look, uint64_t rows)
@@ -349,7 +349,7 @@ static void carry_out(const struct tables *tables, struct look *look)
     if (status_is_ok(s))
         s = keep_usage(tables, look);
     buffer_free(&look->hot);
-    heat_batch_drop(&look->batch);
+    own_batch_drop(&look->batch);
     arena_destroy(look->batch.arena);
     report(look->cluster, s, "what is hot is not kept for now");
 }

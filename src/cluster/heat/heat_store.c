@@ -5,7 +5,6 @@
 #include "base/varint.h"
 #include "cluster/cluster_private.h"
 #include "cluster/heat/heat_keyspace.h"
-#include "cluster/row_group.h"
 #include "cluster/rows.h"
 #include "row/row_key.h"
 
@@ -109,24 +108,7 @@ static status complete(struct table *table)
     return s;
 }
 
-/* `*out` NULL if it is not there, and is not to be made. */
-static status hold_table(struct cluster *cluster, bool make, struct table **out)
-{
-    status s = cluster_table(cluster, bytes_of(HEAT_TABLE), out);
-    if (s.code == STATUS_NOT_FOUND) {
-        status_free(s);
-        *out = NULL;
-        return make ? make_table(cluster, out) : status_ok();
-    }
-    if (!status_is_ok(s) || !make)
-        return s;
-    s = complete(*out);
-    if (!status_is_ok(s)) {
-        table_release(*out);
-        *out = NULL;
-    }
-    return s;
-}
+static const struct own_table own = {.name = HEAT_TABLE, .make = make_table, .complete = complete};
 
 static void put_number(uint8_t *to, uint64_t number)
 {
@@ -151,37 +133,13 @@ static void make_key(uint8_t key[KEY_SIZE], uint64_t table_id, char letter, int6
 
 /* --- writing --- */
 
-static status make_room(struct heat_batch *batch)
-{
-    if (batch->count < batch->capacity)
-        return status_ok();
-    size_t capacity = batch->capacity == 0 ? 16 : 2 * batch->capacity;
-    struct grouped_row *rows = arena_alloc(batch->arena, capacity * sizeof *rows);
-    if (rows == NULL)
-        return status_out_of_memory();
-    if (batch->count > 0)
-        memcpy(rows, batch->rows, batch->count * sizeof *rows);
-    batch->rows = rows;
-    batch->capacity = capacity;
-    return status_ok();
-}
-
-static status put_change(struct heat_batch *batch, const uint8_t key[KEY_SIZE],
+static status put_change(struct own_batch *batch, const uint8_t key[KEY_SIZE],
                          struct row_change *change)
 {
-    enum { BIG = 1 << 20 }; /* none is as large */
-    bytes row_key = arena_copy(batch->arena, bytes_make(key, KEY_SIZE));
-    if (row_key.data == NULL)
-        return status_out_of_memory();
-    TRY(make_room(batch));
-    struct grouped_row *row = &batch->rows[batch->count];
-    *row = (struct grouped_row){.row_key = row_key};
-    TRY(row_change_pack(change, BIG, &row->change));
-    batch->count++;
-    return status_ok();
+    return own_batch_add(batch, arena_copy(batch->arena, bytes_make(key, KEY_SIZE)), change);
 }
 
-static status put(struct heat_batch *batch, const uint8_t key[KEY_SIZE], uint32_t family,
+static status put(struct own_batch *batch, const uint8_t key[KEY_SIZE], uint32_t family,
                   int64_t timestamp_us, const struct buffer *value)
 {
     struct row_change *change = row_change_create(batch->arena);
@@ -192,7 +150,7 @@ static status put(struct heat_batch *batch, const uint8_t key[KEY_SIZE], uint32_
     return put_change(batch, key, change);
 }
 
-status heat_batch_put(struct heat_batch *batch, uint64_t table_id, enum heat_level level,
+status heat_batch_put(struct own_batch *batch, uint64_t table_id, enum heat_level level,
                       const struct heat_record *record)
 {
     uint8_t key[KEY_SIZE];
@@ -210,7 +168,7 @@ static void put_bytes(struct buffer *out, bytes b)
     buffer_append_bytes(out, b);
 }
 
-status heat_batch_put_hot(struct heat_batch *batch, const struct hot_tablet *hot)
+status heat_batch_put_hot(struct own_batch *batch, const struct hot_tablet *hot)
 {
     uint8_t key[KEY_SIZE];
     struct buffer value = {0};
@@ -232,7 +190,7 @@ static int64_t usage_number(uint64_t table_id, uint8_t kind)
     return (int64_t)(table_id << 8 | kind);
 }
 
-status heat_batch_put_usage(struct heat_batch *batch, uint64_t table_id, uint8_t kind, bytes value)
+status heat_batch_put_usage(struct own_batch *batch, uint64_t table_id, uint8_t kind, bytes value)
 {
     uint8_t key[KEY_SIZE];
     struct row_change *change = row_change_create(batch->arena);
@@ -249,99 +207,45 @@ status heat_batch_put_usage(struct heat_batch *batch, uint64_t table_id, uint8_t
     return put_change(batch, key, change);
 }
 
-void heat_batch_drop(struct heat_batch *batch)
+status heat_batch_write(struct own_batch *batch, struct cluster *cluster)
 {
-    for (size_t i = 0; i < batch->count; i++)
-        packed_change_free(&batch->rows[i].change);
-    batch->count = 0;
-}
-
-static status write_to(struct table *table, struct heat_batch *batch)
-{
-    struct row_group group = {
-        .table = table, .rows = batch->rows, .count = batch->count, .arena = batch->arena};
-    batch->count = 0; /* the group ends the changes, whatever comes of it */
-    return row_group_write(&group);
-}
-
-status heat_batch_write(struct heat_batch *batch, struct cluster *cluster)
-{
-    struct table *table = NULL;
-    if (batch->count == 0)
-        return status_ok();
-    status s = hold_table(cluster, true, &table);
-    if (status_is_ok(s))
-        s = write_to(table, batch);
-    heat_batch_drop(batch);
-    if (table != NULL)
-        table_release(table);
-    return s;
+    return own_batch_write(batch, &own, cluster);
 }
 
 /* --- reading --- */
 
-/* Rows from one key up to another, of a table that is held; forwards or from the end. */
+/* What is read of rows of a letter. */
 struct reading {
-    struct table *table;
-    uint8_t from[KEY_SIZE];
-    uint8_t to[KEY_SIZE];
     bool reversed;
     /* False ends it. The value is valid during the call. */
     bool (*row)(void *context, int64_t number, bytes value);
     void *context;
 };
 
-static status read_rows(const struct reading *reading, struct scan *scan)
+static status visit_row(void *context, const struct scan_row *row, bool *ends)
 {
-    enum row_outcome outcome = ROW_ABSENT;
-    while (outcome != ROW_END) {
-        struct scan_row row;
-        TRY(scan_next(scan, STORE_READ_ANY, &row, &outcome));
-        if (outcome == ROW_FOUND && row.key.size == KEY_SIZE &&
-            !reading->row(reading->context, number_at(row.key.data + 9), row.cells->items[0].value))
-            return status_ok();
-    }
+    const struct reading *reading = context;
+    if (row->key.size == KEY_SIZE)
+        *ends = !reading->row(reading->context, number_at(row->key.data + 9),
+                              row->cells->items[0].value);
     return status_ok();
-}
-
-static status read_range(const struct reading *reading)
-{
-    enum { SCAN_MEMORY = 1 << 20 };
-    struct key_range range = {.from = bytes_make(reading->from, KEY_SIZE),
-                              .to = bytes_make(reading->to, KEY_SIZE)};
-    struct arena *arena = arena_create(SCAN_MEMORY);
-    struct scan *scan = NULL;
-    if (arena == NULL)
-        return status_out_of_memory();
-    status s = scan_create(&(struct scan_spec){.table = reading->table,
-                                               .ranges = &range,
-                                               .range_count = 1,
-                                               .reversed = reading->reversed,
-                                               .schema = table_schema(reading->table),
-                                               .arena = arena},
-                           &scan);
-    if (status_is_ok(s))
-        s = read_rows(reading, scan);
-    scan_destroy(scan);
-    arena_destroy(arena);
-    return s;
 }
 
 /* The rows of a letter with numbers from `from` up to `until`. */
 static status read_numbers(struct cluster *cluster, uint64_t table_id, char letter, int64_t from,
                            int64_t until, struct reading *reading)
 {
-    TRY(hold_table(cluster, false, &reading->table));
-    if (reading->table == NULL || from >= until) {
-        if (reading->table != NULL)
-            table_release(reading->table);
-        return status_ok();
-    }
-    make_key(reading->from, table_id, letter, from);
-    make_key(reading->to, table_id, letter, until);
-    status s = read_range(reading);
-    table_release(reading->table);
-    return s;
+    enum { SCAN_MEMORY = 1 << 20 };
+    uint8_t first[KEY_SIZE], end[KEY_SIZE];
+    make_key(first, table_id, letter, from);
+    make_key(end, table_id, letter, until);
+    return own_table_read(&own, cluster,
+                          &(struct own_reading){.from = bytes_make(first, KEY_SIZE),
+                                                .to = bytes_make(end, KEY_SIZE),
+                                                .reversed = reading->reversed,
+                                                .memory = SCAN_MEMORY,
+                                                .row = visit_row,
+                                                .context = reading});
 }
 
 struct records {

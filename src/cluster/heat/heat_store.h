@@ -15,13 +15,12 @@
 #ifndef TRESTLE_CLUSTER_HEAT_HEAT_STORE_H
 #define TRESTLE_CLUSTER_HEAT_HEAT_STORE_H
 
-#include "cluster/cluster.h"
+#include "cluster/own_table.h"
 #include "heat/heat_record.h"
 
 #define HEAT_TABLE CLUSTER_OWN_TABLES "heat"
 
 struct hot_tablet;
-struct grouped_row;
 
 enum heat_level { HEAT_WINDOWS, HEAT_TEN_MINUTES, HEAT_HOURS, HEAT_LEVELS };
 
@@ -30,26 +29,14 @@ int64_t heat_level_kept_us(enum heat_level level);
 
 /* --- writing --- */
 
-/* Rows that are written together, or not at all. All zeroes but the arena is empty. */
-struct heat_batch {
-    struct arena *arena;
-    struct grouped_row *rows; /* in the arena, as all that it holds */
-    size_t count;
-    size_t capacity;
-};
-
-status heat_batch_put(struct heat_batch *batch, uint64_t table_id, enum heat_level level,
+status heat_batch_put(struct own_batch *batch, uint64_t table_id, enum heat_level level,
                       const struct heat_record *record);
-status heat_batch_put_hot(struct heat_batch *batch, const struct hot_tablet *hot);
+status heat_batch_put_hot(struct own_batch *batch, const struct hot_tablet *hot);
 /* An empty value removes the record. */
-status heat_batch_put_usage(struct heat_batch *batch, uint64_t table_id, uint8_t kind, bytes value);
+status heat_batch_put_usage(struct own_batch *batch, uint64_t table_id, uint8_t kind, bytes value);
 
-/* Writes them, if there are any; either way the batch is empty afterwards. Only on threads that no
- * holder of a row's lock waits for. */
-status heat_batch_write(struct heat_batch *batch, struct cluster *cluster);
-
-/* Frees what the batch holds outside of its arena, without writing. */
-void heat_batch_drop(struct heat_batch *batch);
+/* As own_batch_write. */
+status heat_batch_write(struct own_batch *batch, struct cluster *cluster);
 
 /* --- reading: nothing, if there is no such table --- */
 

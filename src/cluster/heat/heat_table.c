@@ -479,7 +479,7 @@ static int64_t next_due(const struct table_heat *heat, enum heat_level level, in
 }
 
 static status put_combined(struct table *table, enum heat_level level, int64_t from_us,
-                           struct heat_batch *batch)
+                           struct own_batch *batch)
 {
     struct heat_record *records, sum;
     size_t count;
@@ -494,7 +494,7 @@ static status put_combined(struct table *table, enum heat_level level, int64_t f
 }
 
 status heat_table_decay(struct table *table, enum heat_level level, int64_t now_us,
-                        struct heat_batch *batch)
+                        struct own_batch *batch)
 {
     struct table_heat *heat = &table->heat;
     int64_t from_us = heat->due_us[level];

@@ -101,7 +101,7 @@ void heat_table_kept(struct table *table, int64_t from_us);
 
 /* Adds to the batch what the records of the level before come to, if a span of this one is over. */
 status heat_table_decay(struct table *table, enum heat_level level, int64_t now_us,
-                        struct heat_batch *batch);
+                        struct own_batch *batch);
 
 /* At the start: what was kept, and is still to decay. */
 status heat_table_catch_up(struct table *table, int64_t now_us);
