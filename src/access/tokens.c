@@ -27,9 +27,7 @@ status token_make(char text[TOKEN_TEXT_SIZE])
     struct buffer digits = {0};
     if (RAND_bytes(secret, sizeof secret) != 1)
         return status_make(STATUS_UNAVAILABLE, "there are no random numbers");
-    base64_encode(bytes_make(secret, sizeof secret), &digits);
-    for (size_t i = 0; i < digits.size; i++) /* as it may stand in a URL */
-        digits.data[i] = digits.data[i] == '+' ? '-' : digits.data[i] == '/' ? '_' : digits.data[i];
+    base64url_encode(bytes_make(secret, sizeof secret), &digits);
     snprintf(text, TOKEN_TEXT_SIZE, "%s%.*s", token_prefix, (int)digits.size,
              (const char *)digits.data);
     bool failed = digits.failed;

@@ -75,15 +75,22 @@ status history_store_remove(struct cluster *cluster)
     return cluster_delete_tables(cluster, bytes_of(HISTORY_TABLE), NULL);
 }
 
+/* In the arena; no data without memory. */
+static bytes key_at(struct arena *arena, enum history_level level, const char *subject,
+                    const char *time)
+{
+    struct buffer key = {0};
+    buffer_append_format(&key, "%s#%s#%s", levels[level].name, subject, time);
+    bytes copy = key.failed ? bytes_make(NULL, 0) : arena_copy(arena, buffer_bytes(&key));
+    buffer_free(&key);
+    return copy;
+}
+
 static bytes make_key(struct arena *arena, enum history_level level, const char *subject,
                       int64_t from_us)
 {
     char date[CLOCK_DATE_SIZE];
-    struct buffer key = {0};
-    buffer_append_format(&key, "%s#%s#%s", levels[level].name, subject, clock_date(from_us, date));
-    bytes copy = key.failed ? bytes_make(NULL, 0) : arena_copy(arena, buffer_bytes(&key));
-    buffer_free(&key);
-    return copy;
+    return key_at(arena, level, subject, clock_date(from_us, date));
 }
 
 /* --- writing --- */
@@ -224,12 +231,6 @@ static void take_bucket(bytes name, double value, struct history_bucket *buckets
         (struct history_bucket){is_more ? UINT64_MAX : (uint64_t)bound, (uint64_t)value};
 }
 
-static int by_bound(const void *a, const void *b)
-{
-    const struct history_bucket *left = a, *right = b;
-    return (left->up_to_us > right->up_to_us) - (left->up_to_us < right->up_to_us);
-}
-
 static status read_cells(const struct scan_row *row, struct arena *arena,
                          struct history_method *methods, struct history_point *point)
 {
@@ -248,7 +249,7 @@ static status read_cells(const struct scan_row *row, struct arena *arena,
             take_bucket(cell->qualifier, value, buckets, &count);
     }
     if (count > 0)
-        qsort(buckets, count, sizeof *buckets, by_bound); /* they lie by their text */
+        qsort(buckets, count, sizeof *buckets, history_bucket_order); /* they lie by their text */
     for (size_t i = 0; i < count; i++)
         if (i == 0 || buckets[i].up_to_us > buckets[i - 1].up_to_us)
             history_point_add_calls(point, buckets[i].up_to_us, buckets[i].count);
@@ -341,11 +342,7 @@ static status visit_newest(void *context, const struct scan_row *row, bool *ends
 /* The text of a time ends before '~', whatever its year. */
 static bytes key_after(struct arena *arena, enum history_level level, const char *subject)
 {
-    struct buffer key = {0};
-    buffer_append_format(&key, "%s#%s#~", levels[level].name, subject);
-    bytes copy = key.failed ? bytes_make(NULL, 0) : arena_copy(arena, buffer_bytes(&key));
-    buffer_free(&key);
-    return copy;
+    return key_at(arena, level, subject, "~");
 }
 
 status history_store_newest(struct cluster *cluster, enum history_level level, const char *subject,

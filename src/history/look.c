@@ -37,20 +37,26 @@ static bool is_clients(const char *method)
 
 /* --- calls --- */
 
-static status method_of(struct history_look *look, const char *name, struct looked_method **out)
+/* NULL: it is not there. */
+static struct looked_method *find_method(const struct history_look *look, const char *name)
 {
     struct looked_method *methods = look->methods.items;
-    size_t at = 0;
-    while (at < look->methods.count && strcmp(methods[at].name, name) != 0)
-        at++;
-    if (at == look->methods.count) {
-        struct looked_method method = {.name = arena_string(look->arena, bytes_of(name))};
-        if (method.name == NULL)
-            return status_out_of_memory();
-        TRY(vector_add(&look->methods, look->arena, &method, sizeof method));
-        methods = look->methods.items;
-    }
-    *out = &methods[at];
+    for (size_t i = 0; i < look->methods.count; i++)
+        if (strcmp(methods[i].name, name) == 0)
+            return &methods[i];
+    return NULL;
+}
+
+static status method_of(struct history_look *look, const char *name, struct looked_method **out)
+{
+    *out = find_method(look, name);
+    if (*out != NULL)
+        return status_ok();
+    struct looked_method method = {.name = arena_string(look->arena, bytes_of(name))};
+    if (method.name == NULL)
+        return status_out_of_memory();
+    TRY(vector_add(&look->methods, look->arena, &method, sizeof method));
+    *out = find_method(look, name);
     return status_ok();
 }
 
@@ -85,22 +91,28 @@ static void add_times(struct history_look *look, const struct metric_sample *sam
 
 /* --- lines --- */
 
-static status table_of(struct history_look *look, const char *name, struct looked_table **out)
+/* NULL: it is not there. */
+static struct looked_table *find_table(const struct history_look *look, const char *name)
 {
     struct looked_table *tables = look->tables.items;
-    size_t at = 0;
-    while (at < look->tables.count && strcmp(tables[at].name, name) != 0)
-        at++;
-    if (at == look->tables.count) {
-        struct looked_table table = {.name = arena_string(look->arena, bytes_of(name))};
-        for (enum history_line line = 0; line < HISTORY_LINES; line++)
-            table.values[line] = NAN;
-        if (table.name == NULL)
-            return status_out_of_memory();
-        TRY(vector_add(&look->tables, look->arena, &table, sizeof table));
-        tables = look->tables.items;
-    }
-    *out = &tables[at];
+    for (size_t i = 0; i < look->tables.count; i++)
+        if (strcmp(tables[i].name, name) == 0)
+            return &tables[i];
+    return NULL;
+}
+
+static status table_of(struct history_look *look, const char *name, struct looked_table **out)
+{
+    *out = find_table(look, name);
+    if (*out != NULL)
+        return status_ok();
+    struct looked_table table = {.name = arena_string(look->arena, bytes_of(name))};
+    for (enum history_line line = 0; line < HISTORY_LINES; line++)
+        table.values[line] = NAN;
+    if (table.name == NULL)
+        return status_out_of_memory();
+    TRY(vector_add(&look->tables, look->arena, &table, sizeof table));
+    *out = find_table(look, name);
     return status_ok();
 }
 
@@ -202,20 +214,10 @@ static void set_lines(const struct history_look *now, const struct history_look 
                 value_between(line, now->values[line], before->values[line], out->seconds);
 }
 
-static const struct looked_method *method_before(const struct history_look *before,
-                                                 const char *name)
-{
-    static const struct looked_method none = {.name = ""};
-    const struct looked_method *methods = before->methods.items;
-    for (size_t i = 0; i < before->methods.count; i++)
-        if (strcmp(methods[i].name, name) == 0)
-            return &methods[i];
-    return &none;
-}
-
 static status set_methods(const struct history_look *now, const struct history_look *before,
                           struct arena *arena, struct history_point *out)
 {
+    static const struct looked_method none = {.name = ""};
     const struct looked_method *methods = now->methods.items;
     struct history_method *risen = arena_alloc(arena, (now->methods.count + 1) * sizeof *risen);
     size_t count = 0;
@@ -223,7 +225,8 @@ static status set_methods(const struct history_look *now, const struct history_l
     if (risen == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < now->methods.count; i++) {
-        const struct looked_method *was = method_before(before, methods[i].name);
+        const struct looked_method *found = find_method(before, methods[i].name);
+        const struct looked_method *was = found == NULL ? &none : found;
         double rise = fmax(methods[i].calls - was->calls, 0);
         calls += rise;
         errors += fmax(methods[i].errors - was->errors, 0);
@@ -261,20 +264,11 @@ status history_look_point(const struct history_look *now, const struct history_l
     return set_methods(now, before, arena, out);
 }
 
-static const struct looked_table *table_before(const struct history_look *before, const char *name)
-{
-    const struct looked_table *tables = before->tables.items;
-    for (size_t i = 0; i < before->tables.count; i++)
-        if (strcmp(tables[i].name, name) == 0)
-            return &tables[i];
-    return NULL;
-}
-
 bool history_look_table(const struct history_look *now, const struct history_look *before,
                         const struct looked_table *table, int64_t from_us,
                         struct history_point *out)
 {
-    const struct looked_table *was = table_before(before, table->name);
+    const struct looked_table *was = find_table(before, table->name);
     bool has_moved = was == NULL;
     history_point_init(out, from_us, seconds_between(now, before));
     for (enum history_line line = 0; line < HISTORY_LINES; line++) {

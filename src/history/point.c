@@ -79,7 +79,7 @@ void history_point_set_quantiles(struct history_point *point)
     point->values[HISTORY_p99_seconds] = quantile(point, 0.99);
 }
 
-static int by_time(const void *a, const void *b)
+int history_bucket_order(const void *a, const void *b)
 {
     const struct history_bucket *left = a, *right = b;
     return (left->up_to_us > right->up_to_us) - (left->up_to_us < right->up_to_us);
@@ -99,7 +99,7 @@ static status fold_calls(const struct history_point *points, size_t count, struc
         for (size_t j = 0; j < points[i].bucket_count; j++)
             buckets[all++] = points[i].buckets[j];
     if (all > 0)
-        qsort(buckets, all, sizeof *buckets, by_time);
+        qsort(buckets, all, sizeof *buckets, history_bucket_order);
     for (size_t i = 0, next; i < all; i = next) {
         uint64_t sum = 0;
         for (next = i; next < all && buckets[next].up_to_us == buckets[i].up_to_us; next++)

@@ -39,6 +39,8 @@ struct history_bucket {
     uint64_t count;
 };
 
+int history_bucket_order(const void *a, const void *b); /* of two, for qsort: by up_to_us */
+
 /* Calls of one method. */
 struct history_method {
     const char *name; /* "google.bigtable.v2.Bigtable/ReadRows"; HISTORY_OTHERS: of several */

@@ -7,6 +7,7 @@
  * Numbers are varints. The string has no padding. Era 0 is format 1, every other format 2. */
 #include "stream/position.h"
 
+#include "base/big_endian.h"
 #include "base/crc32c.h"
 #include "base/key_range.h"
 #include "base/varint.h"
@@ -31,10 +32,10 @@ static status no_token(void)
 
 /* --- writing --- */
 
-static void append_big_endian(struct buffer *out, uint64_t value, unsigned size)
+static void append_checksum(struct buffer *out)
 {
-    uint64_t bytes = htobe64(value);
-    buffer_append(out, (const uint8_t *)&bytes + sizeof bytes - size, size);
+    uint32_t word = htobe32(crc32c_of(buffer_bytes(out)));
+    buffer_append(out, &word, sizeof word);
 }
 
 static void append_key(struct buffer *out, bytes key)
@@ -57,9 +58,9 @@ void stream_token_write(struct buffer *out, const struct stream_token *token)
     struct buffer packed = {0};
     (void)buffer_reserve(&packed, packed_most(token));
     buffer_append_byte(&packed, token->era == 0 ? TOKEN_FORMAT : TOKEN_FORMAT_ERA);
-    append_big_endian(&packed, token->life, LIFE_BYTES);
+    big_endian_append(&packed, token->life);
     if (token->era != 0)
-        append_big_endian(&packed, token->era, ERA_BYTES);
+        big_endian_append(&packed, token->era);
     buffer_append_varint(&packed, token->shard);
     buffer_append_varint(&packed, zigzag_encode(token->time_us));
     append_key(&packed, token->start);
@@ -69,7 +70,7 @@ void stream_token_write(struct buffer *out, const struct stream_token *token)
         buffer_append_varint(&packed, token->parts[i].after.sequence);
         buffer_append_varint(&packed, token->parts[i].after.ordinal);
     }
-    append_big_endian(&packed, crc32c_of(buffer_bytes(&packed)), CHECKSUM_BYTES);
+    append_checksum(&packed);
     if (packed.failed)
         out->failed = true;
     else

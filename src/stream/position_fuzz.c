@@ -88,11 +88,7 @@ static void make_string(bytes input, struct buffer *string)
     struct buffer packed = {0};
     buffer_append_bytes(&packed, input);
     append_checksum(&packed);
-    base64_encode(buffer_bytes(&packed), string);
-    for (size_t i = 0; i < string->size; i++) {
-        uint8_t c = string->data[i];
-        string->data[i] = c == '+' ? '-' : c == '/' ? '_' : c;
-    }
+    base64url_encode(buffer_bytes(&packed), string);
     CHECK(!packed.failed && !string->failed);
     buffer_free(&packed);
 }

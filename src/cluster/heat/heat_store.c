@@ -2,6 +2,7 @@
  * then the table's name, the start and the end, each behind its size. */
 #include "cluster/heat/heat_store.h"
 
+#include "base/big_endian.h"
 #include "base/varint.h"
 #include "cluster/cluster_private.h"
 #include "cluster/heat/heat_keyspace.h"
@@ -110,25 +111,11 @@ static status complete(struct table *table)
 
 static const struct own_table own = {.name = HEAT_TABLE, .make = make_table, .complete = complete};
 
-static void put_number(uint8_t *to, uint64_t number)
-{
-    for (int i = 0; i < 8; i++)
-        to[i] = (uint8_t)(number >> (56 - 8 * i));
-}
-
-static int64_t number_at(const uint8_t *from)
-{
-    uint64_t number = 0;
-    for (int i = 0; i < 8; i++)
-        number = number << 8 | from[i];
-    return (int64_t)number;
-}
-
 static void make_key(uint8_t key[KEY_SIZE], uint64_t table_id, char letter, int64_t number)
 {
-    put_number(key, table_id);
+    big_endian_write(key, table_id);
     key[8] = (uint8_t)letter;
-    put_number(key + 9, (uint64_t)number);
+    big_endian_write(key + 9, (uint64_t)number);
 }
 
 /* --- writing --- */
@@ -226,7 +213,7 @@ static status visit_row(void *context, const struct scan_row *row, bool *ends)
 {
     const struct reading *reading = context;
     if (row->key.size == KEY_SIZE)
-        *ends = !reading->row(reading->context, number_at(row->key.data + 9),
+        *ends = !reading->row(reading->context, (int64_t)big_endian_read(row->key.data + 9),
                               row->cells->items[0].value);
     return status_ok();
 }

@@ -6,8 +6,7 @@ import { facts, h, link, note, notice } from "./dom.js";
 import { ageText, bytesText, countText, plural, secondsText, shortCount } from "./formats.js";
 import { beginnings } from "./home_begin.js";
 import { growthText } from "./home_growth.js";
-import { LineChart } from "./line_chart.js";
-import { HOUR, historyText, readHistory } from "./metric_history.js";
+import { HOUR, historyChart, historyText, readHistory } from "./metric_history.js";
 import { read } from "./metric_samples.js";
 import { runningOperations } from "./operations.js";
 
@@ -67,12 +66,6 @@ const SIZE = {
     { key: "log_bytes", name: "log" },
   ],
 };
-
-function chartOf({ lines, format, ...more }, past) {
-  const chart = new LineChart({ ...more, format: (value) => format(value ?? 0) });
-  chart.show(lines, past.samples);
-  return chart.element;
-}
 
 // --- what waits ---
 
@@ -212,8 +205,8 @@ async function board(signal) {
     factsOf(look, growth, signal),
     note(historyText(hour)),
     h("div", { class: "charts" }, [
-      ...CHARTS.map((chart) => chartOf(chart, hour)),
-      chartOf(SIZE, growth),
+      ...CHARTS.map((chart) => historyChart(chart, hour)),
+      historyChart(SIZE, growth),
     ]),
     queries(look.time),
   ];

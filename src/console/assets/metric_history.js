@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { h, select } from "./dom.js";
 import { durationText, secondsOf } from "./formats.js";
+import { LineChart } from "./line_chart.js";
 
 const POINTS = 120;
 export const HOUR = 3600;
@@ -63,6 +64,13 @@ export async function readHistory(path, seconds, now, signal) {
     retention: secondsOf(answer.retention),
     trouble: answer.trouble ?? "",
   };
+}
+
+// Lines of what was read: `lines` are {key, name}, all else is LineChart's.
+export function historyChart({ lines, format, ...more }, { samples }) {
+  const chart = new LineChart({ ...more, format: (value) => format(value ?? 0) });
+  chart.show(lines, samples);
+  return chart.element;
 }
 
 // What is said of it below a heading.

@@ -2,8 +2,7 @@
 import * as api from "./api.js";
 import { fill, h, note } from "./dom.js";
 import { bytesText, shortCount } from "./formats.js";
-import { LineChart } from "./line_chart.js";
-import { HOUR, historyText, rangeField, readHistory } from "./metric_history.js";
+import { HOUR, historyChart, historyText, rangeField, readHistory } from "./metric_history.js";
 
 const CHARTS = [
   {
@@ -38,12 +37,7 @@ async function charts(name, seconds, signal) {
   const path = `/v1/${api.pathOf(name).slice("/v2/".length)}:metricHistory`;
   const past = await readHistory(path, seconds, Date.now(), signal);
   if (past.samples.length === 0) return note(`${historyText(past)} There is nothing yet.`);
-  const drawn = CHARTS.map(({ lines, ...chart }) => {
-    const { format, ...more } = chart;
-    const drawing = new LineChart({ ...more, format: (value) => format(value ?? 0) });
-    drawing.show(lines, past.samples);
-    return drawing.element;
-  });
+  const drawn = CHARTS.map((chart) => historyChart(chart, past));
   return [note(historyText(past)), h("div", { class: "charts" }, drawn)];
 }
 
