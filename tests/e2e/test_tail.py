@@ -1,7 +1,9 @@
 """`trestle tail`: changes as lines, through splits, merges and kills of either side."""
 
+import contextlib
 import itertools
 import json
+import os
 import random
 import shutil
 import signal
@@ -401,6 +403,37 @@ def test_who_reads_nothing_is_not_waited_for_at_a_signal(streamed):
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE_SECONDS) == 0
     process.stdout.close()
+
+
+@pytest.fixture
+def full_pipe():
+    """Where who writes waits. The reading end stays open, and is not read."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with contextlib.suppress(BlockingIOError):
+        while os.write(writing, b"\0" * 4096):
+            pass
+    os.set_blocking(writing, True)
+    yield writing
+    os.close(reading)
+    os.close(writing)
+
+
+def test_a_signal_between_two_changes_is_heard_by_the_last_write(streamed, full_pipe):
+    """The tail stands while the changes and the signal come: it finds a change, and then the signal,
+    before it writes. The signal was taken there, and the write waited for ever."""
+    server, rpc = streamed()
+    process = subprocess.Popen(
+        [binary(), "tail", TABLE, "--endpoint", server.host, "--status", "1s"],
+        stdout=full_pipe, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert b"partition" in process.stderr.readline()
+    process.send_signal(signal.SIGSTOP)
+    put(rpc, b"k")
+    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGCONT)
+    assert process.wait(PATIENCE_SECONDS) == 0
+    process.stderr.close()
 
 
 def test_a_secured_server(secure, tmp_path):
