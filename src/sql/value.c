@@ -108,6 +108,15 @@ static int compare_items(const struct sql_type *type, const struct sql_value *a,
     return COMPARE(a->count, b->count);
 }
 
+int sql_value_total_order(const struct sql_type *type, const struct sql_value *a,
+                          const struct sql_value *b)
+{
+    int order = sql_value_order(type, a, b);
+    if (order != 0 || !sql_is_float(type))
+        return order;
+    return (signbit(b->float64) != 0) - (signbit(a->float64) != 0);
+}
+
 int sql_value_compare(const struct sql_type *type, const struct sql_value *a,
                       const struct sql_value *b)
 {

@@ -111,6 +111,11 @@ struct sql_value sql_value_equals(const struct sql_type *type, const struct sql_
 int sql_value_order(const struct sql_type *type, const struct sql_value *a,
                     const struct sql_value *b);
 
+/* The same, with -0.0 before 0.0: so which is the least, or the greatest, of several does not
+ * depend on the order in which they come. */
+int sql_value_total_order(const struct sql_type *type, const struct sql_value *a,
+                          const struct sql_value *b);
+
 /* The total order of ORDER BY: NULL, NaN, -inf … +inf, -0 = 0; arrays by elements, then by length.
  * Also of structs, field by field: it serves DISTINCT and GROUP BY, where what is equal in it is
  * one group. */

@@ -1,4 +1,4 @@
-/* What the engine tells of its views, and who waits for one: see views.h. */
+/* What the engine tells of its views: see views.h. */
 #include "views/views_private.h"
 
 #include "base/metrics.h"
@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
-#define SECOND_US INT64_C(1000000)
 
 const char *view_state_name(enum view_state state)
 {
@@ -23,25 +21,6 @@ static status not_found(const char *name)
 {
     return status_make(STATUS_NOT_FOUND, "Not found: %s", name);
 }
-
-status views_find(struct views *views, const char *name, struct view_found *out)
-{
-    *out = (struct view_found){0};
-    pthread_mutex_lock(&views->lock);
-    struct view_entry *entry = views_entry(views, name);
-    if (entry != NULL) {
-        out->state = view_entry_state(entry);
-        out->is_readable = atomic_load(&entry->upkeep.counts.was_ready);
-        out->table = entry->table;
-        if (out->table != NULL)
-            table_retain(out->table);
-        snprintf(out->words, sizeof out->words, "%s", entry->words);
-    }
-    pthread_mutex_unlock(&views->lock);
-    return entry != NULL ? status_ok() : not_found(name);
-}
-
-/* --- progress --- */
 
 static struct view_progress progress_of(const struct view_entry *entry)
 {
@@ -59,57 +38,22 @@ static struct view_progress progress_of(const struct view_entry *entry)
     return progress;
 }
 
-/* --- waiting --- */
-
-/* With the lock held, which it gives up: until something has changed, or about so long. */
-static void wait_for_change(struct views *views, int64_t us)
+status views_find(struct views *views, const char *name, struct view_found *out)
 {
-    enum { SECOND_NS = 1000 * 1000 * 1000 };
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t end_ns = until.tv_nsec + us * 1000;
-    until.tv_sec += end_ns / SECOND_NS;
-    until.tv_nsec = end_ns % SECOND_NS;
-    pthread_cond_clockwait(&views->changed, &views->lock, CLOCK_MONOTONIC, &until);
-}
-
-/* With the lock held. `*is_over`: it is READY, or never will be. */
-static status look_for_end(const struct views *views, const char *name, bool *is_over,
-                           struct view_progress *progress)
-{
-    const struct view_entry *entry = views_entry(views, name);
-    *is_over = true;
-    if (entry == NULL)
-        return not_found(name);
-    if (views->is_stopping)
-        return status_make(STATUS_UNAVAILABLE, "The server is stopping.");
-    if (entry->has_failed)
-        return status_make(STATUS_FAILED_PRECONDITION, "%s", entry->words);
-    *progress = progress_of(entry);
-    *is_over = atomic_load(&entry->upkeep.counts.was_ready);
-    return status_ok();
-}
-
-status views_wait(struct views *views, const char *name,
-                  status (*report)(void *context, const struct view_progress *progress),
-                  void *context)
-{
-    struct view_progress progress = {0};
-    int64_t report_us = views_steady_us(views) + SECOND_US;
-    bool is_over;
-    status s;
-    do {
-        pthread_mutex_lock(&views->lock);
-        s = look_for_end(views, name, &is_over, &progress);
-        if (!is_over)
-            wait_for_change(views, SECOND_US / 4);
-        pthread_mutex_unlock(&views->lock);
-        if (is_over || views_steady_us(views) < report_us)
-            continue;
-        report_us = views_steady_us(views) + SECOND_US;
-        s = report(context, &progress);
-    } while (!is_over && status_is_ok(s));
-    return s;
+    *out = (struct view_found){0};
+    pthread_mutex_lock(&views->lock);
+    struct view_entry *entry = views_entry(views, name);
+    if (entry != NULL) {
+        out->state = view_entry_state(entry);
+        out->is_readable = atomic_load(&entry->upkeep.counts.was_ready);
+        out->table = entry->table;
+        if (out->table != NULL)
+            table_retain(out->table);
+        out->progress = progress_of(entry);
+        snprintf(out->words, sizeof out->words, "%s", entry->words);
+    }
+    pthread_mutex_unlock(&views->lock);
+    return entry != NULL ? status_ok() : not_found(name);
 }
 
 /* --- a list --- */
@@ -340,6 +284,18 @@ static bool has_settled(const struct view_entry *entry, const struct goal *goal)
             !view_feed_may_have(goal->source, at));
 }
 
+/* With the lock held, which it gives up: until something has changed, or a moment has gone by. */
+static void wait_for_change(struct views *views)
+{
+    enum { MOMENT_US = 10000, SECOND_NS = 1000 * 1000 * 1000 };
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t end_ns = until.tv_nsec + MOMENT_US * 1000;
+    until.tv_sec += end_ns / SECOND_NS;
+    until.tv_nsec = end_ns % SECOND_NS;
+    pthread_cond_clockwait(&views->changed, &views->lock, CLOCK_MONOTONIC, &until);
+}
+
 static void settle_one(struct views *views, const char *name, const struct goal *goal)
 {
     struct view_pace pace = {0};
@@ -349,7 +305,7 @@ static void settle_one(struct views *views, const char *name, const struct goal 
     const struct view_entry *entry = views_entry(views, name);
     if (!views->options.by_hand && entry != NULL && !has_settled(entry, goal)) {
         views_hurry(views);
-        wait_for_change(views, SECOND_US / 100);
+        wait_for_change(views);
     }
     pthread_mutex_unlock(&views->lock);
 }

@@ -78,27 +78,23 @@ enum view_state { VIEW_POPULATING, VIEW_READY, VIEW_RECONCILING, VIEW_FAILED };
 /* "populating" and so on. */
 const char *view_state_name(enum view_state state);
 
-/* A view that a client wants to read. */
-struct view_found {
-    enum view_state state;
-    bool is_readable;    /* it has been READY once: it has all, if behind */
-    struct table *table; /* with a reference for the caller; NULL: it has none yet */
-    char words[256];     /* what is the matter; "": nothing is */
-};
-/* NOT_FOUND `Not found: <name>`. Cheap: on loops, too. */
-status views_find(struct views *views, const char *name, struct view_found *out);
-
-/* Waits until the view is READY: the end of its creation. `report` is called about once a second
- * with how far it is, and ends the wait by failing. FAILED_PRECONDITION with the words of a view
- * that has FAILED; NOT_FOUND once it is deleted; UNAVAILABLE if the engine stops. Blocks. */
+/* How far the first look at all of the source has come, or one that was begun again since. */
 struct view_progress {
     uint64_t rows_done; /* of the source */
     uint64_t rows;      /* of about so many; never less than those done */
     double share;       /* 0 to 1 */
 };
-status views_wait(struct views *views, const char *name,
-                  status (*report)(void *context, const struct view_progress *progress),
-                  void *context);
+
+/* A view that a client wants to read. */
+struct view_found {
+    enum view_state state;
+    bool is_readable;    /* it has been READY once: it has all, if behind */
+    struct table *table; /* with a reference for the caller; NULL: it has none yet */
+    struct view_progress progress;
+    char words[256]; /* what is the matter; "": nothing is */
+};
+/* NOT_FOUND `Not found: <name>`. Cheap: on loops, too. */
+status views_find(struct views *views, const char *name, struct view_found *out);
 
 /* --- how they are --- */
 

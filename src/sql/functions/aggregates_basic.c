@@ -167,14 +167,14 @@ static bool is_nan(const struct sql_call *call, const struct sql_value *value)
     return sql_is_float(call->types[0]) && isnan(value->float64);
 }
 
-/* A NaN wins over all. */
+/* A NaN wins over all. Of 0.0 and -0.0 the latter is less: as views have it. */
 static bool is_better(const struct sql_call *call, const struct chosen *chosen,
                       const struct sql_value *value, int sign)
 {
     if (!chosen->has_any || is_nan(call, value))
         return true;
     return !is_nan(call, &chosen->value) &&
-           sign * sql_value_order(call->types[0], value, &chosen->value) > 0;
+           sign * sql_value_total_order(call->types[0], value, &chosen->value) > 0;
 }
 
 static status max_add(const struct sql_call *call, void *state, const struct sql_value *args,

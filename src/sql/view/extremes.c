@@ -70,7 +70,7 @@ static bool is_better(const struct view_aggregate *aggregate, const struct sql_v
     const struct sql_type *type = aggregate->type;
     if (is_nan(type, value) || is_nan(type, than))
         return is_nan(type, value) && !is_nan(type, than);
-    int order = sql_value_order(type, value, than);
+    int order = sql_value_total_order(type, value, than);
     return is_least(aggregate) ? order < 0 : order > 0;
 }
 

@@ -109,6 +109,23 @@ static void what_is_left_is_what_counts(void **state)
     view_double_free(&view);
 }
 
+/* Which of them is the least depended on which came first. */
+static void of_two_zeros_the_negative_one_is_less(void **state)
+{
+    (void)state;
+    struct view_double view;
+    uint64_t seed = 7;
+    assert_ok(view_double_init(&view, ALL_AGGREGATES));
+    for (int step = 0; step < 200; step++) {
+        bytes key = key_of(next_random(&seed) % 4);
+        cell_table_delete_row(&view.source, key);
+        put_text(&view, key, "d", next_random(&seed) % 2 == 0 ? "0" : "-0");
+        assert_ok(view_double_follow(&view, &key, 1));
+        assert_equal(&view, ALL_AGGREGATES);
+    }
+    view_double_free(&view);
+}
+
 /* --- sketches --- */
 
 static void put_words(struct view_double *view, bytes key, uint64_t *seed)
@@ -304,6 +321,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_left_is_what_counts),
+        cmocka_unit_test(of_two_zeros_the_negative_one_is_less),
         cmocka_unit_test(sketches_forget),
         cmocka_unit_test(unions_forget),
         cmocka_unit_test(large_unions_have_buckets),
