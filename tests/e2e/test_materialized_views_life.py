@@ -126,7 +126,7 @@ def test_check_13_who_cancels_the_operation_undoes_the_creation(held):
 
 
 def test_check_13_the_operation_tells_how_far_it_is(held):
-    """Google's metadata has no place for it, so it has a number of ours; its clients pass over it."""
+    """Google's metadata has no place for it: it has a number of ours, which clients pass over."""
 
     def told():
         path = operation.name.replace("operations/projects", "/v2/operations/projects", 1)

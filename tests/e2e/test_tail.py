@@ -420,7 +420,7 @@ def full_pipe():
 
 
 def test_a_signal_between_two_changes_is_heard_by_the_last_write(streamed, full_pipe):
-    """The tail stands while the changes and the signal come: it finds a change, and then the signal,
+    """The tail stands while the changes and the signal come: it finds a change, then the signal,
     before it writes. The signal was taken there, and the write waited for ever."""
     server, rpc = streamed()
     process = subprocess.Popen(

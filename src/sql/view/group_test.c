@@ -109,19 +109,23 @@ static void what_is_left_is_what_counts(void **state)
     view_double_free(&view);
 }
 
+#define ZEROS                                                                                      \
+    "SELECT '*' AS _key, CAST(IEEE_DIVIDE(1, MIN(" D ")) AS STRING) AS l, "                        \
+    "CAST(IEEE_DIVIDE(1, MAX(" D ")) AS STRING) AS g FROM t GROUP BY _key"
+
 /* Which of them is the least depended on which came first. */
 static void of_two_zeros_the_negative_one_is_less(void **state)
 {
     (void)state;
     struct view_double view;
     uint64_t seed = 7;
-    assert_ok(view_double_init(&view, ALL_AGGREGATES));
+    assert_ok(view_double_init(&view, ZEROS));
     for (int step = 0; step < 200; step++) {
         bytes key = key_of(next_random(&seed) % 4);
         cell_table_delete_row(&view.source, key);
         put_text(&view, key, "d", next_random(&seed) % 2 == 0 ? "0" : "-0");
         assert_ok(view_double_follow(&view, &key, 1));
-        assert_equal(&view, ALL_AGGREGATES);
+        assert_equal(&view, ZEROS);
     }
     view_double_free(&view);
 }
