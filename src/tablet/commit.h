@@ -161,6 +161,10 @@ struct commit {
      * the change becomes an operand. Of a rewrite: the record takes the place of the row's
      * operands; it holds all that was submitted for the row before. */
     bytes record;
+    /* Of a view's row: the change is all that there is of it, and takes the place of whatever there
+     * was; of nothing: the row goes. It sets cells only, none of them large, and the row never had
+     * a large one. */
+    bool is_whole;
     /* Of a change that another cluster gave a version: that one, and what the change comes to
      * (foreign_change.h), prepared under the row's lock, which is still held; no `others`. Without
      * `foreign` the change becomes an operand, which is right only if the row has seen nothing

@@ -221,11 +221,12 @@ static void gather(struct commit_batch *batch, struct commit *commit)
     DCHECK(has_own_hash(commit));
     commit->next_of_row = NULL;
     commit->last_of_row = commit;
-    commit->is_folded = commit->record.size > 0;
+    commit->is_folded = commit->record.size > 0 || commit->is_whole;
     struct commit **slot = slot_of(batch, commit);
     if (*slot != NULL) {
         DCHECK((*slot)->last_of_row->sequence < commit->sequence);
         DCHECK(commit->record.size == 0);
+        DCHECK(!commit->is_whole && !(*slot)->is_whole); /* pieces of views are one by one */
         commit->is_folded = true;
         (*slot)->last_of_row->next_of_row = commit;
         (*slot)->last_of_row = commit;
@@ -384,6 +385,10 @@ static void write_row(struct commit_batch *batch, struct commit *head)
         batch->row_count++;
         at = at->next_of_row;
     } while (at != NULL);
+    if (head->is_whole) {
+        put_record(batch, head, operand_of(head));
+        return;
+    }
     if (head->record.size > 0 && replace_record(batch, head))
         return; /* no other change is behind it: its lock is still held */
     if (head->next_of_row != NULL && merge_folded(batch, head))

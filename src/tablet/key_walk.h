@@ -16,7 +16,7 @@ enum { KEY_WALK_MOST = 32 }; /* keys of a chunk */
 struct key_walk {
     struct keyspace *keyspace;
     bytes last; /* no key that is asked for is greater; stays where it is; empty: no bound */
-    bool never; /* walks: keys do not rise */
+    bool never; /* walks: keys do not rise, or have many versions */
     /* private; all zeroes at first */
     struct store_cursor *cursor; /* NULL: there is none */
     bool is_placed;

@@ -1,10 +1,9 @@
 /* Changes of a source, read from its feed once for all of its views: see upkeep.h. */
 #include "views/upkeep.h"
 
+#include "base/key_order.h"
 #include "base/vector.h"
 #include "tablet/version.h"
-
-#include <stdlib.h>
 
 /* What is read at once: of the feed, and how many changes. The more, the more are of one row, and
  * the closer together lie the rows of a piece, which is cheaper; and the later other sources have
@@ -44,22 +43,25 @@ static status visit_change(void *context, const struct view_change *change, bool
     return vector_add(&reading->keys, arena, &key, sizeof key);
 }
 
-static int compare_keys(const void *a, const void *b)
+static void keep_key(struct view_changes *changes, bytes key)
 {
-    return bytes_compare(*(const bytes *)a, *(const bytes *)b);
+    if (changes->key_count == 0 || !bytes_equal(changes->keys[changes->key_count - 1], key))
+        changes->keys[changes->key_count++] = key;
 }
 
-static void sort_keys(struct view_changes *changes, const struct vector *keys)
+static status sort_keys(struct view_changes *changes, const struct vector *keys)
 {
+    struct key_order *sorted = arena_alloc(changes->arena, keys->count * sizeof *sorted);
     changes->keys = keys->items;
     changes->key_count = 0;
-    if (keys->count == 0)
-        return;
-    qsort(changes->keys, keys->count, sizeof *changes->keys, compare_keys);
+    if (sorted == NULL)
+        return status_out_of_memory();
     for (size_t i = 0; i < keys->count; i++)
-        if (changes->key_count == 0 ||
-            !bytes_equal(changes->keys[changes->key_count - 1], changes->keys[i]))
-            changes->keys[changes->key_count++] = changes->keys[i];
+        sorted[i] = (struct key_order){.key = changes->keys[i]};
+    key_order_sort(sorted, keys->count);
+    for (size_t i = 0; i < keys->count; i++)
+        keep_key(changes, sorted[i].key);
+    return status_ok();
 }
 
 void view_changes_forget(struct view_changes *changes)
@@ -73,7 +75,7 @@ static status read_changes(struct view_changes *changes, struct table *source)
     struct reading reading = {.changes = changes};
     TRY(view_feed_read(source, changes->after, FEED_BYTES, visit_change, &reading,
                        &changes->reached, &changes->is_end));
-    sort_keys(changes, &reading.keys);
+    TRY(sort_keys(changes, &reading.keys));
     changes->ranges = reading.ranges.items;
     changes->range_count = reading.ranges.count;
     changes->is_set = true;

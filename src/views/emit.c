@@ -3,6 +3,15 @@
 
 #include "cluster/rows.h"
 
+void view_emitter_init(struct view_emitter *emitter, struct view_piece *piece,
+                       struct arena *scratch)
+{
+    const struct view_program *program = piece->upkeep->program;
+    *emitter = (struct view_emitter){.piece = piece, .scratch = scratch};
+    emitter->is_whole = !view_program_has_timestamp(program) &&
+                        view_program_most_row_bytes(program) < rows_big_value(piece->upkeep->table);
+}
+
 status view_emit_begin(struct view_emitter *emitter, const struct view_place *place)
 {
     if (emitter->change != NULL && bytes_equal(emitter->key, place->key))
@@ -16,7 +25,9 @@ status view_emit_begin(struct view_emitter *emitter, const struct view_place *pl
 
 void view_emit_end(struct view_emitter *emitter)
 {
-    if (emitter->change != NULL)
+    if (emitter->change != NULL && emitter->is_whole)
+        view_commit_put_row(emitter->piece->commit, emitter->key, emitter->change);
+    else if (emitter->change != NULL)
         view_commit_row(emitter->piece->commit, emitter->key, emitter->change);
     emitter->change = NULL;
 }
@@ -64,9 +75,9 @@ static status set_cell(struct view_emitter *emitter, const struct view_cell *cel
 
 status view_emit_row(struct view_emitter *emitter, const struct view_row *row, bool replaces)
 {
-    if (replaces && !row->place.has_timestamp)
+    if (replaces && !row->place.has_timestamp && !emitter->is_whole)
         row_change_delete_row(emitter->change);
-    for (size_t i = 0; i < row->absent_count; i++)
+    for (size_t i = 0; i < row->absent_count && !emitter->is_whole; i++)
         TRY(remove_column(emitter, &row->place, row->absent[i].family, row->absent[i].qualifier));
     for (size_t i = 0; i < row->cell_count; i++)
         TRY(set_cell(emitter, &row->cells[i], row->timestamp_us));
@@ -90,6 +101,8 @@ static status remove_columns(struct view_emitter *emitter, const struct view_pla
 status view_emit_removal(struct view_emitter *emitter, const struct view_place *place,
                          const struct view_row *was)
 {
+    if (emitter->is_whole)
+        return status_ok();
     if (!place->has_timestamp) {
         row_change_delete_row(emitter->change);
         return status_ok();

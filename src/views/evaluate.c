@@ -165,7 +165,7 @@ static status read_kept(struct view_piece *piece)
         if (keys[i].data == NULL)
             return status_out_of_memory();
     }
-    return view_records_get_many(piece->upkeep->table, keys, piece->items.count, keep_record,
+    return view_records_get_many(piece->upkeep->table, keys, piece->items.count, false, keep_record,
                                  piece);
 }
 

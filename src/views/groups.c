@@ -1,10 +1,9 @@
 /* Folds what rows give to groups: each group that a piece touches is read, folded, settled and
  * written once, however many rows of the piece are in it. */
+#include "base/key_order.h"
 #include "views/keys.h"
 #include "views/overlay.h"
 #include "views/piece.h"
-
-#include <stdlib.h>
 
 enum { GROUP_MEMORY = 64 << 20 };
 
@@ -60,10 +59,20 @@ static status add_group(struct folding *folding, bytes id, size_t fold)
     return status_ok();
 }
 
-static int compare_groups(const void *a, const void *b)
+static status sort_groups(struct folding *folding)
 {
-    const struct touched *x = a, *y = b;
-    return bytes_compare(x->id, y->id);
+    struct arena *arena = folding->piece->arena;
+    struct touched *groups = arena_alloc(arena, folding->count * sizeof *groups);
+    struct key_order *sorted = arena_alloc(arena, folding->count * sizeof *sorted);
+    if (groups == NULL || sorted == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < folding->count; i++)
+        sorted[i] = (struct key_order){.key = folding->groups[i].id, .place = i};
+    key_order_sort(sorted, folding->count);
+    for (size_t i = 0; i < folding->count; i++)
+        groups[i] = folding->groups[sorted[i].place];
+    folding->groups = groups;
+    return status_ok();
 }
 
 /* There are many folds of few groups, or few of many: so these are sorted, and not those. */
@@ -87,8 +96,7 @@ static status find_groups(struct folding *folding)
         folds[group->last].next = i + 1;
         group->last = i;
     }
-    qsort(folding->groups, folding->count, sizeof *folding->groups, compare_groups);
-    return status_ok();
+    return sort_groups(folding);
 }
 
 static status keep_record(void *context, size_t i, bytes value)
@@ -96,6 +104,13 @@ static status keep_record(void *context, size_t i, bytes value)
     struct folding *folding = context;
     folding->groups[i].kept = arena_copy(folding->piece->arena, value);
     return folding->groups[i].kept.data == NULL ? status_out_of_memory() : status_ok();
+}
+
+/* Groups that many rows of a piece are in are in each piece. */
+static bool are_hot(const struct folding *folding)
+{
+    enum { MANY = 4 };
+    return folding->piece->folds.count >= MANY * folding->count;
 }
 
 static status read_groups(struct folding *folding)
@@ -106,7 +121,8 @@ static status read_groups(struct folding *folding)
         return status_out_of_memory();
     for (size_t i = 0; i < folding->count; i++)
         keys[i] = folding->groups[i].record;
-    return view_records_get_many(piece->upkeep->table, keys, folding->count, keep_record, folding);
+    return view_records_get_many(piece->upkeep->table, keys, folding->count, are_hot(folding),
+                                 keep_record, folding);
 }
 
 /* --- a group --- */
@@ -217,7 +233,7 @@ static status take_groups(struct folding *folding)
 status view_piece_fold_groups(struct view_piece *piece)
 {
     struct folding folding = {.piece = piece, .scratch = arena_create(GROUP_MEMORY)};
-    folding.emitter.piece = piece;
+    view_emitter_init(&folding.emitter, piece, folding.scratch);
     if (piece->folds.count == 0 || folding.scratch == NULL) {
         arena_destroy(folding.scratch);
         return piece->folds.count == 0 ? status_ok() : status_out_of_memory();

@@ -242,6 +242,8 @@ static void open_life(struct history *h)
     h->v->piece_rows = at_random(h, 2) == 0 ? 0 : 1 + at_random(h, 8);
     h->v->f = cluster_fixture_create_at(h->lives.directory);
     h->v->f->options.maintenance_by_hand = true;
+    if (at_random(h, 2) == 0) /* rows of most views are put, not changed */
+        h->v->f->options.overflow_bytes = 64 << 10;
     open_test_cluster(h->v->f);
     if (h->lives.count++ == 0)
         h->v->f->table = create_test_table(h->v->f->cluster, NULL);

@@ -143,8 +143,9 @@ static status apply_item(struct view_emitter *emitter, const struct view_item *i
 
 status view_piece_apply(struct view_piece *piece)
 {
-    struct view_emitter emitter = {.piece = piece, .scratch = piece->arena};
+    struct view_emitter emitter;
     const struct view_item *items = piece->items.items;
+    view_emitter_init(&emitter, piece, piece->arena);
     for (size_t i = 0; i < piece->items.count; i++)
         TRY(apply_item(&emitter, &items[i]));
     view_emit_end(&emitter);

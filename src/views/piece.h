@@ -16,7 +16,7 @@
 #include "views/upkeep.h"
 
 enum {
-    VIEW_PIECE_ROWS_MOST = 16384,
+    VIEW_PIECE_ROWS_MOST = 32768,
     VIEW_PIECE_ROWS_FIRST = 256,
     VIEW_PIECE_MEMORY = 64 << 20, /* that evaluation and folding may keep */
     VIEW_PIECE_KEPT = 16 << 20,   /* of that from piece to piece, while there is more to do */
@@ -87,7 +87,10 @@ struct view_emitter {
     struct arena *scratch;     /* emptied when a row is done */
     struct row_change *change; /* NULL: none is begun */
     bytes key;
+    bool is_whole; /* what is set is all that there is of a row: nothing needs to be removed */
 };
+void view_emitter_init(struct view_emitter *emitter, struct view_piece *piece,
+                       struct arena *scratch);
 /* The row at the place is the next to be changed; one that is another is done. */
 status view_emit_begin(struct view_emitter *emitter, const struct view_place *place);
 /* Its cells; `replaces`: nothing else is to be left of it (of that version of it). */

@@ -7,9 +7,9 @@
 #include "views/piece.h"
 
 /* What a piece should take: of the thread's processor time, and of the commit thread, which does
- * nothing else meanwhile (some 10 ms). The next has as many rows as come to that, if each is as
+ * nothing else meanwhile (some 20 ms). The next has as many rows as come to that, if each is as
  * dear. */
-enum { PIECE_CPU_US = 200 * 1000, PIECE_WRITES = 8192 };
+enum { PIECE_CPU_US = 200 * 1000, PIECE_WRITES = 16384 };
 
 /* --- what others see --- */
 

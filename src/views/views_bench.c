@@ -71,6 +71,7 @@ static struct views_fixture *open_as_a_server(void)
     v->f->options.write_buffer_bytes = 64 << 20;
     v->f->options.cache_bytes = 256 << 20;
     v->f->options.open_files = 512;
+    v->f->options.overflow_bytes = 64 << 10;
     reopen_views(v);
     return v;
 }

@@ -17,6 +17,7 @@ enum {
 struct view_row_change {
     bytes key; /* the arena's */
     struct packed_change change;
+    bool is_whole;
 };
 
 struct view_commit {
@@ -82,13 +83,15 @@ static bool make_room(struct view_commit *commit)
     return true;
 }
 
-static status add_row(struct view_commit *commit, bytes key, struct row_change *change)
+static status add_row(struct view_commit *commit, bytes key, struct row_change *change,
+                      bool is_whole)
 {
-    struct view_row_change row = {.key = arena_copy(commit->arena, key)};
+    struct view_row_change row = {.key = arena_copy(commit->arena, key), .is_whole = is_whole};
     DCHECK(key.size > 0);
     if (row.key.data == NULL || !make_room(commit))
         return status_out_of_memory();
     TRY(row_change_pack(change, rows_big_value(commit->view), &row.change));
+    DCHECK(!is_whole || row.change.big_count == 0);
     commit->bytes += key.size + packed_change_size(&row.change);
     commit->rows[commit->count++] = row;
     return status_ok();
@@ -97,7 +100,13 @@ static status add_row(struct view_commit *commit, bytes key, struct row_change *
 void view_commit_row(struct view_commit *commit, bytes key, struct row_change *change)
 {
     if (status_is_ok(commit->failure))
-        commit->failure = add_row(commit, key, change);
+        commit->failure = add_row(commit, key, change, false);
+}
+
+void view_commit_put_row(struct view_commit *commit, bytes key, struct row_change *change)
+{
+    if (status_is_ok(commit->failure))
+        commit->failure = add_row(commit, key, change, true);
 }
 
 void view_commit_put(struct view_commit *commit, bytes key, bytes value)
@@ -160,7 +169,8 @@ static void route_row(struct writing *writing, const struct view_commit *from, s
                                        .keyspace = tablet->keyspace,
                                        .row_key = row->key,
                                        .row_hash = writing->hashes[i],
-                                       .change = &row->change};
+                                       .change = &row->change,
+                                       .is_whole = row->is_whole};
     count_write(tablet, row);
 }
 

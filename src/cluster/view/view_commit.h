@@ -29,6 +29,10 @@ void view_commit_cancel(struct view_commit *commit); /* NULL is fine */
  * show in the write. */
 void view_commit_row(struct view_commit *commit, bytes key, struct row_change *change);
 
+/* The row is what the change sets, and nothing else; one that sets nothing removes it. Cheaper, for
+ * the store, too: nothing is to be folded. Only for rows that never come to rows_big_value. */
+void view_commit_put_row(struct view_commit *commit, bytes key, struct row_change *change);
+
 /* Records: copied. The last of several for one key counts. */
 void view_commit_put(struct view_commit *commit, bytes key, bytes value);
 void view_commit_delete(struct view_commit *commit, bytes key);

@@ -50,10 +50,10 @@ static status get_chunk(struct key_walk *walk, const bytes *keys, size_t count, 
     return are_all ? status_ok() : status_out_of_memory();
 }
 
-status view_records_get_many(struct table *view, const bytes *keys, size_t count,
+status view_records_get_many(struct table *view, const bytes *keys, size_t count, bool are_hot,
                              status (*visit)(void *context, size_t i, bytes value), void *context)
 {
-    struct key_walk walk = {.keyspace = records_of(view)};
+    struct key_walk walk = {.keyspace = records_of(view), .never = are_hot};
     struct chunk chunk = {.visit = visit, .context = context};
     status s = status_ok();
     if (count > 0)

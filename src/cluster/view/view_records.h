@@ -13,8 +13,9 @@
 status view_records_get(struct table *view, bytes key, struct buffer *value, bool *is_there);
 
 /* Several at once, which is cheaper by far than one by one: calls `visit` with each that there is,
- * with its place among `keys`, which rise, none twice, until it fails. */
-status view_records_get_many(struct table *view, const bytes *keys, size_t count,
+ * with its place among `keys`, which rise, none twice, until it fails. `are_hot`: each may have
+ * been written many times of late; a cursor would pass all that was written. */
+status view_records_get_many(struct table *view, const bytes *keys, size_t count, bool are_hot,
                              status (*visit)(void *context, size_t i, bytes value), void *context);
 
 /* Calls `visit` with each record from `from` to `to` (exclusive; empty: no bound), by rising key,

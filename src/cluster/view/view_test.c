@@ -187,7 +187,7 @@ static void several_records_are_got_at_once(void **state)
     struct view_commit *commit;
     char names[MANY][4];
     bytes keys[MANY];
-    size_t sum = 0, expected = 0;
+    size_t sum = 0, hot = 0, expected = 0;
     assert_ok(view_commit_begin(view, &commit));
     for (size_t i = 0; i < MANY; i++) {
         snprintf(names[i], sizeof names[i], "%03zu", i);
@@ -197,12 +197,48 @@ static void several_records_are_got_at_once(void **state)
         expected += i % 3 == 0 ? i : 0;
     }
     assert_ok(view_commit_write(commit, NULL));
-    assert_ok(view_records_get_many(view, keys, MANY, note_value, &sum));
+    assert_ok(view_records_get_many(view, keys, MANY, false, note_value, &sum));
     assert_int_equal(sum, expected);
+    assert_ok(view_records_get_many(view, keys, MANY, true, note_value, &hot));
+    assert_int_equal(hot, expected);
     table_release(view);
 }
 
 /* --- commits --- */
+
+/* It has one cell, of that qualifier and value; NULL: it goes. */
+static void put_view_row(struct cluster_fixture *f, struct table *view, const char *cell)
+{
+    struct view_commit *commit;
+    struct row_change *change = row_change_create(f->arena);
+    assert_non_null(change);
+    if (cell != NULL)
+        row_change_set(change, FAMILY_DEFAULT, bytes_of(cell), 0, bytes_of(cell));
+    assert_ok(view_commit_begin(view, &commit));
+    view_commit_put_row(commit, bytes_of("a"), change);
+    assert_ok(view_commit_write(commit, NULL));
+}
+
+static void a_row_that_is_put_is_all_there_is_of_it(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct table *view = create_view(f, TEST_VIEW);
+    put_both(f, view, "a", "1");
+    put_view_row(f, view, "n");
+    assert_view(f, view, "a=n", "a=1");
+    put_view_row(f, view, "m");
+    assert_view(f, view, "a=m", "a=1");
+    put_view_row(f, view, NULL);
+    assert_view(f, view, "", "a=1");
+    put_both(f, view, "a", "2");
+    assert_view(f, view, "a=2", "a=2");
+    put_view_row(f, view, "n");
+    table_release(view);
+    reopen_test_cluster(f);
+    view = find_view(f, TEST_VIEW);
+    assert_view(f, view, "a=n", "a=2");
+    table_release(view);
+}
 
 static void a_commit_meets_tablets_that_were_split(void **state)
 {
@@ -464,6 +500,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(records_are_walked_both_ways, setup,
                                         cluster_fixture_teardown),
         cmocka_unit_test_setup_teardown(several_records_are_got_at_once, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_row_that_is_put_is_all_there_is_of_it, setup,
                                         cluster_fixture_teardown),
         cmocka_unit_test_setup_teardown(a_commit_meets_tablets_that_were_split, setup,
                                         cluster_fixture_teardown),

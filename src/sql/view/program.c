@@ -2,6 +2,7 @@
  * becomes of the result's columns. */
 #include "sql/view/program_private.h"
 
+#include "base/limits.h"
 #include "sql/plan/materialized.h"
 #include "sql/plan/optimize.h"
 
@@ -240,6 +241,29 @@ const struct view_column *view_program_columns(const struct view_program *progra
 bool view_program_has_timestamp(const struct view_program *program)
 {
     return program->has_timestamp;
+}
+
+/* A text that is a part of the key is no longer than that. */
+static bool is_bounded(const struct view_column *column)
+{
+    return column->kind != VIEW_COLUMN_FAMILY &&
+           (column->kind != VIEW_COLUMN_CELL || !sql_is_text(column->type));
+}
+
+size_t view_program_most_row_bytes(const struct view_program *program)
+{
+    enum { MARKER_BYTES = 32, NUMBER_BYTES = 40 }; /* as entries of a fragment */
+    size_t most = MARKER_BYTES;
+    for (size_t i = 0; i < program->column_count; i++) {
+        const struct view_column *column = &program->columns[i];
+        if (!is_bounded(column))
+            return SIZE_MAX;
+        if (column->kind == VIEW_COLUMN_CELL || column->is_cell_too)
+            most += NUMBER_BYTES + column->qualifier.size;
+        if (column->is_cell_too && sql_is_text(column->type))
+            most += LIMIT_ROW_KEY_BYTES;
+    }
+    return most;
 }
 
 const char *const *view_program_families(const struct view_program *program, size_t *count)

@@ -58,6 +58,10 @@ const struct view_column *view_program_columns(const struct view_program *progra
  * times, each time a row of the query's result. */
 bool view_program_has_timestamp(const struct view_program *program);
 
+/* What a row of the view takes, at most, without its key: bytes, about. SIZE_MAX: no bound is
+ * known, there are cells of text or families that are passed on. */
+size_t view_program_most_row_bytes(const struct view_program *program);
+
 /* The families of the view's table, sorted, none twice: `default`, those of aliases `fam.qual`,
  * and those that are passed on. */
 const char *const *view_program_families(const struct view_program *program, size_t *count);
