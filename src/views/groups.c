@@ -106,22 +106,16 @@ static status keep_record(void *context, size_t i, bytes value)
     return folding->groups[i].kept.data == NULL ? status_out_of_memory() : status_ok();
 }
 
-/* Groups that many rows of a piece are in are in each piece. */
-static bool are_hot(const struct folding *folding)
-{
-    enum { MANY = 4 };
-    return folding->piece->folds.count >= MANY * folding->count;
-}
-
 static status read_groups(struct folding *folding)
 {
     struct view_piece *piece = folding->piece;
+    piece->shares_groups = piece->folds.count >= 2 * folding->count;
     bytes *keys = arena_alloc(piece->arena, folding->count * sizeof *keys);
     if (keys == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < folding->count; i++)
         keys[i] = folding->groups[i].record;
-    return view_records_get_many(piece->upkeep->table, keys, folding->count, are_hot(folding),
+    return view_records_get_many(piece->upkeep->table, keys, folding->count, piece->shares_groups,
                                  keep_record, folding);
 }
 

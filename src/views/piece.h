@@ -44,6 +44,7 @@ struct view_piece {
     struct buffer found;
     struct vector folds; /* of struct view_fold */
     size_t steps;        /* since the last rest */
+    bool shares_groups;  /* many rows of it are of one group: so they are of each piece */
     /* What it adds to the counts. */
     uint64_t user_errors;
     int64_t excluded_rows;

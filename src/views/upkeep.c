@@ -7,9 +7,14 @@
 #include "views/piece.h"
 
 /* What a piece should take: of the thread's processor time, and of the commit thread, which does
- * nothing else meanwhile (some 20 ms). The next has as many rows as come to that, if each is as
- * dear. */
-enum { PIECE_CPU_US = 200 * 1000, PIECE_WRITES = 16384 };
+ * nothing else meanwhile. The next has as many rows as come to that, if each is as dear. Where rows
+ * share groups a larger piece writes less; else it only leaves the processor's caches. */
+enum {
+    PIECE_CPU_US = 200 * 1000,
+    INDEX_WRITES = 4096,
+    GROUPS_WRITES = 8192, /* enough to find out that some thousand groups are shared */
+    SHARED_WRITES = 16384,
+};
 
 /* --- what others see --- */
 
@@ -154,6 +159,7 @@ struct portion {
     bytes end;                    /* set: as view_piece_take_range has it */
     size_t taken;                 /* set: how many rows */
     size_t writes;                /* the same: records and view rows */
+    size_t most_writes;           /* the same: as many as it should have */
 };
 
 static status take(struct view_piece *piece, struct portion *portion)
@@ -196,6 +202,13 @@ static status advance(struct view_upkeep *upkeep, const struct portion *portion,
     return status_ok();
 }
 
+static size_t most_writes(const struct view_piece *piece)
+{
+    if (view_program_form(piece->upkeep->program) == VIEW_INDEX)
+        return INDEX_WRITES;
+    return piece->shares_groups ? SHARED_WRITES : GROUPS_WRITES;
+}
+
 static status write_piece(struct view_upkeep *upkeep, struct view_piece *piece,
                           struct portion *portion, const struct stream_position *reached)
 {
@@ -204,6 +217,7 @@ static status write_piece(struct view_upkeep *upkeep, struct view_piece *piece,
     TRY(put_state(upkeep, piece->commit));
     struct view_commit *commit = piece->commit;
     portion->writes = view_commit_count(commit);
+    portion->most_writes = most_writes(piece);
     piece->commit = NULL;
     return view_commit_write(commit, NULL);
 }
@@ -220,9 +234,10 @@ static size_t most_rows(const struct view_upkeep *upkeep)
 }
 
 /* What a piece took, as a share of what it should take. */
-static double share_taken(int64_t cpu_us, size_t writes)
+static double share_taken(int64_t cpu_us, const struct portion *portion)
 {
-    double of_cpu = (double)cpu_us / PIECE_CPU_US, of_writes = (double)writes / PIECE_WRITES;
+    double of_cpu = (double)cpu_us / PIECE_CPU_US;
+    double of_writes = (double)portion->writes / (double)portion->most_writes;
     return of_cpu > of_writes ? of_cpu : of_writes;
 }
 
@@ -263,6 +278,7 @@ static status do_portion(struct view_upkeep *upkeep, struct portion *portion,
     const bytes *keys = portion->keys;
     size_t count = portion->key_count, rows = upkeep->piece_rows;
     bool is_smaller_wanted;
+    struct portion done = {0};
     int64_t began_us = thread_cpu_us();
     do {
         struct portion smaller = *portion;
@@ -276,9 +292,10 @@ static status do_portion(struct view_upkeep *upkeep, struct portion *portion,
         if (is_smaller_wanted)
             upkeep->piece_rows = rows = rows / 2;
         else
-            portion->taken = smaller.taken, portion->writes = smaller.writes;
+            done = smaller;
     } while (is_smaller_wanted);
-    adapt(upkeep, portion->taken, share_taken(thread_cpu_us() - began_us, portion->writes));
+    portion->taken = done.taken;
+    adapt(upkeep, done.taken, share_taken(thread_cpu_us() - began_us, &done));
     tell(upkeep);
     return status_ok();
 }
