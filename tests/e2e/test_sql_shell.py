@@ -293,6 +293,13 @@ def test_a_materialized_view_is_made_read_and_dropped(sql, server, letters):
     assert done.returncode == 1 and "NOT_FOUND" in done.stderr
     done = run(server.host, "-e", f"CREATE MATERIALIZED VIEW {view} AS SELECT 1 AS x")
     assert done.returncode == 1 and "INVALID_ARGUMENT" in done.stderr
+    done = run(server.host, "-e", f"CREATE MATERIALIZED VIEW {view}\nAS SELECT y FROM `{letters}`")
+    assert done.returncode == 1 and "[at 2:11]" in done.stderr
+
+
+def test_the_servers_own_table_is_described(sql):
+    """The admin API, which knows the rules of tables, refuses its name."""
+    assert " method  | MAP<BYTES, BYTES>\n" in sql("-e", "\\d system/metrics")
 
 
 def test_a_table_is_described_with_its_rules(sql, rpc, admin, new_table_id):

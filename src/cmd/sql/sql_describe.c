@@ -233,12 +233,21 @@ static const char *child_name(const struct shell *shell, const char *kind, const
     return name;
 }
 
+/* Those of the server itself ("system/metrics"), of which the admin API knows nothing. */
+static bool is_of_server(const char *name)
+{
+    return strchr(name, '/') != NULL;
+}
+
 /* `*out` is NULL if there is no such table, or no admin API. */
 static status get_table(struct shell *shell, const char *name, struct arena *arena,
                         const BtAdmin__Table **out)
 {
     BtAdmin__GetTableRequest request = BT_ADMIN__GET_TABLE_REQUEST__INIT;
     const ProtobufCMessage *message = NULL;
+    *out = NULL;
+    if (is_of_server(name))
+        return status_ok();
     request.name = child_name(shell, "tables", name, arena);
     request.view = BT_ADMIN__TABLE__VIEW__SCHEMA_VIEW;
     if (request.name == NULL)
@@ -393,7 +402,7 @@ static status describe(struct shell *shell, const char *name, struct arena *aren
     TRY(s);
     TRY(get_table(shell, name, arena, &table));
     write_columns(shell, schema, table);
-    if (table == NULL)
+    if (table == NULL && !is_of_server(name))
         write_view(shell, name, arena);
     return shell_flush(shell);
 }

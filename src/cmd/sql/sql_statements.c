@@ -1,6 +1,7 @@
 /* See sql_statements.h. */
 #include "cmd/sql/sql_statements.h"
 
+#include <stdio.h>
 #include <strings.h>
 
 /* --- words --- */
@@ -131,7 +132,7 @@ static status read_options(bytes *rest, struct sql_words *out)
     return status_ok();
 }
 
-static status read_create(bytes rest, struct arena *arena, struct sql_words *out)
+static status read_create(bytes text, bytes rest, struct arena *arena, struct sql_words *out)
 {
     static const char *const lenient[] = {"IF", "NOT", "EXISTS", NULL};
     out->is_lenient = take_keywords(&rest, lenient);
@@ -142,6 +143,7 @@ static status read_create(bytes rest, struct arena *arena, struct sql_words *out
     skip_blanks(&rest);
     if (rest.size == 0)
         return expected("a query behind AS");
+    out->query_at = (size_t)(rest.data - text.data);
     out->query = arena_string(arena, rest);
     return out->query == NULL ? status_out_of_memory() : status_ok();
 }
@@ -159,14 +161,48 @@ status sql_words_read(bytes text, struct arena *arena, struct sql_words *out)
 {
     static const char *const create[] = {"CREATE", "MATERIALIZED", "VIEW", NULL};
     static const char *const drop[] = {"DROP", "MATERIALIZED", "VIEW", NULL};
+    bytes rest = text;
     *out = (struct sql_words){.kind = STATEMENT_QUERY};
-    if (take_keywords(&text, create)) {
+    if (take_keywords(&rest, create)) {
         out->kind = STATEMENT_CREATE_VIEW;
-        return read_create(text, arena, out);
+        return read_create(text, rest, arena, out);
     }
-    if (take_keywords(&text, drop)) {
+    if (take_keywords(&rest, drop)) {
         out->kind = STATEMENT_DROP_VIEW;
-        return read_drop(text, arena, out);
+        return read_drop(rest, arena, out);
     }
     return status_ok();
+}
+
+/* --- places --- */
+
+/* Lines and characters before a place: both begin at 1. */
+static void find_place(bytes text, size_t at, unsigned *line, unsigned *column)
+{
+    *line = *column = 1;
+    for (size_t i = 0; i < at; i++) {
+        bool is_within = (text.data[i] & 0xc0) == 0x80; /* a character of UTF-8 */
+        *column += !is_within;
+        if (text.data[i] == '\n') {
+            ++*line;
+            *column = 1;
+        }
+    }
+}
+
+status sql_words_place_error(bytes text, size_t query_at, status error)
+{
+    const char *said = status_message(error);
+    const char *place = strstr(said, " [at ");
+    unsigned line, column, first_line, first_column;
+    int read = 0;
+    if (place == NULL || sscanf(place, " [at %u:%u]%n", &line, &column, &read) != 2 || read == 0)
+        return error;
+    find_place(text, query_at, &first_line, &first_column);
+    if (line == 1)
+        column += first_column - 1;
+    status moved = status_make(error.code, "%.*s [at %u:%u]%s", (int)(place - said), said,
+                               first_line + line - 1, column, place + read);
+    status_free(error);
+    return moved;
 }

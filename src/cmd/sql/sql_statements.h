@@ -21,11 +21,16 @@ struct sql_words {
     enum statement_kind kind;
     const char *name;
     const char *query; /* of CREATE */
+    size_t query_at;   /* where it begins in the statement */
     bool is_protected;
     bool is_lenient; /* IF NOT EXISTS, IF EXISTS */
 };
 
 /* INVALID_ARGUMENT: it begins as one of them and goes on otherwise. Memory from the arena. */
 status sql_words_read(bytes text, struct arena *arena, struct sql_words *out);
+
+/* "… [at 1:8]", as the server says of the query, with the place in the statement. Takes the status.
+ * As it is, if it has none. */
+status sql_words_place_error(bytes text, size_t query_at, status error);
 
 #endif

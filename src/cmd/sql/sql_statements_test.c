@@ -79,6 +79,31 @@ static void test_half_a_statement_is_refused(void **state)
     assert_refused("DROP MATERIALIZED VIEW IF EXISTS", "the name");
 }
 
+/* What is said of the query of that statement. */
+static void assert_placed(const char *text, const char *said, const char *expected)
+{
+    struct sql_words words;
+    assert_ok(sql_words_read(bytes_of(text), arena, &words));
+    status s = status_make(STATUS_INVALID_ARGUMENT, "%s", said);
+    s = sql_words_place_error(bytes_of(text), words.query_at, s);
+    assert_int_equal(s.code, STATUS_INVALID_ARGUMENT);
+    assert_string_equal(status_message(s), expected);
+    status_free(s);
+}
+
+static void test_places_are_those_of_the_statement(void **state)
+{
+    (void)state;
+    assert_placed("CREATE MATERIALIZED VIEW v AS SELECT y", "none [at 1:8]", "none [at 1:38]");
+    assert_placed("CREATE MATERIALIZED VIEW v\nAS SELECT y", "none [at 1:8]", "none [at 2:11]");
+    assert_placed("-- \xc3\xa9\nCREATE MATERIALIZED VIEW v AS /* \xc3\xa9 */ SELECT y\nFROM z",
+                  "none [at 2:6] [at", "none [at 3:6] [at");
+    assert_placed("CREATE MATERIALIZED VIEW v AS /* \xc3\xa9 */ SELECT y", "none [at 1:8]",
+                  "none [at 1:46]");
+    assert_placed("CREATE MATERIALIZED VIEW v AS SELECT y", "no place", "no place");
+    assert_placed("CREATE MATERIALIZED VIEW v AS SELECT y", "none [at x:8]", "none [at x:8]");
+}
+
 static int make_arena(void **state)
 {
     (void)state;
@@ -100,6 +125,7 @@ int main(void)
         cmocka_unit_test(test_a_view_is_made),
         cmocka_unit_test(test_a_view_is_dropped),
         cmocka_unit_test(test_half_a_statement_is_refused),
+        cmocka_unit_test(test_places_are_those_of_the_statement),
     };
     return cmocka_run_group_tests(tests, make_arena, free_arena);
 }

@@ -91,7 +91,8 @@ static status tell_waiting(status s)
     return status_make(STATUS_CANCELLED, "The view goes on being populated");
 }
 
-static status create_view(struct shell *shell, const struct sql_words *words, struct arena *arena)
+static status create_view(struct shell *shell, bytes text, const struct sql_words *words,
+                          struct arena *arena)
 {
     BtAdmin__CreateMaterializedViewRequest request =
         BT_ADMIN__CREATE_MATERIALIZED_VIEW_REQUEST__INIT;
@@ -105,7 +106,8 @@ static status create_view(struct shell *shell, const struct sql_words *words, st
     status s = ask(shell, INSTANCE_ADMIN "CreateMaterializedView", &request.base,
                    &lro__operation__descriptor, arena, &message);
     if (!status_is_ok(s))
-        return forgive(shell, s, words, STATUS_ALREADY_EXISTS);
+        return forgive(shell, sql_words_place_error(text, words->query_at, s), words,
+                       STATUS_ALREADY_EXISTS);
     TRY(tell_waiting(wait_for(shell, (const void *)message)));
     return say(shell, "The view is populated.");
 }
@@ -134,7 +136,7 @@ static status run_words(struct shell *shell, bytes text, struct arena *arena)
     struct sql_words words;
     TRY(sql_words_read(text, arena, &words));
     if (words.kind == STATEMENT_CREATE_VIEW)
-        return create_view(shell, &words, arena);
+        return create_view(shell, text, &words, arena);
     if (words.kind == STATEMENT_DROP_VIEW)
         return drop_view(shell, &words, arena);
     return shell_query(shell, text, shell->explain);

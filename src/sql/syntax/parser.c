@@ -254,19 +254,42 @@ static status expect_end(struct parser *parser)
 }
 
 /* Statements that are none of ours, as GoogleSQL calls them. */
-static status check_is_query(const struct parser *parser)
+static status not_supported(const struct parser *parser, struct token at, const char *what)
+{
+    return sql_error(parser->lexer.text, at.at, "Statement not supported: %s", what);
+}
+
+/* CREATE [OR REPLACE] [MATERIALIZED] VIEW, or of something else. */
+static status refuse_create(struct parser *parser)
+{
+    struct token create = parser->token;
+    bool is_or, is_materialized;
+    TRY(parser_advance(parser));
+    TRY(parser_take_word(parser, "OR", &is_or));
+    if (is_or && at_word(parser, "REPLACE"))
+        TRY(parser_advance(parser));
+    TRY(parser_take_word(parser, "MATERIALIZED", &is_materialized));
+    if (!at_word(parser, "VIEW"))
+        return not_supported(parser, create, "CreateTableStatement");
+    return not_supported(parser, create,
+                         is_materialized ? "CreateMaterializedViewStatement"
+                                         : "CreateViewStatement");
+}
+
+static status check_is_query(struct parser *parser)
 {
     static const char *const others[][2] = {
-        {"INSERT", "InsertStatement"},      {"UPDATE", "UpdateStatement"},
-        {"DELETE", "DeleteStatement"},      {"MERGE", "MergeStatement"},
-        {"CREATE", "CreateTableStatement"}, {"DROP", "DropStatement"},
-        {"ALTER", "AlterTableStatement"},   {"TRUNCATE", "TruncateStatement"},
-        {"EXPLAIN", "ExplainStatement"},    {"GRANT", "GrantStatement"},
+        {"INSERT", "InsertStatement"},     {"UPDATE", "UpdateStatement"},
+        {"DELETE", "DeleteStatement"},     {"MERGE", "MergeStatement"},
+        {"DROP", "DropStatement"},         {"ALTER", "AlterTableStatement"},
+        {"TRUNCATE", "TruncateStatement"}, {"EXPLAIN", "ExplainStatement"},
+        {"GRANT", "GrantStatement"},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (at_word(parser, others[i][0]))
-            return sql_error(parser->lexer.text, parser->token.at, "Statement not supported: %s",
-                             others[i][1]);
+            return not_supported(parser, parser->token, others[i][1]);
+    if (at_word(parser, "CREATE"))
+        return refuse_create(parser);
     return at_query(parser) ? status_ok() : parser_unexpected(parser);
 }
 
