@@ -260,10 +260,7 @@ static status plan_prepared(struct execute_query *self)
     if (self->request->data_format_case != BT__EXECUTE_QUERY_REQUEST__DATA_FORMAT__NOT_SET)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "data_format must not be set together with prepared_query");
-    TRY(query_token_read(query, proto_bytes(self->request->prepared_query), self->data.arena));
-    if (query->session.now_us >= query->catalog.prepared->expires_us)
-        return query_expired();
-    TRY(query_plan(query, query->catalog.prepared->query));
+    TRY(query_plan_prepared(query, proto_bytes(self->request->prepared_query)));
     TRY(query_catalog_check(&query->catalog, &query->plan));
     return query_check_readable(&query->catalog, &query->plan);
 }

@@ -4,6 +4,7 @@
 #include "bigtable/client_headers.h"
 #include "bigtable/default_instance.h"
 #include "bigtable/names.h"
+#include "bigtable/plan_cache.h"
 #include "os/thread.h"
 #include "sql/analyze/analyze.h"
 #include "sql/plan/materialized.h"
@@ -87,6 +88,8 @@ void query_free(struct query *query)
     query_catalog_free(&query->catalog);
     sql_zones_destroy(query->session.zones);
     query->session.zones = NULL;
+    kept_plan_release(query->kept);
+    query->kept = NULL;
 }
 
 status query_tell_limit(status result)
@@ -98,25 +101,28 @@ status query_tell_limit(status result)
                        "length allows");
 }
 
-static status analyze(struct query *query, const char *text, bool is_view)
+/* What the text is analysed in: a query's own catalog and arena, or others. */
+static struct sql_analysis analysis_of(struct query *query, const char *text)
 {
-    struct arena *arena = query->catalog.arena;
-    struct ast_query *tree;
-    struct sql_analysis analysis = {.text = bytes_of(text),
-                                    .catalog = &query->catalog.catalog,
-                                    .parameters = query->parameters,
-                                    .parameter_count = query->parameter_count,
-                                    .arena = arena,
-                                    .session = &query->session,
-                                    .is_view = is_view};
-    TRY(sql_parse(analysis.text, arena, &tree));
-    return sql_analyze(&analysis, tree, &query->plan);
+    return (struct sql_analysis){.text = bytes_of(text),
+                                 .catalog = &query->catalog.catalog,
+                                 .parameters = query->parameters,
+                                 .parameter_count = query->parameter_count,
+                                 .arena = query->catalog.arena,
+                                 .session = &query->session};
 }
 
-static status make_plan(struct query *query, const char *text)
+static status analyze(const struct sql_analysis *analysis, struct sql_plan *out)
 {
-    TRY(analyze(query, text, false));
-    return sql_optimize(&query->plan, query->catalog.arena);
+    struct ast_query *tree;
+    TRY(sql_parse(analysis->text, analysis->arena, &tree));
+    return sql_analyze(analysis, tree, out);
+}
+
+static status make_plan(const struct sql_analysis *analysis, struct sql_plan *out)
+{
+    TRY(analyze(analysis, out));
+    return sql_optimize(out, analysis->arena);
 }
 
 /* Memory for planning goes by what there is to plan. */
@@ -129,15 +135,27 @@ static void give_memory(struct query *query, const char *text)
 
 status query_plan(struct query *query, const char *text)
 {
+    const struct sql_analysis analysis = analysis_of(query, text);
     give_memory(query, text);
-    return query_tell_limit(make_plan(query, text));
+    return query_tell_limit(make_plan(&analysis, &query->plan));
+}
+
+status query_plan_over(struct query *query, const struct sql_catalog *catalog, const char *text,
+                       struct arena *arena, struct sql_plan *out)
+{
+    struct sql_analysis analysis = analysis_of(query, text);
+    analysis.catalog = catalog;
+    analysis.arena = arena;
+    return make_plan(&analysis, out);
 }
 
 static status check_view(struct query *query, const struct query_view *view)
 {
+    struct sql_analysis analysis = analysis_of(query, view->text);
+    analysis.is_view = !view->is_materialized;
     TRY(begin(query));
     give_memory(query, view->text);
-    TRY(query_tell_limit(analyze(query, view->text, !view->is_materialized)));
+    TRY(query_tell_limit(analyze(&analysis, &query->plan)));
     return view->is_materialized ? sql_check_materialized(&query->plan) : status_ok();
 }
 

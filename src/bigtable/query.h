@@ -22,6 +22,8 @@ enum { QUERY_MOST_ROW_CPU_US = 500 * 1000 };
 /* Memory that planning may take: a base, and so much for each byte of the text. */
 enum { QUERY_ARENA_BASE = 8 << 20, QUERY_ARENA_FACTOR = 256 };
 
+struct kept_plan;
+
 struct query {
     struct query_catalog catalog;
     struct sql_session session;
@@ -32,6 +34,7 @@ struct query {
     int64_t progress_cpu_us; /* the thread's processor time when it became that */
     struct sql_parameter *parameters;
     size_t parameter_count;
+    struct kept_plan *kept; /* held: what a prepared query's plan may lie in; NULL: there is none */
     struct sql_plan plan;
     enum query_explain explain;
 };
@@ -46,6 +49,16 @@ void query_free(struct query *query); /* all zeroes are fine */
 
 /* Parses, analyses and plans it; parameters are set. */
 status query_plan(struct query *query, const char *text);
+/* The same over another catalog, in an arena, whose limit is the plan's. RESOURCE_EXHAUSTED without
+ * words if that is too little: query_tell_limit. */
+status query_plan_over(struct query *query, const struct sql_catalog *catalog, const char *text,
+                       struct arena *arena, struct sql_plan *out);
+
+/* The plan of a token (query_prepared.c), and all that is to be asked before each execution, but
+ * for query_catalog_check and query_check_readable. Parameters are set by it, and so is `explain`,
+ * and the catalog's `prepared`. INVALID_ARGUMENT for what is no token, or another instance's;
+ * FAILED_PRECONDITION: it has expired. */
+status query_plan_prepared(struct query *query, bytes token);
 
 /* The columns of its result. */
 const struct sql_operator *query_result(const struct query *query);
@@ -80,9 +93,10 @@ status query_tell_limit(status result);
 status query_token_write(const struct query *query, const char *text, int64_t expires_us,
                          struct arena *arena, bytes *out);
 
-/* INVALID_ARGUMENT for what is none, or another instance's. Parameters are set by it, and so is
- * `explain`, and the catalog's `prepared`. */
-status query_token_read(struct query *query, bytes token, struct arena *arena);
+/* What the token says, and a copy of it, in the plan's arena. INVALID_ARGUMENT for what is none. */
+status query_token_read(bytes token, struct kept_plan *out);
+/* INVALID_ARGUMENT: it is another instance's. FAILED_PRECONDITION: it has expired. */
+status query_token_check(const struct query *query, const Query__PreparedQuery *prepared);
 
 /* The query in a token that may be made up, in the arena; "" if it is none, or without memory. */
 const char *query_token_text(bytes token, struct arena *arena);

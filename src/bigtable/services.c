@@ -9,6 +9,7 @@
 #include "bigtable/default_instance.h"
 #include "bigtable/materialized.h"
 #include "bigtable/names.h"
+#include "bigtable/plan_cache.h"
 #include "bigtable/served_by.h"
 #include "bigtable/view_jobs.h"
 #include "wire/request_room.h"
@@ -100,6 +101,9 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
     TRY(adopt_tables(bigtable));
     count_profiles(bigtable);
     TRY(keep_views(bigtable));
+    bigtable->plans = plan_cache_create();
+    if (bigtable->plans == NULL)
+        return status_out_of_memory();
     return pool_create(options->query_threads, QUERY_QUEUE, "query", &bigtable->queries);
 }
 
@@ -121,6 +125,8 @@ void bigtable_stop(struct bigtable *bigtable)
     views_stop(bigtable->views);
     pool_destroy(bigtable->queries);
     bigtable->queries = NULL;
+    plan_cache_destroy(bigtable->plans);
+    bigtable->plans = NULL;
     query_room_destroy(&bigtable->query_room);
 }
 
