@@ -40,6 +40,7 @@ struct kept_plan {
     const struct found_relation *found; /* what the query names, in the order of being asked for */
     size_t found_count;
     bool is_of_token; /* made of nothing else */
+    bool is_quick;    /* sql_plan_is_quick, and to be run */
     atomic_uint holders;
     uint64_t used; /* the cache's: when it was asked for last */
 };

@@ -23,8 +23,7 @@ static int64_t steady_us(const struct query *query)
 void query_begin_turn(struct query *query)
 {
     query->turn_started_us = steady_us(query);
-    query->turn_cpu_us = thread_cpu_us();
-    query->progress_cpu_us = query->turn_cpu_us;
+    query->turn_cpu_us = -1; /* to ask for it takes longer than many a turn */
 }
 
 /* One row must not take long, since no other query has a turn on the thread meanwhile. Steps that
@@ -49,6 +48,8 @@ static status look(void *context, bool *is_turn_over)
     if (grpc_call_is_cancelled(query->catalog.call))
         return status_make(STATUS_CANCELLED, "The call was cancelled");
     int64_t cpu_us = thread_cpu_us();
+    if (query->turn_cpu_us < 0)
+        query->turn_cpu_us = query->progress_cpu_us = cpu_us;
     if (cpu_us - query->turn_cpu_us > QUERY_MOST_TURN_CPU_US)
         return status_make(STATUS_RESOURCE_EXHAUSTED,
                            "The query takes more than %d s of processor time for putting rows in "

@@ -29,7 +29,7 @@ struct query {
     struct sql_session session;
     struct sql_watch watch;  /* the session's */
     int64_t turn_started_us; /* steady */
-    int64_t turn_cpu_us;     /* the thread's processor time then */
+    int64_t turn_cpu_us;     /* the thread's processor time at its first look; -1: none yet */
     uint64_t progress;       /* the session's, at the last look */
     int64_t progress_cpu_us; /* the thread's processor time when it became that */
     struct sql_parameter *parameters;
@@ -56,8 +56,10 @@ status query_plan_over(struct query *query, const struct sql_catalog *catalog, c
 
 /* The plan of a token (query_prepared.c), and all that is to be asked before each execution, but
  * for query_catalog_check and query_check_readable. Parameters are set by it, and so is `explain`,
- * and the catalog's `prepared`. INVALID_ARGUMENT for what is no token, or another instance's;
- * FAILED_PRECONDITION: it has expired. */
+ * and the catalog's `prepared`. `kept` is the token's that was found, or NULL; then it is set.
+ * INVALID_ARGUMENT for what is no token, or another instance's; FAILED_PRECONDITION: it has
+ * expired.
+ */
 status query_plan_prepared(struct query *query, bytes token);
 
 /* The columns of its result. */

@@ -22,6 +22,7 @@ struct query_catalog {
     const struct grpc_call *call; /* whose end ends a scan; NULL: nothing is scanned */
     const char *defined;          /* id of the view whose query this is; NULL: none's */
     struct budget *budget;        /* of values that are read; NULL: not counted */
+    bool must_not_wait;           /* for the disk, at present: the query runs on a loop */
     bool only_tables;             /* views are not there */
     bool distrusts_views; /* a prepared one is not what it says: what it reads is the caller's */
     bool has_asked_for_bundles; /* of types, as they are now */

@@ -3,6 +3,7 @@
  * Whether it was kept makes no difference but in time: plan_cache.h says why. */
 #include "bigtable/plan_cache.h"
 #include "bigtable/query.h"
+#include "sql/plan/optimize.h"
 
 /* As much as planning of any text that long may take. */
 static struct kept_plan *create(bytes token)
@@ -23,6 +24,8 @@ static status make_plan(struct query *query, struct kept_plan *kept)
     kept->found = catalog.found.items;
     kept->found_count = catalog.found.count;
     kept->is_of_token = !catalog.has_asked_for_bundles;
+    kept->is_quick =
+        status_is_ok(s) && kept->prepared->explain == QUERY_RUN && sql_plan_is_quick(&kept->plan);
     query_catalog_free(&catalog);
     return s;
 }
@@ -71,7 +74,6 @@ static status plan_anew(struct query *query, bytes token)
 
 status query_plan_prepared(struct query *query, bytes token)
 {
-    query->kept = plan_cache_find(query->catalog.bigtable->plans, token);
     if (query->kept == NULL)
         return query_tell_limit(plan_anew(query, token));
     TRY(take_token(query));

@@ -25,12 +25,14 @@ status query_scan_open(void *context, const struct sql_relation *relation,
 {
     (void)relation; /* a query reads one table */
     struct query_catalog *catalog = context;
-    return view_scan_open(&(struct view_scan_spec){.table = catalog->table,
-                                                   .sql = spec,
-                                                   .defers_values = catalog->budget != NULL,
-                                                   .budget = catalog->budget,
-                                                   .go_on = go_on,
-                                                   .too_large = too_large,
-                                                   .context = catalog},
-                          arena, out);
+    return view_scan_open(
+        &(struct view_scan_spec){.table = catalog->table,
+                                 .sql = spec,
+                                 .defers_values = catalog->budget != NULL || catalog->must_not_wait,
+                                 .budget = catalog->budget,
+                                 .must_not_wait = &catalog->must_not_wait,
+                                 .go_on = go_on,
+                                 .too_large = too_large,
+                                 .context = catalog},
+        arena, out);
 }

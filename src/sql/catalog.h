@@ -126,6 +126,9 @@ struct sql_scan {
     /* Optional: holds nothing of the store until the next row is asked for, which may be long. */
     void (*rest)(struct sql_scan *scan);
     void (*destroy)(struct sql_scan *scan);
+    /* Set by `next`: nothing was found because the caller must not wait for the disk, as the
+     * catalog knows. It may ask again where it may. */
+    bool must_wait;
 };
 
 #endif

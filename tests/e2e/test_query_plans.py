@@ -187,3 +187,21 @@ def test_a_view_that_changed_vouches_for_nothing_of_before(world):
     with fails_with(StatusCode.FAILED_PRECONDITION, EXPIRED):
         execute(stranger, of_stranger)
     assert texts(execute(admin, of_admin)) == [b"a", b"b"]
+
+
+# --- rows that are not for a loop ---
+
+
+@pytest.mark.parametrize("sizes", [[3_000_000], [700_000] * 5, [40_000] * 40])
+def test_a_large_row_by_its_key_is_whole(rpc, table, by_key, sizes):
+    """Its values lie in records of their own, which a loop does not read."""
+    values = [bytes([65 + number]) * size for number, size in enumerate(sizes)]
+    for number, value in enumerate(values):
+        rpc.mutate(table, b"a", set_cell("f", b"q%03d" % number, value, 1000))
+    text = f"SELECT f FROM `{table.rsplit('/', 1)[-1]}` WHERE _key = 'a'"
+    prepared = prepare(rpc, text)
+    for _ in range(3):
+        (family,) = values_of(execute(rpc, prepared))
+        pairs = [each.array_value.values for each in family.array_value.values]
+        assert [pair[1].bytes_value for pair in pairs] == [b"of a", *values]
+        assert value_by_key(rpc, by_key, b"a") == [b"of a"]

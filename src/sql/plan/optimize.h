@@ -11,6 +11,10 @@
 /* Rewrites the plan, in the arena. */
 status sql_optimize(struct sql_plan *plan, struct arena *arena);
 
+/* Whether it reads one row by its key, and does with it no more than to walk along its values: what
+ * takes a few microseconds, unless the row has to come from the disk. */
+bool sql_plan_is_quick(const struct sql_plan *plan);
+
 /* The ranges of keys outside of which the scan's condition cannot be TRUE, sorted, without overlap;
  * none at all if nothing fits it. Parameters are the frame's; the ranges are in its arena. */
 status sql_scan_ranges(const struct sql_scan_plan *scan, struct sql_frame *frame,

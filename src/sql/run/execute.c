@@ -43,14 +43,17 @@ status keep_item(struct iterator *iterator, struct vector *list, const void *ite
     return out_of_query_memory(iterator->execution);
 }
 
+status pause_query(struct sql_execution *execution)
+{
+    execution->is_paused = true;
+    return status_make(STATUS_ABORTED, "The query was paused");
+}
+
 status count_row(struct iterator *iterator, uint64_t steps)
 {
     struct sql_execution *execution = iterator->execution;
     TRY(sql_work(execution->session, steps));
-    if (!execution->session->is_turn_over)
-        return status_ok();
-    execution->is_paused = true;
-    return status_make(STATUS_ABORTED, "The query was paused");
+    return execution->session->is_turn_over ? pause_query(execution) : status_ok();
 }
 
 status evaluate_count(struct iterator *iterator, const struct sql_expr *expr, int64_t *out)

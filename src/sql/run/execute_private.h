@@ -78,6 +78,9 @@ static inline status evaluate(struct iterator *iterator, const struct sql_expr *
 /* Where rows come from (the table, an array): counts work, and is where a query pauses. */
 status count_row(struct iterator *iterator, uint64_t steps);
 
+/* The failure by which it does. */
+status pause_query(struct sql_execution *execution);
+
 /* A count (LIMIT, OFFSET, NTILE): a fixed expression that must not be NULL nor negative. */
 status evaluate_count(struct iterator *iterator, const struct sql_expr *expr, int64_t *out);
 

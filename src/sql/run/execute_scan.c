@@ -411,6 +411,8 @@ static status read_row(struct iterator *iterator, struct sql_scan_row *row, bool
 {
     struct scanner *scanner = iterator->state;
     TRY(scanner->scan->next(scanner->scan, row, found));
+    if (scanner->scan->must_wait)
+        return pause_query(iterator->execution);
     if (!*found)
         return status_ok();
     iterator->execution->counts.rows_read++;

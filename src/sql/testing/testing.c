@@ -127,6 +127,9 @@ static status memory_next(struct sql_scan *base, struct sql_scan_row *row, bool 
     struct memory_scan *scan = (struct memory_scan *)(void *)base;
     size_t from, to;
     *found = false;
+    base->must_wait = scan->database->waits && !base->must_wait;
+    if (base->must_wait)
+        return status_ok();
     while (!*found && next_row(scan, &from, &to)) {
         bytes key = bytes_of(scan->database->cells[from].key);
         if (!in_ranges(scan, key))
@@ -168,7 +171,7 @@ static status memory_scan(void *context, const struct sql_relation *table,
     if (spec->range_count > 0)
         memcpy(ranges, spec->ranges, spec->range_count * sizeof *ranges);
     write_ranges(context, spec);
-    *scan = (struct memory_scan){.scan = {memory_next, NULL, memory_destroy},
+    *scan = (struct memory_scan){.scan = {.next = memory_next, .destroy = memory_destroy},
                                  .database = context,
                                  .ranges = ranges,
                                  .range_count = spec->range_count,
@@ -412,6 +415,18 @@ void test_materialized(const struct test_database *database, const char *query, 
         result = sql_check_materialized(&run.plan);
     if (status_is_ok(result))
         buffer_append_format(out, "OK\n");
+    end(&run, result, out);
+}
+
+void test_quick(const struct test_database *database, const char *query,
+                const struct test_parameter *parameters, size_t count, struct buffer *out)
+{
+    struct test_run run;
+    status result = start(&run, database);
+    if (status_is_ok(result))
+        result = plan_query(&run, query, parameters, count);
+    if (status_is_ok(result))
+        buffer_append_format(out, "%s\n", sql_plan_is_quick(&run.plan) ? "quick" : "not");
     end(&run, result, out);
 }
 
