@@ -325,6 +325,7 @@ static status begin(struct execute_query *self, bool *is_end)
     self->batch.budget = query_memory_init(
         &self->memory, is_bounded ? &data->bigtable->query_room : NULL, is_given_up, data->call);
     self->query.session.budget = self->query.catalog.budget = self->batch.budget;
+    query_take_helpers(&self->query);
     TRY(plan(self));
     TRY(bind_values(self));
     TRY(bind_view_parameters(self));
@@ -481,6 +482,21 @@ static void go_on_or_end(struct execute_query *self)
         post_to_pool(self);
 }
 
+static void end_execution_of(struct task *task)
+{
+    struct execute_query *self = LIST_ENTRY(&task->link, struct execute_query, task.link);
+    post_end(self, self->result);
+}
+
+/* Threads that help with the query are waited for, which a loop must not. */
+static void end_on_thread(struct execute_query *self, status result)
+{
+    self->result = result;
+    self->task.run = self->execution == NULL ? end : end_execution_of;
+    if (self->execution == NULL || !pool_submit(self->data.bigtable->queries, &self->task))
+        end(&self->task);
+}
+
 static void wait_for_client(struct task *task)
 {
     struct execute_query *self = LIST_ENTRY(&task->link, struct execute_query, task.link);
@@ -488,8 +504,7 @@ static void wait_for_client(struct task *task)
     if (status_is_ok(s) && !self->is_done)
         s = query_access_again(&self->query.catalog);
     if (!status_is_ok(s)) {
-        self->result = s;
-        end(task);
+        end_on_thread(self, s);
         return;
     }
     bool must_wait =

@@ -19,21 +19,26 @@ static int64_t steady_us(const struct query *query)
     return clock_steady_us(cluster_clock(query->catalog.bigtable->cluster));
 }
 
+static void begin_turn(struct query_turn *turn)
+{
+    turn->started_us = steady_us(turn->query);
+    turn->cpu_us = -1; /* to ask for it takes longer than many a turn */
+}
+
 /* Maybe on another thread than the last. */
 void query_begin_turn(struct query *query)
 {
-    query->turn_started_us = steady_us(query);
-    query->turn_cpu_us = -1; /* to ask for it takes longer than many a turn */
+    begin_turn(&query->turn);
 }
 
 /* One row must not take long, since no other query has a turn on the thread meanwhile. Steps that
  * are counted see to that, except in searches. */
-static status check_progress(struct query *query, int64_t cpu_us)
+static status check_progress(struct query_turn *turn, int64_t cpu_us)
 {
-    if (query->session.progress != query->progress)
-        query->progress_cpu_us = cpu_us;
-    query->progress = query->session.progress;
-    if (!query->session.is_searching || cpu_us - query->progress_cpu_us <= QUERY_MOST_ROW_CPU_US)
+    if (turn->session->progress != turn->progress)
+        turn->progress_cpu_us = cpu_us;
+    turn->progress = turn->session->progress;
+    if (!turn->session->is_searching || cpu_us - turn->progress_cpu_us <= QUERY_MOST_ROW_CPU_US)
         return status_ok();
     return status_make(STATUS_RESOURCE_EXHAUSTED,
                        "The query takes more than %d ms of processor time for one row",
@@ -42,20 +47,65 @@ static status check_progress(struct query *query, int64_t cpu_us)
 
 static status look(void *context, bool *is_turn_over)
 {
-    struct query *query = context;
-    int64_t taken_us = steady_us(query) - query->turn_started_us;
+    struct query_turn *turn = context;
+    int64_t taken_us = steady_us(turn->query) - turn->started_us;
     *is_turn_over = taken_us > QUERY_TURN_US;
-    if (grpc_call_is_cancelled(query->catalog.call))
+    if (grpc_call_is_cancelled(turn->query->catalog.call))
         return status_make(STATUS_CANCELLED, "The call was cancelled");
     int64_t cpu_us = thread_cpu_us();
-    if (query->turn_cpu_us < 0)
-        query->turn_cpu_us = query->progress_cpu_us = cpu_us;
-    if (cpu_us - query->turn_cpu_us > QUERY_MOST_TURN_CPU_US)
+    if (turn->cpu_us < 0)
+        turn->cpu_us = turn->progress_cpu_us = cpu_us;
+    if (cpu_us - turn->cpu_us > QUERY_MOST_TURN_CPU_US)
         return status_make(STATUS_RESOURCE_EXHAUSTED,
                            "The query takes more than %d s of processor time for putting rows in "
                            "order",
                            QUERY_MOST_TURN_CPU_US / 1000000);
-    return check_progress(query, cpu_us);
+    return check_progress(turn, cpu_us);
+}
+
+static void init_turn(struct query_turn *turn, const struct query *query,
+                      struct sql_session *session)
+{
+    *turn = (struct query_turn){.watch = {look, turn}, .query = query, .session = session};
+    session->watch = &turn->watch;
+    begin_turn(turn);
+}
+
+/* --- helpers --- */
+
+/* One that has to wait for its turn behind other queries is not idle. */
+static bool submit(void *context, struct task *task)
+{
+    struct bigtable *bigtable = context;
+    return pool_load(bigtable->queries) < bigtable->query_threads &&
+           pool_submit(bigtable->queries, task);
+}
+
+static status add_turn(const void *query, struct sql_session *session, struct arena *arena)
+{
+    struct query_turn *turn = arena_alloc(arena, sizeof *turn);
+    if (turn == NULL)
+        return status_out_of_memory();
+    init_turn(turn, query, session);
+    return status_ok();
+}
+
+/* Of what add_turn gave it. */
+static void begin_helping(struct sql_session *session)
+{
+    begin_turn(session->watch->context);
+}
+
+void query_take_helpers(struct query *query)
+{
+    struct bigtable *bigtable = query->catalog.bigtable;
+    query->helpers = (struct sql_helpers){.most = bigtable->query_helpers,
+                                          .submit = submit,
+                                          .add_turn = add_turn,
+                                          .begin_turn = begin_helping,
+                                          .context = bigtable,
+                                          .query = query};
+    query->session.helpers = &query->helpers;
 }
 
 /* --- the query --- */
@@ -76,9 +126,7 @@ status query_init(struct query *query, struct bigtable *bigtable, struct grpc_ca
 {
     *query = (struct query){0};
     query_catalog_init(&query->catalog, bigtable, call, arena, instance);
-    query->watch = (struct sql_watch){look, query};
-    query->session.watch = &query->watch;
-    query_begin_turn(query);
+    init_turn(&query->turn, query, &query->session);
     TRY(name_check_instance(instance));
     TRY(client_routing_check(call, instance));
     return begin(query);

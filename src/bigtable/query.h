@@ -24,14 +24,22 @@ enum { QUERY_ARENA_BASE = 8 << 20, QUERY_ARENA_FACTOR = 256 };
 
 struct kept_plan;
 
+/* What the watch of a session measures: the query's, or one of a thread that helps with it. */
+struct query_turn {
+    struct sql_watch watch;
+    const struct query *query;
+    const struct sql_session *session;
+    int64_t started_us;      /* steady */
+    int64_t cpu_us;          /* the thread's processor time at its first look; -1: none yet */
+    uint64_t progress;       /* the session's, at the last look */
+    int64_t progress_cpu_us; /* the thread's processor time when it became that */
+};
+
 struct query {
     struct query_catalog catalog;
     struct sql_session session;
-    struct sql_watch watch;  /* the session's */
-    int64_t turn_started_us; /* steady */
-    int64_t turn_cpu_us;     /* the thread's processor time at its first look; -1: none yet */
-    uint64_t progress;       /* the session's, at the last look */
-    int64_t progress_cpu_us; /* the thread's processor time when it became that */
+    struct query_turn turn;
+    struct sql_helpers helpers; /* the session's, when it has any: query_take_helpers */
     struct sql_parameter *parameters;
     size_t parameter_count;
     struct kept_plan *kept; /* held: what a prepared query's plan may lie in; NULL: there is none */
@@ -46,6 +54,10 @@ status query_init(struct query *query, struct bigtable *bigtable, struct grpc_ca
 /* A turn on a thread begins, or goes on: what the watch measures. Before whatever may take long. */
 void query_begin_turn(struct query *query);
 void query_free(struct query *query); /* all zeroes are fine */
+
+/* Threads `query` that have nothing to do help with what is large, as many as there are processors
+ * for. The query stays as long as its execution. */
+void query_take_helpers(struct query *query);
 
 /* Parses, analyses and plans it; parameters are set. */
 status query_plan(struct query *query, const char *text);

@@ -371,7 +371,7 @@ void query_catalog_init(struct query_catalog *catalog, struct bigtable *bigtable
                         const struct grpc_call *call, struct arena *arena, const char *instance)
 {
     *catalog = (struct query_catalog){
-        .catalog = {catalog, find, names, bundle, query_scan_open},
+        .catalog = {catalog, find, names, bundle, query_scan_open, query_scan_divide},
         .bigtable = bigtable,
         .arena = arena,
         .instance = instance,

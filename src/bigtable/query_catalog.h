@@ -60,6 +60,11 @@ status query_scan_open(void *context, const struct sql_relation *relation,
                        const struct sql_scan_spec *spec, struct arena *arena,
                        struct sql_scan **out);
 
+/* The catalog's divide(), of the same (query_scan.c). */
+status query_scan_divide(void *context, const struct sql_relation *relation,
+                         const struct sql_key_range *range, size_t most, struct arena *arena,
+                         bytes **borders, size_t *count);
+
 /* FAILED_PRECONDITION, with the detail on which clients prepare the query again. */
 status query_expired(void);
 

@@ -2,6 +2,7 @@
 #include "bigtable/query_catalog.h"
 #include "bigtable/row_error.h"
 #include "bigtable/value_turn.h"
+#include "cluster/ranges.h"
 #include "views/scan.h"
 
 _Static_assert(VIEW_SCAN_COPIES == VALUE_TURN_COPIES, "the store makes as many of each value");
@@ -35,4 +36,13 @@ status query_scan_open(void *context, const struct sql_relation *relation,
                                  .too_large = too_large,
                                  .context = catalog},
         arena, out);
+}
+
+status query_scan_divide(void *context, const struct sql_relation *relation,
+                         const struct sql_key_range *range, size_t most, struct arena *arena,
+                         bytes **borders, size_t *count)
+{
+    (void)relation; /* a query reads one table */
+    const struct query_catalog *catalog = context;
+    return table_divide(catalog->table, range->from, range->to, most, arena, borders, count);
 }

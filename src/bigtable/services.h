@@ -27,6 +27,8 @@ struct bigtable {
     struct backups *backups;
     struct control *control; /* lent */
     struct pool *queries;    /* threads that SQL runs on */
+    unsigned query_threads;  /* how many */
+    unsigned query_helpers;  /* of these, that may help with one query */
     struct plan_cache *plans;
     uint64_t query_memory; /* bytes that one query may keep */
     struct stream_readers stream_readers;

@@ -186,6 +186,26 @@ static status memory_scan(void *context, const struct sql_relation *table,
     return status_ok();
 }
 
+/* As many rows in each part, in the order of keys. */
+static status memory_divide(void *context, const struct sql_relation *table,
+                            const struct sql_key_range *range, size_t most, struct arena *arena,
+                            bytes **borders, size_t *count)
+{
+    (void)table, (void)range;
+    const struct test_database *database = context;
+    size_t parts = database->parts < most ? database->parts : most;
+    *count = 0;
+    *borders = arena_alloc(arena, (parts + 1) * sizeof **borders);
+    if (*borders == NULL)
+        return status_out_of_memory();
+    for (size_t i = 1; i < parts; i++) {
+        bytes key = bytes_of(database->cells[i * database->count / parts].key);
+        if (*count == 0 || bytes_compare((*borders)[*count - 1], key) < 0)
+            (*borders)[(*count)++] = key;
+    }
+    return status_ok();
+}
+
 /* --- the catalog --- */
 
 static status add_column(struct vector *columns, struct arena *arena, const char *name,
@@ -264,6 +284,7 @@ struct test_run {
     struct sql_value *values;
     struct sql_execution *execution;
     bool is_not_optimized;
+    size_t memory_limit;
 };
 
 static status analyze_query(struct test_run *run, const char *query,
@@ -301,14 +322,17 @@ static status start(struct test_run *run, const struct test_database *database)
                                          .find = memory_find,
                                          .names = memory_names,
                                          .bundle = memory_bundle,
-                                         .scan = memory_scan}};
+                                         .scan = memory_scan,
+                                         .divide = memory_divide}};
     run->arena = arena_create(ARENA_LIMIT);
     run->session = (struct sql_session){.now_us = NOW_US,
                                         .random = 1,
                                         .view_parameters = database->view_parameters,
                                         .view_parameter_count = database->view_parameter_count,
                                         .zones = sql_zones_create(),
-                                        .watch = database->watch};
+                                        .watch = database->watch,
+                                        .helpers = database->helpers};
+    run->memory_limit = database->memory_limit > 0 ? database->memory_limit : MEMORY_LIMIT;
     run->is_not_optimized = database->is_not_optimized;
     return run->arena == NULL || run->session.zones == NULL ? status_out_of_memory() : status_ok();
 }
@@ -335,7 +359,7 @@ static status prepare_query(struct test_run *run)
                                       .catalog = &run->catalog,
                                       .parameters = run->values,
                                       .session = &run->session,
-                                      .memory_limit = MEMORY_LIMIT};
+                                      .memory_limit = run->memory_limit};
     return sql_execution_create(&spec, &run->execution);
 }
 

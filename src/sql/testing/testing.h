@@ -26,6 +26,9 @@ struct test_database {
     const struct sql_watch *watch; /* of each query; NULL: none */
     bool is_not_optimized;         /* plans are run as they were analysed */
     bool waits;                    /* each row of `t` must be waited for, once (must_wait) */
+    size_t parts; /* that a range is divided into, as far as it has rows; 0: none */
+    const struct sql_helpers *helpers; /* of each query; NULL: none */
+    size_t memory_limit;               /* of each query; 0: much */
 };
 
 /* Parses, analyses, plans and executes; appends rows as literals, one a line; or the failure, as
