@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { MOST_PARTS = 64, PARTS_A_THREAD = 8, MOST_HELPERS = 15, WAIT_MS = 5 };
+enum { MOST_PARTS = 64, PARTS_A_THREAD = 16, MOST_HELPERS = 15, WAIT_MS = 5 };
 
 struct part {
     struct parts *parts;
