@@ -488,7 +488,8 @@ static void end_execution_of(struct task *task)
     post_end(self, self->result);
 }
 
-/* Threads that help with the query are waited for, which a loop must not. */
+/* Threads that help with the query are waited for, which a loop must not; but when the pool has no
+ * room, for the few milliseconds between two looks of their watches. */
 static void end_on_thread(struct execute_query *self, status result)
 {
     self->result = result;
