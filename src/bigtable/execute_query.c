@@ -1,7 +1,9 @@
 /* ExecuteQuery: rows of a result as batches of values.
  *
  *     on the pool: rows are computed into a batch, which goes out when it is full
- *     on the loop: while the client does not keep up, and to check again whether it may ask
+ *     on the loop: while the client does not keep up, and to check again whether it may ask;
+ *                  and all of a query of one row by its key, whose plan was kept (plan_cache.h)
+ *                  and whose row is in memory. One that has to wait goes on on the pool
  *
  *  1. A batch ends with the first row that brings it to BATCH_BYTES. It carries its checksum, and
  *     the first of all says `reset`.
@@ -18,6 +20,7 @@
 #include "base/crc32c.h"
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
+#include "bigtable/plan_cache.h"
 #include "bigtable/query.h"
 #include "bigtable/query_access.h"
 #include "bigtable/query_materialized.h"
@@ -30,6 +33,7 @@ enum { BATCH_BYTES = 2 << 20, LARGE_BATCH_BYTES = 2 * BATCH_BYTES };
 struct execute_query {
     struct data_call data;
     const Bt__ExecuteQueryRequest *request;
+    struct kept_plan *kept; /* held: of the token, until the query has it; NULL: none */
     struct query query;
     struct sql_value *values; /* of the parameters */
     struct sql_execution *execution;
@@ -43,6 +47,7 @@ struct execute_query {
     bool has_sent;       /* a batch */
     bool is_done;        /* all is sent, and too much waits to be read as to forget it */
     bool is_waiting;     /* for the client; loop's thread only */
+    bool is_on_loop;     /* it runs there, and must not wait */
     status result;
 };
 
@@ -260,10 +265,7 @@ static status plan_prepared(struct execute_query *self)
     if (self->request->data_format_case != BT__EXECUTE_QUERY_REQUEST__DATA_FORMAT__NOT_SET)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "data_format must not be set together with prepared_query");
-    TRY(query_token_read(query, proto_bytes(self->request->prepared_query), self->data.arena));
-    if (query->session.now_us >= query->catalog.prepared->expires_us)
-        return query_expired();
-    TRY(query_plan(query, query->catalog.prepared->query));
+    TRY(query_plan_prepared(query, proto_bytes(self->request->prepared_query)));
     TRY(query_catalog_check(&query->catalog, &query->plan));
     return query_check_readable(&query->catalog, &query->plan);
 }
@@ -313,12 +315,17 @@ static bool is_given_up(const void *call)
 static status begin(struct execute_query *self, bool *is_end)
 {
     struct data_call *data = &self->data;
-    TRY(query_init(&self->query, data->bigtable, data->call, data->arena,
-                   self->request->instance_name));
+    status s = query_init(&self->query, data->bigtable, data->call, data->arena,
+                          self->request->instance_name);
+    self->query.kept = self->kept;
+    self->query.catalog.must_not_wait = self->is_on_loop;
+    self->kept = NULL;
+    TRY(s);
     bool is_bounded = data->bigtable->values != NULL;
     self->batch.budget = query_memory_init(
         &self->memory, is_bounded ? &data->bigtable->query_room : NULL, is_given_up, data->call);
     self->query.session.budget = self->query.catalog.budget = self->batch.budget;
+    query_take_helpers(&self->query);
     TRY(plan(self));
     TRY(bind_values(self));
     TRY(bind_view_parameters(self));
@@ -364,6 +371,7 @@ static void end(struct task *task)
     let_go_of_sent(self);
     sql_execution_destroy(self->execution);
     query_free(&self->query);
+    kept_plan_release(self->kept);
     buffer_free(&self->batch);
     buffer_free(&self->place);
     data_call_finish(&self->data, self->result);
@@ -393,9 +401,16 @@ static void tell_of_run(struct execute_query *self)
         tell_of_slowness(self);
 }
 
+static void end_execution(struct execute_query *self)
+{
+    sql_execution_destroy(self->execution);
+    self->execution = NULL;
+}
+
 static void post_end(struct execute_query *self, status result)
 {
     tell_of_run(self);
+    end_execution(self); /* its memory is this thread's */
     self->result = result;
     self->task.run = end;
     grpc_call_step(self->data.call, CALL_WORKS);
@@ -467,6 +482,22 @@ static void go_on_or_end(struct execute_query *self)
         post_to_pool(self);
 }
 
+static void end_execution_of(struct task *task)
+{
+    struct execute_query *self = LIST_ENTRY(&task->link, struct execute_query, task.link);
+    post_end(self, self->result);
+}
+
+/* Threads that help with the query are waited for, which a loop must not; but when the pool has no
+ * room, for the few milliseconds between two looks of their watches. */
+static void end_on_thread(struct execute_query *self, status result)
+{
+    self->result = result;
+    self->task.run = self->execution == NULL ? end : end_execution_of;
+    if (self->execution == NULL || !pool_submit(self->data.bigtable->queries, &self->task))
+        end(&self->task);
+}
+
 static void wait_for_client(struct task *task)
 {
     struct execute_query *self = LIST_ENTRY(&task->link, struct execute_query, task.link);
@@ -474,8 +505,7 @@ static void wait_for_client(struct task *task)
     if (status_is_ok(s) && !self->is_done)
         s = query_access_again(&self->query.catalog);
     if (!status_is_ok(s)) {
-        self->result = s;
-        end(task);
+        end_on_thread(self, s);
         return;
     }
     bool must_wait =
@@ -512,25 +542,29 @@ static void count_so_far(struct execute_query *self)
 static void finish_large(struct execute_query *self)
 {
     tell_of_run(self);
-    sql_execution_destroy(self->execution);
-    self->execution = NULL;
+    end_execution(self);
     self->is_done = true;
+}
+
+/* Begins if it has not begun, and fills a batch. `*is_end`: all is sent. */
+static status compute(struct execute_query *self, bool *is_end)
+{
+    *is_end = false;
+    if (self->execution == NULL)
+        TRY(begin(self, is_end));
+    return *is_end ? send_end(self) : fill_batch(self, is_end);
 }
 
 static void run(struct task *task)
 {
     struct execute_query *self = LIST_ENTRY(&task->link, struct execute_query, task.link);
-    bool is_end = false;
+    bool is_end;
     grpc_call_step(self->data.call, CALL_QUERIES);
     count_so_far(self);
     release_memory(self);
     if (self->execution != NULL)
         query_begin_turn(&self->query);
-    status s = self->execution == NULL ? begin(self, &is_end) : status_ok();
-    if (status_is_ok(s) && is_end)
-        s = send_end(self);
-    else if (status_is_ok(s))
-        s = fill_batch(self, &is_end);
+    status s = compute(self, &is_end);
     if (!status_is_ok(s) || (is_end && self->sent_bytes <= LARGE_BATCH_BYTES)) {
         post_end(self, query_memory_tell(&self->memory, s));
         return;
@@ -552,6 +586,29 @@ static void post_to_pool(struct execute_query *self)
     end(&self->task);
 }
 
+/* With --memory a query may have to wait for room, too. */
+static bool may_run_on_loop(const struct execute_query *self)
+{
+    return self->kept != NULL && self->kept->is_quick && self->data.bigtable->values == NULL;
+}
+
+/* A few microseconds of work are not worth the way to another thread and back. */
+static void run_on_loop(struct execute_query *self)
+{
+    bool is_end;
+    grpc_call_step(self->data.call, CALL_QUERIES);
+    self->is_on_loop = true;
+    self->result = compute(self, &is_end);
+    self->is_on_loop = self->query.catalog.must_not_wait = false;
+    if (status_is_ok(self->result) && !is_end) {
+        post_to_pool(self);
+        return;
+    }
+    tell_of_run(self);
+    grpc_call_step(self->data.call, CALL_WORKS);
+    end(&self->task);
+}
+
 void execute_query(void *context, struct grpc_call *call, bytes request)
 {
     struct execute_query *self = data_call_create(context, call, sizeof *self);
@@ -569,5 +626,10 @@ void execute_query(void *context, struct grpc_call *call, bytes request)
     data_call_serve(&self->data, self->request->instance_name, self->request->app_profile_id);
     data_call_add_headers(&self->data);
     grpc_call_set_callbacks(call, self, go_on, go_on);
-    post_to_pool(self);
+    self->kept =
+        plan_cache_find(self->data.bigtable->plans, proto_bytes(self->request->prepared_query));
+    if (may_run_on_loop(self))
+        run_on_loop(self);
+    else
+        post_to_pool(self);
 }

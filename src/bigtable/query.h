@@ -22,16 +22,27 @@ enum { QUERY_MOST_ROW_CPU_US = 500 * 1000 };
 /* Memory that planning may take: a base, and so much for each byte of the text. */
 enum { QUERY_ARENA_BASE = 8 << 20, QUERY_ARENA_FACTOR = 256 };
 
+struct kept_plan;
+
+/* What the watch of a session measures: the query's, or one of a thread that helps with it. */
+struct query_turn {
+    struct sql_watch watch;
+    const struct query *query;
+    const struct sql_session *session;
+    int64_t started_us;      /* steady */
+    int64_t cpu_us;          /* the thread's processor time at its first look; -1: none yet */
+    uint64_t progress;       /* the session's, at the last look */
+    int64_t progress_cpu_us; /* the thread's processor time when it became that */
+};
+
 struct query {
     struct query_catalog catalog;
     struct sql_session session;
-    struct sql_watch watch;  /* the session's */
-    int64_t turn_started_us; /* steady */
-    int64_t turn_cpu_us;     /* the thread's processor time then */
-    uint64_t progress;       /* the session's, at the last look */
-    int64_t progress_cpu_us; /* the thread's processor time when it became that */
+    struct query_turn turn;
+    struct sql_helpers helpers; /* the session's, when it has any: query_take_helpers */
     struct sql_parameter *parameters;
     size_t parameter_count;
+    struct kept_plan *kept; /* held: what a prepared query's plan may lie in; NULL: there is none */
     struct sql_plan plan;
     enum query_explain explain;
 };
@@ -44,8 +55,24 @@ status query_init(struct query *query, struct bigtable *bigtable, struct grpc_ca
 void query_begin_turn(struct query *query);
 void query_free(struct query *query); /* all zeroes are fine */
 
+/* Threads `query` that have nothing to do help with what is large, as many as there are processors
+ * for. The query stays as long as its execution. */
+void query_take_helpers(struct query *query);
+
 /* Parses, analyses and plans it; parameters are set. */
 status query_plan(struct query *query, const char *text);
+/* The same over another catalog, in an arena, whose limit is the plan's. RESOURCE_EXHAUSTED without
+ * words if that is too little: query_tell_limit. */
+status query_plan_over(struct query *query, const struct sql_catalog *catalog, const char *text,
+                       struct arena *arena, struct sql_plan *out);
+
+/* The plan of a token (query_prepared.c), and all that is to be asked before each execution, but
+ * for query_catalog_check and query_check_readable. Parameters are set by it, and so is `explain`,
+ * and the catalog's `prepared`. `kept` is the token's that was found, or NULL; then it is set.
+ * INVALID_ARGUMENT for what is no token, or another instance's; FAILED_PRECONDITION: it has
+ * expired.
+ */
+status query_plan_prepared(struct query *query, bytes token);
 
 /* The columns of its result. */
 const struct sql_operator *query_result(const struct query *query);
@@ -80,9 +107,10 @@ status query_tell_limit(status result);
 status query_token_write(const struct query *query, const char *text, int64_t expires_us,
                          struct arena *arena, bytes *out);
 
-/* INVALID_ARGUMENT for what is none, or another instance's. Parameters are set by it, and so is
- * `explain`, and the catalog's `prepared`. */
-status query_token_read(struct query *query, bytes token, struct arena *arena);
+/* What the token says, and a copy of it, in the plan's arena. INVALID_ARGUMENT for what is none. */
+status query_token_read(bytes token, struct kept_plan *out);
+/* INVALID_ARGUMENT: it is another instance's. FAILED_PRECONDITION: it has expired. */
+status query_token_check(const struct query *query, const Query__PreparedQuery *prepared);
 
 /* The query in a token that may be made up, in the arena; "" if it is none, or without memory. */
 const char *query_token_text(bytes token, struct arena *arena);

@@ -235,28 +235,47 @@ static enum query_source prepared_source(const Query__Relation *prepared)
     return prepared->query[0] != '\0' ? QUERY_LOGICAL_VIEW : QUERY_TABLE;
 }
 
-static status find_prepared(struct query_catalog *catalog, const char *name, bool in_view,
-                            struct found_relation *found, bool *is_there)
+/* What the prepared query does not say: rights, and what has the name now. */
+static status ask_now(struct query_catalog *catalog, const Query__Relation *prepared, bool in_view)
 {
-    const Query__Relation *prepared = prepared_relation(catalog, name);
-    *is_there = prepared != NULL;
-    if (prepared == NULL)
-        return status_ok();
+    const char *name = prepared->name;
     enum query_source source = prepared_source(prepared);
+    bool has_table;
     if (!in_view)
         TRY(query_access_demand(catalog, name, source));
     else if (catalog->distrusts_views)
         TRY(demand_or_expire(catalog, name, source));
     if (source == QUERY_MATERIALIZED_VIEW)
+        return status_ok();
+    if (source == QUERY_LOGICAL_VIEW)
+        return trust_view(catalog, name, prepared->query);
+    TRY(hold_table(catalog, name, &has_table));
+    return has_table ? status_ok() : query_expired();
+}
+
+status query_catalog_again(struct query_catalog *catalog, const struct found_relation *found,
+                           size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        TRY(ask_now(catalog, found[i].prepared, found[i].in_view));
+    return status_ok();
+}
+
+static status find_prepared(struct query_catalog *catalog, const char *name, bool in_view,
+                            struct found_relation *found, bool *is_there)
+{
+    const Query__Relation *prepared = found->prepared = prepared_relation(catalog, name);
+    *is_there = prepared != NULL;
+    if (prepared == NULL)
+        return status_ok();
+    TRY(ask_now(catalog, prepared, in_view));
+    enum query_source source = prepared_source(prepared);
+    if (source == QUERY_MATERIALIZED_VIEW)
         return query_find_prepared_materialized(catalog, prepared, found);
     if (source == QUERY_LOGICAL_VIEW) {
         found->relation->view_query = prepared->query;
-        return trust_view(catalog, name, prepared->query);
+        return status_ok();
     }
-    bool has_table;
-    TRY(hold_table(catalog, name, &has_table));
-    if (!has_table)
-        return query_expired();
     bytes schema = proto_bytes(prepared->row_key_schema);
     if (schema.size > 0)
         TRY(sql_key_schema_read(schema, catalog->arena, &found->relation->key_schema));
@@ -275,7 +294,8 @@ static status find(void *context, const char *name, bool in_view, struct arena *
                    const struct sql_relation **out)
 {
     struct query_catalog *catalog = context;
-    struct found_relation found = {.relation = arena_zalloc(arena, sizeof *found.relation)};
+    struct found_relation found = {.relation = arena_zalloc(arena, sizeof *found.relation),
+                                   .in_view = in_view};
     bool is_there;
     *out = NULL;
     if (found.relation == NULL)
@@ -326,6 +346,7 @@ static status bundle(void *context, const struct sql_relation *relation, const c
     ProtobufCMessage *message;
     const char *table = name_of_table(arena, catalog->instance, relation->name);
     const char *full = table == NULL ? NULL : name_join(arena, table, "schemaBundles", name);
+    ((struct query_catalog *)context)->has_asked_for_bundles = true;
     *out = bytes_make(NULL, 0);
     if (full == NULL)
         return status_out_of_memory();
@@ -347,10 +368,10 @@ static status bundle(void *context, const struct sql_relation *relation, const c
 /* --- the catalog --- */
 
 void query_catalog_init(struct query_catalog *catalog, struct bigtable *bigtable,
-                        struct grpc_call *call, struct arena *arena, const char *instance)
+                        const struct grpc_call *call, struct arena *arena, const char *instance)
 {
     *catalog = (struct query_catalog){
-        .catalog = {catalog, find, names, bundle, query_scan_open},
+        .catalog = {catalog, find, names, bundle, query_scan_open, query_scan_divide},
         .bigtable = bigtable,
         .arena = arena,
         .instance = instance,

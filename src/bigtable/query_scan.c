@@ -2,6 +2,7 @@
 #include "bigtable/query_catalog.h"
 #include "bigtable/row_error.h"
 #include "bigtable/value_turn.h"
+#include "cluster/ranges.h"
 #include "views/scan.h"
 
 _Static_assert(VIEW_SCAN_COPIES == VALUE_TURN_COPIES, "the store makes as many of each value");
@@ -25,12 +26,23 @@ status query_scan_open(void *context, const struct sql_relation *relation,
 {
     (void)relation; /* a query reads one table */
     struct query_catalog *catalog = context;
-    return view_scan_open(&(struct view_scan_spec){.table = catalog->table,
-                                                   .sql = spec,
-                                                   .defers_values = catalog->budget != NULL,
-                                                   .budget = catalog->budget,
-                                                   .go_on = go_on,
-                                                   .too_large = too_large,
-                                                   .context = catalog},
-                          arena, out);
+    return view_scan_open(
+        &(struct view_scan_spec){.table = catalog->table,
+                                 .sql = spec,
+                                 .defers_values = catalog->budget != NULL || catalog->must_not_wait,
+                                 .budget = catalog->budget,
+                                 .must_not_wait = &catalog->must_not_wait,
+                                 .go_on = go_on,
+                                 .too_large = too_large,
+                                 .context = catalog},
+        arena, out);
+}
+
+status query_scan_divide(void *context, const struct sql_relation *relation,
+                         const struct sql_key_range *range, size_t most, struct arena *arena,
+                         bytes **borders, size_t *count)
+{
+    (void)relation; /* a query reads one table */
+    const struct query_catalog *catalog = context;
+    return table_divide(catalog->table, range->from, range->to, most, arena, borders, count);
 }

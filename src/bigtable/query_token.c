@@ -8,6 +8,7 @@
  *
  *     fingerprint of what follows, 16 bytes      PreparedQuery (proto/trestle/query.proto) */
 #include "base/siphash.h"
+#include "bigtable/plan_cache.h"
 #include "bigtable/query.h"
 #include "bigtable/query_messages.h"
 #include "wire/proto.h"
@@ -131,24 +132,24 @@ static status bad_token(void)
                        "Invalid prepared query. Please retry request with a valid prepared query");
 }
 
-static status read_parameters(struct query *query, const Query__PreparedQuery *prepared,
-                              struct arena *arena)
+static status read_parameters(struct kept_plan *out)
 {
-    query->parameter_count = prepared->n_parameters;
-    query->parameters = arena_alloc(arena, prepared->n_parameters * sizeof *query->parameters);
-    if (query->parameters == NULL)
+    const Query__PreparedQuery *prepared = out->prepared;
+    out->parameter_count = prepared->n_parameters;
+    out->parameters = arena_alloc(out->arena, prepared->n_parameters * sizeof *out->parameters);
+    if (out->parameters == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < prepared->n_parameters; i++) {
         ProtobufCMessage *type;
-        query->parameters[i].name = prepared->parameters[i]->name;
-        TRY(proto_decode(&bt__type__descriptor, proto_bytes(prepared->parameters[i]->type), arena,
-                         &type));
-        TRY(query_type_from_message((const void *)type, arena, &query->parameters[i].type));
+        out->parameters[i].name = prepared->parameters[i]->name;
+        TRY(proto_decode(&bt__type__descriptor, proto_bytes(prepared->parameters[i]->type),
+                         out->arena, &type));
+        TRY(query_type_from_message((const void *)type, out->arena, &out->parameters[i].type));
     }
     return status_ok();
 }
 
-status query_token_read(struct query *query, bytes token, struct arena *arena)
+status query_token_read(bytes token, struct kept_plan *out)
 {
     struct fingerprint fingerprint;
     ProtobufCMessage *message;
@@ -158,13 +159,20 @@ status query_token_read(struct query *query, bytes token, struct arena *arena)
     bytes wanted = bytes_make(token.data, sizeof fingerprint);
     if (!bytes_equal(fingerprint_of(content, &fingerprint), wanted))
         return bad_token();
-    TRY(proto_decode(&query__prepared_query__descriptor, content, arena, &message));
-    const Query__PreparedQuery *prepared = (const void *)message;
+    out->token = arena_copy(out->arena, token);
+    if (out->token.data == NULL)
+        return status_out_of_memory();
+    content = bytes_from(out->token, sizeof fingerprint); /* what is decoded points into it */
+    TRY(proto_decode(&query__prepared_query__descriptor, content, out->arena, &message));
+    out->prepared = (const void *)message;
+    return read_parameters(out);
+}
+
+status query_token_check(const struct query *query, const Query__PreparedQuery *prepared)
+{
     if (strcmp(prepared->instance, query->catalog.instance) != 0)
         return bad_token();
-    query->catalog.prepared = prepared;
-    query->explain = prepared->explain;
-    return read_parameters(query, prepared, arena);
+    return query->session.now_us >= prepared->expires_us ? query_expired() : status_ok();
 }
 
 const char *query_token_text(bytes token, struct arena *arena)

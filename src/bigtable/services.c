@@ -9,8 +9,10 @@
 #include "bigtable/default_instance.h"
 #include "bigtable/materialized.h"
 #include "bigtable/names.h"
+#include "bigtable/plan_cache.h"
 #include "bigtable/served_by.h"
 #include "bigtable/view_jobs.h"
+#include "os/thread.h"
 #include "wire/request_room.h"
 
 #include <stdlib.h>
@@ -75,6 +77,13 @@ static status keep_views(struct bigtable *bigtable)
     return status_ok();
 }
 
+/* One thread for each processor is as much as helps, the query's own among them. */
+static unsigned helpers_of(unsigned threads)
+{
+    unsigned processors = thread_processors();
+    return (processors < threads ? processors : threads) - 1;
+}
+
 status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *options)
 {
     *bigtable = (struct bigtable){.cluster = options->cluster,
@@ -84,6 +93,8 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
                                   .backups_expire = options->backups_expire,
                                   .stream_readers = {.lock = PTHREAD_MUTEX_INITIALIZER},
                                   .query_memory = options->query_memory,
+                                  .query_threads = options->query_threads,
+                                  .query_helpers = helpers_of(options->query_threads),
                                   .values = options->values,
                                   .auto_create = options->auto_create,
                                   .gc_on_read = options->gc_on_read,
@@ -100,6 +111,9 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
     TRY(adopt_tables(bigtable));
     count_profiles(bigtable);
     TRY(keep_views(bigtable));
+    bigtable->plans = plan_cache_create();
+    if (bigtable->plans == NULL)
+        return status_out_of_memory();
     return pool_create(options->query_threads, QUERY_QUEUE, "query", &bigtable->queries);
 }
 
@@ -121,6 +135,8 @@ void bigtable_stop(struct bigtable *bigtable)
     views_stop(bigtable->views);
     pool_destroy(bigtable->queries);
     bigtable->queries = NULL;
+    plan_cache_destroy(bigtable->plans);
+    bigtable->plans = NULL;
     query_room_destroy(&bigtable->query_room);
 }
 

@@ -27,7 +27,10 @@ struct bigtable {
     struct backups *backups;
     struct control *control; /* lent */
     struct pool *queries;    /* threads that SQL runs on */
-    uint64_t query_memory;   /* bytes that one query may keep */
+    unsigned query_threads;  /* how many */
+    unsigned query_helpers;  /* of these, that may help with one query */
+    struct plan_cache *plans;
+    uint64_t query_memory; /* bytes that one query may keep */
     struct stream_readers stream_readers;
     _Atomic size_t paused_query_bytes; /* of queries that wait for their turn */
     struct request_room *values;       /* that ReadRows gets one by one; NULL: no bound */

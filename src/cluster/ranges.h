@@ -8,4 +8,12 @@
  * estimated. Any thread; reads memory and metadata only. */
 status table_range_size(struct table *table, bytes from, bytes to, uint64_t *out);
 
+/* Row keys, rising, that divide the rows from `from` on and before `to` (empty: no bound) into
+ * parts of about the same size, at most `most`, and of about TABLE_PART_BYTES at least; so one key
+ * less, in the arena. None if they have less than twice that. As the above; may read an index from
+ * the disk. */
+enum { TABLE_PART_BYTES = 4 << 20 };
+status table_divide(struct table *table, bytes from, bytes to, size_t most, struct arena *arena,
+                    bytes **borders, size_t *count);
+
 #endif

@@ -122,6 +122,9 @@ struct scan_spec {
      * scan_load_value. If the filter looks at values, it gets these one by one, always with
      * STORE_READ_ANY: a row that has some is ROW_NOT_CACHED without. */
     bool defers_values;
+    /* The caller loads the values that are left as soon as it has a row: with STORE_READ_CACHED one
+     * that has some is ROW_NOT_CACHED. */
+    bool loads_values;
     /* Asked before the filter gets such a value, which may take long for all of a row: whether the
      * row is not waited for any more. The scan then fails with CANCELLED. May be NULL. */
     bool (*is_given_up)(const void *context);

@@ -120,7 +120,7 @@ static status prepare(struct scan *scan, const struct scan_spec *spec)
         .size_limit = spec->size_limit > 0 ? spec->size_limit : LIMIT_ROW_BYTES,
         .overflow_bytes = spec->is_background ? 0 : cluster->options.overflow_bytes,
         .defer_after = spec->defers_values ? SCAN_VALUES_KEPT : 0,
-        .looks_at_left = filter_looks_at_values(spec->filter)};
+        .looks_at_left = spec->loads_values || filter_looks_at_values(spec->filter)};
     /* A coin for row_sample: different for each scan. */
     scan->random = (uint64_t)scan->options.now_us ^ (uintptr_t)scan;
     return status_ok();

@@ -57,6 +57,7 @@ struct sql_named_type {
     const struct sql_descriptor *descriptor; /* proto_type.h */
 };
 
+struct sql_key_range;
 struct sql_scan_spec;
 struct sql_scan;
 
@@ -74,6 +75,11 @@ struct sql_catalog {
     /* Begins to read a table: see below. */
     status (*scan)(void *context, const struct sql_relation *table,
                    const struct sql_scan_spec *spec, struct arena *arena, struct sql_scan **out);
+    /* Optional: keys, rising, that divide a range of the table into about equal parts, at most
+     * `most`, so one key less, in the arena; none if it is not large. NULL: it never is. */
+    status (*divide)(void *context, const struct sql_relation *table,
+                     const struct sql_key_range *range, size_t most, struct arena *arena,
+                     bytes **borders, size_t *count);
 };
 
 /* --- reading it --- */
@@ -126,6 +132,9 @@ struct sql_scan {
     /* Optional: holds nothing of the store until the next row is asked for, which may be long. */
     void (*rest)(struct sql_scan *scan);
     void (*destroy)(struct sql_scan *scan);
+    /* Set by `next`: nothing was found because the caller must not wait for the disk, as the
+     * catalog knows. It may ask again where it may. */
+    bool must_wait;
 };
 
 #endif

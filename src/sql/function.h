@@ -72,6 +72,9 @@ enum sql_aggregate_flags {
     SQL_NOT_DISTINCT = 8,     /* DISTINCT is refused */
 };
 
+typedef status sql_add(const struct sql_call *call, void *state, const struct sql_value *args,
+                       size_t count);
+
 /* DISTINCT, HAVING, IGNORE NULLS, ORDER BY and LIMIT are done before it. */
 struct sql_aggregate {
     const char *name;
@@ -79,10 +82,15 @@ struct sql_aggregate {
     size_t state_size; /* zeroed before the first row */
     unsigned flags;
     /* `call->arena` is the group's: what the state points to lives there; `args` do not. */
-    status (*add)(const struct sql_call *call, void *state, const struct sql_value *args,
-                  size_t count);
+    sql_add *add;
     /* More may be added after it, and it is called again then (running windows). */
     status (*finish)(const struct sql_call *call, void *state, struct sql_value *out);
+    /* Optional: adds rows of which another state was made, which all come after its own, so that
+     * the result, or the failure, is that of adding them one by one. Keeps nothing of `later`,
+     * which another thread may have made, and which may have failed at its last row. */
+    status (*merge)(const struct sql_call *call, void *state, const void *later);
+    /* What makes states that can be merged, if it is another; NULL: it is this one. */
+    const struct sql_aggregate *in_parts;
 };
 
 /* --- date parts --- */
@@ -134,18 +142,36 @@ struct sql_watch {
     void *context;
 };
 
+struct sql_session;
+struct task;
+
+/* Threads that may work on a query beside its own. Its context outlives the query, but for what
+ * `add_turn` and `begin_turn` are given. */
+struct sql_helpers {
+    unsigned most;
+    /* Runs the task on one of them; false: none is free. Any thread. */
+    bool (*submit)(void *context, struct task *task);
+    /* Gives the session, of a part of the query, a watch of its own. */
+    status (*add_turn)(const void *query, struct sql_session *session, struct arena *arena);
+    /* A turn of such a session begins on the calling thread. */
+    void (*begin_turn)(struct sql_session *session);
+    void *context;
+    const void *query;
+};
+
 /* One execution of a query, as functions see it. */
 struct sql_session {
     int64_t now_us;                                   /* CURRENT_TIMESTAMP, the same all through */
     uint64_t random;                                  /* the state of RAND */
     const struct sql_view_parameter *view_parameters; /* of VIEW_PARAMETERS */
     size_t view_parameter_count;
-    struct sql_zones *zones;       /* time zones that were looked up: zone.h */
-    const struct sql_watch *watch; /* NULL: it goes on whatever it takes */
-    struct budget *budget;         /* of what values take while they are made; NULL: none */
-    uint64_t work;                 /* steps since the last look: work.h */
-    uint64_t row_work;             /* steps for the row in hand, or for planning */
-    uint64_t progress;             /* rises with each row, and while rows are put in order */
+    struct sql_zones *zones;           /* time zones that were looked up: zone.h */
+    const struct sql_watch *watch;     /* NULL: it goes on whatever it takes */
+    struct budget *budget;             /* of what values take while they are made; NULL: none */
+    const struct sql_helpers *helpers; /* NULL: none */
+    uint64_t work;                     /* steps since the last look: work.h */
+    uint64_t row_work;                 /* steps for the row in hand, or for planning */
+    uint64_t progress;                 /* rises with each row, and while rows are put in order */
     bool is_turn_over;
     bool is_searching; /* for matches in a text: no count of steps foresees what each takes */
     bool is_folding;   /* a constant is evaluated beforehand: not worth more than a turn */

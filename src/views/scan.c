@@ -168,14 +168,20 @@ static void give_room_back(struct view_scan *scan)
     scan->may_read = 0;
 }
 
+static bool must_not_wait(const struct view_scan *scan)
+{
+    return scan->spec.must_not_wait != NULL && *scan->spec.must_not_wait;
+}
+
 /* ROW_NOT_CACHED: more is to be read at once than there is room for, `*wants` bytes. */
 static status read_bounded(struct view_scan *scan, struct scan_row *read, enum row_outcome *outcome,
                            size_t *wants)
 {
     size_t most = scan->may_read > SMALL_READ ? scan->may_read : SMALL_READ;
     struct store_read_bound bound = {.most = scan->spec.budget == NULL ? SIZE_MAX : most};
+    enum store_read_tier tier = must_not_wait(scan) ? STORE_READ_CACHED : STORE_READ_ANY;
     bound = store_bound_reads(bound);
-    status s = scan_next(scan->scan, STORE_READ_ANY, read, outcome);
+    status s = scan_next(scan->scan, tier, read, outcome);
     bound = store_bound_reads(bound);
     *wants = bound.refused;
     return s;
@@ -274,7 +280,8 @@ static bool is_over_bound(const struct view_scan *scan, const struct cell_list *
     return scan->spec.most_row_bytes > 0 && size > scan->spec.most_row_bytes;
 }
 
-/* The next row, whatever its size; *outcome: FOUND, TOO_LARGE or END. */
+/* The next row, whatever its size; *outcome: FOUND, TOO_LARGE, END, or NOT_CACHED if it must be
+ * waited for. */
 static status read_next(struct view_scan *scan, struct scan_row *read, enum row_outcome *outcome)
 {
     size_t wants;
@@ -282,6 +289,9 @@ static status read_next(struct view_scan *scan, struct scan_row *read, enum row_
         if (scan->spec.go_on != NULL)
             TRY(scan->spec.go_on(scan->spec.context));
         TRY(read_bounded(scan, read, outcome, &wants));
+        scan->base.must_wait = *outcome == ROW_NOT_CACHED && must_not_wait(scan);
+        if (scan->base.must_wait)
+            return status_ok();
         if (*outcome == ROW_NOT_CACHED)
             TRY(make_room(scan, wants));
     } while (*outcome == ROW_ABSENT || *outcome == ROW_NOT_CACHED);
@@ -365,6 +375,7 @@ static status open_scan(struct view_scan *scan, const struct sql_scan_spec *sql,
                                            .scope = has_times ? NULL : &scope,
                                            .is_background = scan->spec.is_background,
                                            .defers_values = scan->spec.defers_values,
+                                           .loads_values = must_not_wait(scan),
                                            .arena = arena},
                        &scan->scan);
 }
@@ -374,8 +385,9 @@ status view_scan_open(const struct view_scan_spec *spec, struct arena *arena, st
     struct view_scan *opened = arena_zalloc(arena, sizeof *opened);
     if (opened == NULL)
         return status_out_of_memory();
-    *opened = (struct view_scan){
-        .base = {next, rest, destroy}, .spec = *spec, .keeps_row = spec->sql->keeps_row};
+    *opened = (struct view_scan){.base = {.next = next, .rest = rest, .destroy = destroy},
+                                 .spec = *spec,
+                                 .keeps_row = spec->sql->keeps_row};
     opened->spec.sql = NULL;
     status s = open_scan(opened, spec->sql, arena);
     if (!status_is_ok(s))

@@ -24,6 +24,9 @@ struct view_scan_spec {
      * one by one. */
     bool defers_values;
     struct budget *budget; /* of values; NULL: not counted */
+    /* Looked at for each row: whether the caller must not wait for the disk, nor read a row that
+     * has large values (sql_scan.must_wait). Then nobody counts values. NULL: it may. */
+    const bool *must_not_wait;
     /* More than so many bytes of what is needed of a row: it is too large, and none of its large
      * values is read. 0: no bound but the largest row's. With `defers_values`. */
     uint64_t most_row_bytes;

@@ -22,6 +22,13 @@ static status countif_add(const struct sql_call *call, void *state, const struct
     return status_ok();
 }
 
+static status count_merge(const struct sql_call *call, void *state, const void *later)
+{
+    (void)call;
+    *(int64_t *)state += *(const int64_t *)later;
+    return status_ok();
+}
+
 static status count_finish(const struct sql_call *call, void *state, struct sql_value *out)
 {
     (void)call;
@@ -61,6 +68,61 @@ static status sum_int64_finish(const struct sql_call *call, void *state, struct 
     return status_ok();
 }
 
+/* The same of parts of the rows: how far the sums of the first row, the first two and so on went
+ * up and down, so that it is known when the parts meet whether one of them passes the range. */
+struct part_sum {
+    __int128 sum;
+    __int128 least;
+    __int128 most;
+    bool has_any;
+};
+
+static status part_sum_add(const struct sql_call *call, void *state, const struct sql_value *args,
+                           size_t count)
+{
+    (void)call, (void)count;
+    struct part_sum *part = state;
+    part->has_any = true;
+    part->sum += args[0].int64;
+    if (part->sum < part->least)
+        part->least = part->sum;
+    if (part->sum > part->most)
+        part->most = part->sum;
+    return status_ok();
+}
+
+static status check_part_sum(const struct part_sum *part)
+{
+    bool overflows = part->least < INT64_MIN || part->most > INT64_MAX;
+    return overflows ? sum_overflow() : status_ok();
+}
+
+static status part_sum_merge(const struct sql_call *call, void *state, const void *later)
+{
+    (void)call;
+    const struct part_sum *other = later;
+    struct part_sum *part = state;
+    if (part->sum + other->least < part->least)
+        part->least = part->sum + other->least;
+    if (part->sum + other->most > part->most)
+        part->most = part->sum + other->most;
+    part->sum += other->sum;
+    part->has_any |= other->has_any;
+    return check_part_sum(part);
+}
+
+static status part_sum_finish(const struct sql_call *call, void *state, struct sql_value *out)
+{
+    (void)call;
+    const struct part_sum *part = state;
+    *out = part->has_any ? sql_of_int64((int64_t)part->sum) : sql_null();
+    return check_part_sum(part);
+}
+
+static const struct sql_aggregate sum_in_parts = {
+    "SUM",        "INT64(INT64)",  sizeof(struct part_sum), 0,
+    part_sum_add, part_sum_finish, part_sum_merge};
+
 /* Of FLOAT64, whose sum does not depend on the order of rows. Most groups have few rows: the first
  * is kept as it is, and only the second takes the room of an exact sum. */
 struct float_sum {
@@ -85,6 +147,27 @@ static status float_sum_add(const struct sql_call *call, void *state, const stru
         exact_sum_add(sum->exact, sum->first);
     }
     exact_sum_add(sum->exact, args[0].float64);
+    return status_ok();
+}
+
+static status float_sum_merge(const struct sql_call *call, void *state, const void *later)
+{
+    const struct float_sum *other = later;
+    struct float_sum *sum = state;
+    if (other->count == 0)
+        return status_ok();
+    const struct sql_value first = sql_of_float64(other->first);
+    if (other->exact == NULL)
+        return float_sum_add(call, sum, &first, 1);
+    if (sum->exact == NULL) {
+        sum->exact = arena_zalloc(call->arena, sizeof *sum->exact);
+        if (sum->exact == NULL)
+            return status_out_of_memory();
+        if (sum->count > 0)
+            exact_sum_add(sum->exact, sum->first);
+    }
+    exact_sum_merge(sum->exact, other->exact);
+    sum->count += other->count;
     return status_ok();
 }
 
@@ -198,6 +281,28 @@ static status any_add(const struct sql_call *call, void *state, const struct sql
     return ((struct chosen *)state)->has_any ? status_ok() : choose(call, state, &args[0]);
 }
 
+/* As if the others had been the one value that was chosen of them. */
+static status merge_by(sql_add *add, const struct sql_call *call, void *state, const void *later)
+{
+    const struct chosen *other = later;
+    return other->has_any ? add(call, state, &other->value, 1) : status_ok();
+}
+
+static status max_merge(const struct sql_call *call, void *state, const void *later)
+{
+    return merge_by(max_add, call, state, later);
+}
+
+static status min_merge(const struct sql_call *call, void *state, const void *later)
+{
+    return merge_by(min_add, call, state, later);
+}
+
+static status any_merge(const struct sql_call *call, void *state, const void *later)
+{
+    return merge_by(any_add, call, state, later);
+}
+
 static status chosen_finish(const struct sql_call *call, void *state, struct sql_value *out)
 {
     (void)call;
@@ -258,21 +363,52 @@ static status bit_xor_add(const struct sql_call *call, void *state, const struct
     return status_ok();
 }
 
+static status and_merge(const struct sql_call *call, void *state, const void *later)
+{
+    return merge_by(and_add, call, state, later);
+}
+
+static status or_merge(const struct sql_call *call, void *state, const void *later)
+{
+    return merge_by(or_add, call, state, later);
+}
+
+static status bit_and_merge(const struct sql_call *call, void *state, const void *later)
+{
+    return merge_by(bit_and_add, call, state, later);
+}
+
+static status bit_or_merge(const struct sql_call *call, void *state, const void *later)
+{
+    return merge_by(bit_or_add, call, state, later);
+}
+
+static status bit_xor_merge(const struct sql_call *call, void *state, const void *later)
+{
+    return merge_by(bit_xor_add, call, state, later);
+}
+
 const struct sql_aggregate sql_basic_aggregates[] = {
-    {"$count_star", "INT64()", sizeof(int64_t), SQL_NOT_DISTINCT, count_add, count_finish},
-    {"COUNT", "INT64(T)", sizeof(int64_t), 0, count_add, count_finish},
-    {"COUNTIF", "INT64(BOOL)", sizeof(int64_t), 0, countif_add, count_finish},
-    {"SUM", "INT64(INT64)", sizeof(struct sum), 0, sum_int64_add, sum_int64_finish},
-    {"SUM", "FLOAT64(FLOAT64)", sizeof(struct float_sum), 0, float_sum_add, sum_float64_finish},
-    {"AVG", "FLOAT64(FLOAT64)", sizeof(struct float_sum), 0, float_sum_add, average_finish},
-    {"MAX", "T(T:order)", sizeof(struct chosen), 0, max_add, chosen_finish},
-    {"MIN", "T(T:order)", sizeof(struct chosen), 0, min_add, chosen_finish},
+    {"$count_star", "INT64()", sizeof(int64_t), SQL_NOT_DISTINCT, count_add, count_finish,
+     count_merge},
+    {"COUNT", "INT64(T)", sizeof(int64_t), 0, count_add, count_finish, count_merge},
+    {"COUNTIF", "INT64(BOOL)", sizeof(int64_t), 0, countif_add, count_finish, count_merge},
+    {"SUM", "INT64(INT64)", sizeof(struct sum), 0, sum_int64_add, sum_int64_finish, NULL,
+     &sum_in_parts},
+    {"SUM", "FLOAT64(FLOAT64)", sizeof(struct float_sum), 0, float_sum_add, sum_float64_finish,
+     float_sum_merge},
+    {"AVG", "FLOAT64(FLOAT64)", sizeof(struct float_sum), 0, float_sum_add, average_finish,
+     float_sum_merge},
+    {"MAX", "T(T:order)", sizeof(struct chosen), 0, max_add, chosen_finish, max_merge},
+    {"MIN", "T(T:order)", sizeof(struct chosen), 0, min_add, chosen_finish, min_merge},
     {"ANY_VALUE", "T(T)", sizeof(struct chosen), SQL_AGGREGATES_NULLS | SQL_ALLOWS_NULLS, any_add,
-     chosen_finish},
-    {"LOGICAL_AND", "BOOL(BOOL)", sizeof(struct chosen), 0, and_add, chosen_finish},
-    {"LOGICAL_OR", "BOOL(BOOL)", sizeof(struct chosen), 0, or_add, chosen_finish},
-    {"BIT_AND", "INT64(INT64)", sizeof(struct chosen), 0, bit_and_add, chosen_finish},
-    {"BIT_OR", "INT64(INT64)", sizeof(struct chosen), 0, bit_or_add, chosen_finish},
-    {"BIT_XOR", "INT64(INT64)", sizeof(struct chosen), 0, bit_xor_add, chosen_finish},
+     chosen_finish, any_merge},
+    {"LOGICAL_AND", "BOOL(BOOL)", sizeof(struct chosen), 0, and_add, chosen_finish, and_merge},
+    {"LOGICAL_OR", "BOOL(BOOL)", sizeof(struct chosen), 0, or_add, chosen_finish, or_merge},
+    {"BIT_AND", "INT64(INT64)", sizeof(struct chosen), 0, bit_and_add, chosen_finish,
+     bit_and_merge},
+    {"BIT_OR", "INT64(INT64)", sizeof(struct chosen), 0, bit_or_add, chosen_finish, bit_or_merge},
+    {"BIT_XOR", "INT64(INT64)", sizeof(struct chosen), 0, bit_xor_add, chosen_finish,
+     bit_xor_merge},
     {0},
 };

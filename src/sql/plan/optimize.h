@@ -11,14 +11,23 @@
 /* Rewrites the plan, in the arena. */
 status sql_optimize(struct sql_plan *plan, struct arena *arena);
 
+/* Whether it reads one row by its key, and does with it no more than to walk along its values: what
+ * takes a few microseconds, unless the row has to come from the disk. */
+bool sql_plan_is_quick(const struct sql_plan *plan);
+
 /* The ranges of keys outside of which the scan's condition cannot be TRUE, sorted, without overlap;
  * none at all if nothing fits it. Parameters are the frame's; the ranges are in its arena. */
 status sql_scan_ranges(const struct sql_scan_plan *scan, struct sql_frame *frame,
                        const struct sql_key_range **out, size_t *count);
 
-/* What the plan does, a line for each operator, and a few for the scan: for EXPLAIN. `reading` is
- * what its scan has been asked for; NULL: it has not begun. */
-void sql_explain(const struct sql_plan *plan, const struct sql_scan_spec *reading,
-                 struct buffer *out);
+struct sql_explained {
+    const struct sql_plan *plan;
+    const struct sql_scan_spec *reading; /* what its scan was asked for; NULL: it has not begun */
+    const struct sql_operator *divided;  /* what is done in parts, by several threads; or NULL */
+    size_t parts;
+};
+
+/* What the plan does, a line for each operator, and a few for the scan: for EXPLAIN. */
+void sql_explain(const struct sql_explained *explained, struct buffer *out);
 
 #endif

@@ -27,21 +27,54 @@ static bool must_hold(const struct sql_aggregation *aggregation)
            aggregation->having != NULL;
 }
 
-status sql_accumulator_begin(struct sql_accumulator *accumulator,
-                             const struct sql_aggregation *aggregation, struct sql_frame *frame,
-                             struct arena *arena)
+static status begin(struct sql_accumulator *accumulator, const struct sql_aggregation *aggregation,
+                    const struct sql_aggregate *function, struct sql_frame *frame,
+                    struct arena *arena)
 {
-    *accumulator = (struct sql_accumulator){.aggregation = aggregation};
+    *accumulator = (struct sql_accumulator){.aggregation = aggregation, .function = function};
     accumulator->call = (struct sql_call){.arena = arena,
                                           .type = aggregation->type,
                                           .types = aggregation->types,
                                           .session = frame->session};
-    accumulator->state = arena_zalloc(arena, aggregation->function->state_size);
+    accumulator->state = arena_zalloc(arena, function->state_size);
     if (must_hold(aggregation))
         accumulator->held = arena_zalloc(arena, sizeof *accumulator->held);
     bool failed =
         accumulator->state == NULL || (must_hold(aggregation) && accumulator->held == NULL);
     return failed ? status_out_of_memory() : status_ok();
+}
+
+status sql_accumulator_begin(struct sql_accumulator *accumulator,
+                             const struct sql_aggregation *aggregation, struct sql_frame *frame,
+                             struct arena *arena)
+{
+    return begin(accumulator, aggregation, aggregation->function, frame, arena);
+}
+
+/* --- parts --- */
+
+static const struct sql_aggregate *function_in_parts(const struct sql_aggregation *aggregation)
+{
+    const struct sql_aggregate *function = aggregation->function;
+    return function->in_parts == NULL ? function : function->in_parts;
+}
+
+bool sql_aggregation_has_parts(const struct sql_aggregation *aggregation)
+{
+    return !must_hold(aggregation) && function_in_parts(aggregation)->merge != NULL;
+}
+
+status sql_accumulator_begin_part(struct sql_accumulator *accumulator,
+                                  const struct sql_aggregation *aggregation,
+                                  struct sql_frame *frame, struct arena *arena)
+{
+    return begin(accumulator, aggregation, function_in_parts(aggregation), frame, arena);
+}
+
+status sql_accumulator_merge(struct sql_accumulator *accumulator,
+                             const struct sql_accumulator *later)
+{
+    return accumulator->function->merge(&accumulator->call, accumulator->state, later->state);
 }
 
 /* --- rows that are held --- */
@@ -128,7 +161,7 @@ status sql_accumulator_add(struct sql_accumulator *accumulator, struct sql_frame
         return status_ok();
     if (accumulator->held != NULL)
         return hold_row(accumulator, frame, args);
-    return aggregation->function->add(&accumulator->call, accumulator->state, args,
+    return accumulator->function->add(&accumulator->call, accumulator->state, args,
                                       aggregation->arg_count);
 }
 
@@ -211,7 +244,7 @@ static status add_held(struct sql_accumulator *accumulator, struct sql_frame *fr
     TRY(sql_sort(rows, held->rows.count, sizeof *rows, compare_held, (void *)(uintptr_t)aggregation,
                  frame->session));
     for (size_t i = 0; i < held->rows.count && i < limit; i++)
-        TRY(aggregation->function->add(&accumulator->call, accumulator->state, rows[i].args,
+        TRY(accumulator->function->add(&accumulator->call, accumulator->state, rows[i].args,
                                        aggregation->arg_count));
     return status_ok();
 }
@@ -221,5 +254,5 @@ status sql_accumulator_finish(struct sql_accumulator *accumulator, struct sql_fr
 {
     if (accumulator->held != NULL)
         TRY(add_held(accumulator, frame));
-    return accumulator->aggregation->function->finish(&accumulator->call, accumulator->state, out);
+    return accumulator->function->finish(&accumulator->call, accumulator->state, out);
 }

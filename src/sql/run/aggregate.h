@@ -7,8 +7,9 @@
 
 struct sql_accumulator {
     const struct sql_aggregation *aggregation;
-    struct sql_call call;     /* its arena is the group's */
-    void *state;              /* the function's */
+    const struct sql_aggregate *function; /* that of the aggregation, or its in_parts */
+    struct sql_call call;                 /* its arena is the group's */
+    void *state;                          /* the function's */
     struct accumulated *held; /* rows that wait for the order, or for a better HAVING; see .c */
 };
 
@@ -16,6 +17,16 @@ struct sql_accumulator {
 status sql_accumulator_begin(struct sql_accumulator *accumulator,
                              const struct sql_aggregation *aggregation, struct sql_frame *frame,
                              struct arena *arena);
+
+/* Whether what it comes to can be put together of parts of the rows. */
+bool sql_aggregation_has_parts(const struct sql_aggregation *aggregation);
+/* As sql_accumulator_begin, of a part, or of what merges parts. */
+status sql_accumulator_begin_part(struct sql_accumulator *accumulator,
+                                  const struct sql_aggregation *aggregation,
+                                  struct sql_frame *frame, struct arena *arena);
+/* Adds what has been added to another, whose rows all come after its own. */
+status sql_accumulator_merge(struct sql_accumulator *accumulator,
+                             const struct sql_accumulator *later);
 
 /* Adds the frame's row: evaluates the arguments in it. */
 status sql_accumulator_add(struct sql_accumulator *accumulator, struct sql_frame *frame);

@@ -2,6 +2,7 @@
  */
 #include "sql/plan/optimize.h"
 #include "sql/run/execute_private.h"
+#include "sql/run/parts.h"
 
 #include <stdlib.h>
 
@@ -43,14 +44,17 @@ status keep_item(struct iterator *iterator, struct vector *list, const void *ite
     return out_of_query_memory(iterator->execution);
 }
 
+status pause_query(struct sql_execution *execution)
+{
+    execution->is_paused = true;
+    return status_make(STATUS_ABORTED, "The query was paused");
+}
+
 status count_row(struct iterator *iterator, uint64_t steps)
 {
     struct sql_execution *execution = iterator->execution;
     TRY(sql_work(execution->session, steps));
-    if (!execution->session->is_turn_over)
-        return status_ok();
-    execution->is_paused = true;
-    return status_make(STATUS_ABORTED, "The query was paused");
+    return execution->session->is_turn_over ? pause_query(execution) : status_ok();
 }
 
 status evaluate_count(struct iterator *iterator, const struct sql_expr *expr, int64_t *out)
@@ -276,7 +280,8 @@ static bool is_streamed(const struct sql_plan *plan)
            !sql_relation_has_versions(operator_->scan->table);
 }
 
-static status make_all(struct sql_execution *execution, size_t memory_limit)
+status sql_execution_make(struct sql_execution *execution, const struct sql_operator *root,
+                          size_t memory_limit)
 {
     const struct sql_plan *plan = execution->plan;
     struct budget *budget = execution->session->budget;
@@ -290,7 +295,7 @@ static status make_all(struct sql_execution *execution, size_t memory_limit)
         arena_alloc(execution->own, plan->argument_count * sizeof *execution->arguments);
     if (execution->calls == NULL || execution->arguments == NULL)
         return status_out_of_memory();
-    return make_iterators(execution, plan->root, &execution->root);
+    return make_iterators(execution, root, &execution->root);
 }
 
 status sql_execution_create(const struct sql_execution_spec *spec, struct sql_execution **out)
@@ -306,7 +311,7 @@ status sql_execution_create(const struct sql_execution_spec *spec, struct sql_ex
     execution->is_streamed = is_streamed(spec->plan);
     execution->after_key = spec->after_key;
     execution->after_rows = spec->after_rows;
-    status result = make_all(execution, spec->memory_limit);
+    status result = sql_execution_make(execution, spec->plan->root, spec->memory_limit);
     if (status_is_ok(result))
         *out = execution;
     else
@@ -314,10 +319,8 @@ status sql_execution_create(const struct sql_execution_spec *spec, struct sql_ex
     return result;
 }
 
-void sql_execution_destroy(struct sql_execution *execution)
+void sql_execution_end(struct sql_execution *execution)
 {
-    if (execution == NULL)
-        return;
     struct iterator **iterators = execution->iterators.items;
     for (size_t i = execution->iterators.count; i-- > 0;) {
         if (iterators[i]->kind->end != NULL && iterators[i]->state != NULL)
@@ -328,10 +331,17 @@ void sql_execution_destroy(struct sql_execution *execution)
         sql_calls_release(execution->calls, execution->plan->call_count);
     arena_destroy(execution->kept);
     arena_destroy(execution->own);
+}
+
+void sql_execution_destroy(struct sql_execution *execution)
+{
+    if (execution == NULL)
+        return;
+    sql_execution_end(execution);
     free(execution);
 }
 
-static status begin(struct sql_execution *execution)
+status sql_execution_begin(struct sql_execution *execution)
 {
     struct iterator **iterators = execution->iterators.items;
     execution->has_begun = true;
@@ -356,7 +366,7 @@ status sql_execution_next(struct sql_execution *execution, const struct sql_valu
     execution->is_paused = false;
     execution->session->is_turn_over = false;
     if (!execution->has_begun)
-        TRY(begin(execution));
+        TRY(sql_execution_begin(execution));
     status result = execution->root->kind->next(execution->root, row);
     if (!execution->is_paused)
         return tell_limit(result);
@@ -385,16 +395,18 @@ void sql_execution_rest(struct sql_execution *execution)
 status sql_execution_explain(struct sql_execution *execution, struct buffer *out)
 {
     if (!execution->has_begun)
-        TRY(begin(execution));
-    sql_explain(execution->plan, execution->reading, out);
+        TRY(sql_execution_begin(execution));
+    const struct sql_explained explained = {execution->plan, execution->reading,
+                                            parts_of(execution), parts_count(execution->parts)};
+    sql_explain(&explained, out);
     return out->failed ? status_out_of_memory() : status_ok();
 }
 
 size_t sql_execution_footprint(const struct sql_execution *execution)
 {
     struct iterator *const *iterators = execution->iterators.items;
-    size_t bytes =
-        arena_footprint(execution->own) + arena_footprint(execution->kept) + execution->aside;
+    size_t bytes = arena_footprint(execution->own) + arena_footprint(execution->kept) +
+                   execution->aside + parts_footprint(execution->parts);
     for (size_t i = 0; i < execution->iterators.count; i++)
         bytes += arena_footprint(iterators[i]->frame.arena);
     return bytes;
@@ -408,6 +420,7 @@ bytes sql_execution_place(const struct sql_execution *execution)
 struct sql_execution_counts sql_execution_counts(const struct sql_execution *execution)
 {
     struct sql_execution_counts counts = execution->counts;
+    parts_add_counts(execution->parts, &counts);
     counts.memory_peak = arena_footprint(execution->kept) + execution->aside;
     return counts;
 }

@@ -26,7 +26,8 @@ void sql_execution_destroy(struct sql_execution *execution); /* NULL is fine */
  * watch ends the turn. RESOURCE_EXHAUSTED beyond the memory. */
 status sql_execution_next(struct sql_execution *execution, const struct sql_value **row);
 
-/* Whether the last call stopped to let others have a turn: the next goes on where it stopped. */
+/* Whether the last call stopped, to let others have a turn or since what comes next must be waited
+ * for (sql_scan.must_wait): the next goes on where it stopped. */
 bool sql_execution_is_paused(const struct sql_execution *execution);
 
 /* Before a wait that may be long: until the next call it holds nothing of what the catalog scans,

@@ -58,7 +58,17 @@ struct sql_execution {
     bytes place;      /* if so: the key of the last row */
     bytes after_key;  /* where to go on; empty: at the start */
     uint64_t after_rows;
+    struct parts *parts; /* parts.h: what it is done in; NULL: by itself */
+    /* A part of another execution: only rows of this range are its own. NULL: it is none. */
+    const struct sql_key_range *within;
 };
+
+/* Makes iterators, and what they run in; not yet begun. `execution` is zeroed but for what it is
+ * given. sql_execution_end is due whatever follows. */
+status sql_execution_make(struct sql_execution *execution, const struct sql_operator *root,
+                          size_t memory_limit);
+status sql_execution_begin(struct sql_execution *execution);
+void sql_execution_end(struct sql_execution *execution);
 
 static inline status next_input(struct iterator *iterator, const struct sql_value **row)
 {
@@ -77,6 +87,9 @@ static inline status evaluate(struct iterator *iterator, const struct sql_expr *
 
 /* Where rows come from (the table, an array): counts work, and is where a query pauses. */
 status count_row(struct iterator *iterator, uint64_t steps);
+
+/* The failure by which it does. */
+status pause_query(struct sql_execution *execution);
 
 /* A count (LIMIT, OFFSET, NTILE): a fixed expression that must not be NULL nor negative. */
 status evaluate_count(struct iterator *iterator, const struct sql_expr *expr, int64_t *out);
@@ -114,6 +127,15 @@ struct group {
 /* Finds the group of the key, or makes it. */
 status group_of(struct iterator *iterator, struct group_table *table, const struct sql_value *key,
                 struct group **out, bool *is_new);
+
+/* --- groups of parts (execute_group.c) --- */
+
+/* Groups all rows of an AGGREGATE's input, or goes on to, without showing any. */
+status group_rows(struct iterator *iterator);
+/* Adds the groups of a part, whose rows all come after those that were added. */
+status merge_groups(struct iterator *iterator, const struct iterator *part);
+/* Forgets all groups. */
+void forget_groups(struct iterator *iterator);
 
 /* --- the kinds --- */
 

@@ -194,19 +194,15 @@ static status row_limit(struct iterator *iterator, struct sql_scan_spec *spec)
     return status_ok();
 }
 
-/* Leaves of the ranges what comes after the place where another execution stopped. */
-static status go_on_behind(struct iterator *iterator, struct sql_scan_spec *spec)
+/* Leaves of the ranges what is from `from` on and before `to` (empty: no bound). */
+static status leave_between(struct iterator *iterator, bytes from, bytes to,
+                            struct sql_scan_spec *spec)
 {
-    bytes key = iterator->execution->after_key;
-    struct arena *own = iterator->execution->own;
     size_t left = 0;
-    if (key.size == 0)
-        return status_ok();
-    bytes from = bytes_make(NULL, 0);
-    struct sql_key_range *ranges = arena_alloc(own, spec->range_count * sizeof *ranges);
-    if (ranges == NULL || (!spec->is_reversed && !key_successor(own, key, &from)))
+    struct sql_key_range *ranges =
+        arena_alloc(iterator->execution->own, spec->range_count * sizeof *ranges);
+    if (ranges == NULL)
         return status_out_of_memory();
-    bytes to = spec->is_reversed ? key : bytes_make(NULL, 0);
     for (size_t i = 0; i < spec->range_count; i++) {
         struct sql_key_range range = spec->ranges[i];
         if (bytes_compare(range.from, from) < 0)
@@ -219,6 +215,24 @@ static status go_on_behind(struct iterator *iterator, struct sql_scan_spec *spec
     spec->ranges = ranges;
     spec->range_count = left;
     return status_ok();
+}
+
+/* Leaves of the ranges what comes after the place where another execution stopped. */
+static status go_on_behind(struct iterator *iterator, struct sql_scan_spec *spec)
+{
+    bytes key = iterator->execution->after_key;
+    bytes from = bytes_make(NULL, 0);
+    if (key.size == 0)
+        return status_ok();
+    if (!spec->is_reversed && !key_successor(iterator->execution->own, key, &from))
+        return status_out_of_memory();
+    return leave_between(iterator, from, spec->is_reversed ? key : bytes_make(NULL, 0), spec);
+}
+
+static status leave_part(struct iterator *iterator, struct sql_scan_spec *spec)
+{
+    const struct sql_key_range *within = iterator->execution->within;
+    return within == NULL ? status_ok() : leave_between(iterator, within->from, within->to, spec);
 }
 
 static status scan_begin(struct iterator *iterator)
@@ -242,6 +256,7 @@ static status scan_begin(struct iterator *iterator)
     frame.arena = own; /* ranges stay */
     TRY(sql_scan_ranges(plan, &frame, &spec->ranges, &spec->range_count));
     TRY(go_on_behind(iterator, spec));
+    TRY(leave_part(iterator, spec));
     iterator->execution->reading = spec;
     if (wants_parts(plan)) {
         size_t count = sql_key_schema_count(plan->table->key_schema);
@@ -411,6 +426,8 @@ static status read_row(struct iterator *iterator, struct sql_scan_row *row, bool
 {
     struct scanner *scanner = iterator->state;
     TRY(scanner->scan->next(scanner->scan, row, found));
+    if (scanner->scan->must_wait)
+        return pause_query(iterator->execution);
     if (!*found)
         return status_ok();
     iterator->execution->counts.rows_read++;

@@ -440,14 +440,14 @@ static void append_scan(const struct words *words, const struct sql_operator *op
 /* --- the plan --- */
 
 static void append_operator(const struct words *words, const struct sql_operator *operator_,
-                            const struct sql_scan_spec *reading)
+                            const struct sql_explained *explained)
 {
     switch (operator_->kind) {
     case SQL_OP_ONE_ROW:
         buffer_append_format(words->out, "ONE ROW");
         break;
     case SQL_OP_SCAN:
-        append_scan(words, operator_, reading);
+        append_scan(words, operator_, explained->reading);
         break;
     case SQL_OP_FILTER:
         buffer_append_format(words->out, "FILTER ");
@@ -480,17 +480,21 @@ static void append_operator(const struct words *words, const struct sql_operator
         append_windows(words, operator_);
         break;
     }
+    if (operator_ == explained->divided) {
+        begin_line(words);
+        buffer_append_format(words->out, "in %zu parts of the table, by several threads",
+                             explained->parts);
+    }
     buffer_append_byte(words->out, '\n');
 }
 
-void sql_explain(const struct sql_plan *plan, const struct sql_scan_spec *reading,
-                 struct buffer *out)
+void sql_explain(const struct sql_explained *explained, struct buffer *out)
 {
-    struct words words = {.out = out, .plan = plan};
-    for (const struct sql_operator *operator_ = plan->root; operator_ != NULL;
+    struct words words = {.out = out, .plan = explained->plan};
+    for (const struct sql_operator *operator_ = words.plan->root; operator_ != NULL;
          operator_ = operator_->input, words.depth++) {
         words.of = operator_->input;
         buffer_append_format(out, "%*s", (int)(2 * words.depth), "");
-        append_operator(&words, operator_, reading);
+        append_operator(&words, operator_, explained);
     }
 }

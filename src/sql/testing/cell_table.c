@@ -214,7 +214,7 @@ struct sql_scan *cell_table_scan(const struct cell_table *table, const struct sq
 {
     struct table_scan *scan = arena_zalloc(arena, sizeof *scan);
     CHECK(scan != NULL);
-    *scan = (struct table_scan){.scan = {table_next, NULL, table_scan_destroy},
+    *scan = (struct table_scan){.scan = {.next = table_next, .destroy = table_scan_destroy},
                                 .table = table,
                                 .spec = spec,
                                 .arena = arena,

@@ -127,6 +127,9 @@ static status memory_next(struct sql_scan *base, struct sql_scan_row *row, bool 
     struct memory_scan *scan = (struct memory_scan *)(void *)base;
     size_t from, to;
     *found = false;
+    base->must_wait = scan->database->waits && !base->must_wait;
+    if (base->must_wait)
+        return status_ok();
     while (!*found && next_row(scan, &from, &to)) {
         bytes key = bytes_of(scan->database->cells[from].key);
         if (!in_ranges(scan, key))
@@ -168,7 +171,7 @@ static status memory_scan(void *context, const struct sql_relation *table,
     if (spec->range_count > 0)
         memcpy(ranges, spec->ranges, spec->range_count * sizeof *ranges);
     write_ranges(context, spec);
-    *scan = (struct memory_scan){.scan = {memory_next, NULL, memory_destroy},
+    *scan = (struct memory_scan){.scan = {.next = memory_next, .destroy = memory_destroy},
                                  .database = context,
                                  .ranges = ranges,
                                  .range_count = spec->range_count,
@@ -180,6 +183,26 @@ static status memory_scan(void *context, const struct sql_relation *table,
                                  .cells = {.arena = arena}};
     scan->next = spec->is_reversed ? scan->database->count : 0;
     *out = &scan->scan;
+    return status_ok();
+}
+
+/* As many rows in each part, in the order of keys. */
+static status memory_divide(void *context, const struct sql_relation *table,
+                            const struct sql_key_range *range, size_t most, struct arena *arena,
+                            bytes **borders, size_t *count)
+{
+    (void)table, (void)range;
+    const struct test_database *database = context;
+    size_t parts = database->parts < most ? database->parts : most;
+    *count = 0;
+    *borders = arena_alloc(arena, (parts + 1) * sizeof **borders);
+    if (*borders == NULL)
+        return status_out_of_memory();
+    for (size_t i = 1; i < parts; i++) {
+        bytes key = bytes_of(database->cells[i * database->count / parts].key);
+        if (*count == 0 || bytes_compare((*borders)[*count - 1], key) < 0)
+            (*borders)[(*count)++] = key;
+    }
     return status_ok();
 }
 
@@ -261,6 +284,7 @@ struct test_run {
     struct sql_value *values;
     struct sql_execution *execution;
     bool is_not_optimized;
+    size_t memory_limit;
 };
 
 static status analyze_query(struct test_run *run, const char *query,
@@ -298,14 +322,17 @@ static status start(struct test_run *run, const struct test_database *database)
                                          .find = memory_find,
                                          .names = memory_names,
                                          .bundle = memory_bundle,
-                                         .scan = memory_scan}};
+                                         .scan = memory_scan,
+                                         .divide = memory_divide}};
     run->arena = arena_create(ARENA_LIMIT);
     run->session = (struct sql_session){.now_us = NOW_US,
                                         .random = 1,
                                         .view_parameters = database->view_parameters,
                                         .view_parameter_count = database->view_parameter_count,
                                         .zones = sql_zones_create(),
-                                        .watch = database->watch};
+                                        .watch = database->watch,
+                                        .helpers = database->helpers};
+    run->memory_limit = database->memory_limit > 0 ? database->memory_limit : MEMORY_LIMIT;
     run->is_not_optimized = database->is_not_optimized;
     return run->arena == NULL || run->session.zones == NULL ? status_out_of_memory() : status_ok();
 }
@@ -332,7 +359,7 @@ static status prepare_query(struct test_run *run)
                                       .catalog = &run->catalog,
                                       .parameters = run->values,
                                       .session = &run->session,
-                                      .memory_limit = MEMORY_LIMIT};
+                                      .memory_limit = run->memory_limit};
     return sql_execution_create(&spec, &run->execution);
 }
 
@@ -412,6 +439,18 @@ void test_materialized(const struct test_database *database, const char *query, 
         result = sql_check_materialized(&run.plan);
     if (status_is_ok(result))
         buffer_append_format(out, "OK\n");
+    end(&run, result, out);
+}
+
+void test_quick(const struct test_database *database, const char *query,
+                const struct test_parameter *parameters, size_t count, struct buffer *out)
+{
+    struct test_run run;
+    status result = start(&run, database);
+    if (status_is_ok(result))
+        result = plan_query(&run, query, parameters, count);
+    if (status_is_ok(result))
+        buffer_append_format(out, "%s\n", sql_plan_is_quick(&run.plan) ? "quick" : "not");
     end(&run, result, out);
 }
 

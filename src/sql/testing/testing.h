@@ -25,6 +25,10 @@ struct test_database {
     struct buffer *ranges; /* NULL, or what scans were asked for: [from, to), keys as literals */
     const struct sql_watch *watch; /* of each query; NULL: none */
     bool is_not_optimized;         /* plans are run as they were analysed */
+    bool waits;                    /* each row of `t` must be waited for, once (must_wait) */
+    size_t parts; /* that a range is divided into, as far as it has rows; 0: none */
+    const struct sql_helpers *helpers; /* of each query; NULL: none */
+    size_t memory_limit;               /* of each query; 0: much */
 };
 
 /* Parses, analyses, plans and executes; appends rows as literals, one a line; or the failure, as
@@ -44,6 +48,10 @@ void test_explain(const struct test_database *database, const char *query, struc
 
 /* "OK", or why the query is no materialized view's. */
 void test_materialized(const struct test_database *database, const char *query, struct buffer *out);
+
+/* Whether the plan is quick: "quick" or "not". */
+void test_quick(const struct test_database *database, const char *query,
+                const struct test_parameter *parameters, size_t count, struct buffer *out);
 
 /* Whether the query allows views that are not populated: "allowed" or "not". */
 void test_incomplete(const struct test_database *database, const char *query, struct buffer *out);
