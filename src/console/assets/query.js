@@ -163,7 +163,7 @@ export async function query(place, parameters, signal) {
   const instance = api.instanceName(place);
   const key = `trestle-query ${instance}`;
   const from = parameters.get("table");
-  const text = from ? `SELECT * FROM ${identifier(from)} LIMIT 100` : kept("session", key);
+  const ready = from ? `SELECT * FROM ${identifier(from)} LIMIT 100` : parameters.get("sql");
   const editor = h("textarea", {
     class: "code",
     rows: "7",
@@ -171,7 +171,7 @@ export async function query(place, parameters, signal) {
     autocomplete: "off",
     placeholder: "SELECT _key FROM …",
   });
-  editor.value = text;
+  editor.value = ready ?? kept("session", key);
   const most = select(
     LIMITS.map((limit) => [limit, countText(limit)]),
     1000,
