@@ -32,19 +32,54 @@ function retentions(config) {
   return select([["", "off"], ...days], config ? daysOf(config) : "7");
 }
 
+// Bytes a second that were written in the last hour, on average; null: that is not known.
+async function writtenRate(name) {
+  try {
+    const path = `/v1/${api.pathOf(name).slice("/v2/".length)}:metricHistory`;
+    const { lines = [] } = await api.get(`${path}?since=3600s&points=60`);
+    const values = lines.find(({ name: each }) => each === "written_bytes")?.values ?? [];
+    const known = values.filter((value) => typeof value === "number");
+    return known.length > 0 ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
+  } catch {
+    return null;
+  }
+}
+
+function sizeText(days, rate) {
+  if (rate === null) return "";
+  const bytes = bytesText(rate * days * DAY_SECONDS);
+  return ` At the rate of the last hour, ${bytesText(rate)} a second, that comes to about ${bytes}.`;
+}
+
+// What the choice will do.
+function willText(config, days, rate) {
+  if (days === 0 && !config) return "It stays off.";
+  if (days === 0)
+    return (
+      "What is kept cannot be read any more, at once and for good, and who reads it now is " +
+      "ended. Switched on again it is another stream."
+    );
+  const size = sizeText(days, rate);
+  if (!config) return `What happens to rows from now on is kept for ${plural(days, "day")}.${size}`;
+  const now = daysOf(config);
+  if (days < now) return `What is older than ${plural(days, "day")} goes at once.${size}`;
+  return days > now ? `What has gone already does not come back.${size}` : "It stays as it is.";
+}
+
 function askRetention(name, config, reload) {
   const chosen = retentions(config);
+  const will = h("p", { class: "will", role: "status" });
+  let rate = null;
+  const tell = () => put(will, willText(config, Number(chosen.value), rate));
+  chosen.addEventListener("change", tell);
+  tell();
+  writtenRate(name).then((found) => {
+    rate = found;
+    tell();
+  });
   dialog({
     title: "Change stream",
-    body: [
-      h(
-        "p",
-        null,
-        "What happens to the table’s rows is kept for so long. Off: what is kept cannot ",
-        "be read any more, and its readers end.",
-      ),
-      field("Retention", chosen),
-    ],
+    body: [field("Retention", chosen), will],
     yes: "Set",
     act: async () => {
       const retentionPeriod = `${Number(chosen.value) * DAY_SECONDS}s`;
