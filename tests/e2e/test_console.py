@@ -524,10 +524,10 @@ def test_the_keyboard_gets_everywhere(visitor):
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
     page.keyboard.press("/")
-    assert page.evaluate("document.activeElement.name") == "prefix"
+    assert page.evaluate("document.activeElement.name") == "jump"
     page.keyboard.type("g")  # typed, not a shortcut
     page.keyboard.press("Escape")
-    assert page.get_by_label("Key prefix").input_value() == "g"
+    assert page.get_by_label("Jump to a key").input_value() == "g"
     page.locator("main").focus()
     page.keyboard.press("?")
     page.wait_for_selector("dialog[open]")

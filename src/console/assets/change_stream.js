@@ -47,8 +47,8 @@ async function writtenRate(name) {
 
 function sizeText(days, rate) {
   if (rate === null) return "";
-  const bytes = bytesText(rate * days * DAY_SECONDS);
-  return ` At the rate of the last hour, ${bytesText(rate)} a second, that comes to about ${bytes}.`;
+  const all = bytesText(rate * days * DAY_SECONDS);
+  return ` At the rate of the last hour, ${bytesText(rate)} a second, that comes to about ${all}.`;
 }
 
 // What the choice will do.

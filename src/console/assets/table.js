@@ -27,7 +27,8 @@ function protectionOf({ name, reload }, isOn) {
 // What is asked of the sample comes later than the rest.
 function shapeFacts(shape) {
   const told = (words) => whenKnown(shape, words);
-  const cells = ({ families: all }) => Object.values(all).reduce((sum, each) => sum + each.cells, 0);
+  const cells = (found) =>
+    Object.values(found.families).reduce((sum, each) => sum + each.cells, 0);
   return [
     ["Rows", told(rowsText)],
     ["Bytes a row", told(rowBytesText)],

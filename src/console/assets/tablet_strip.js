@@ -1,5 +1,5 @@
-// The tablets of a table as a strip: each as wide as it is large, and in the colour of its load. And
-// how much that is, for the list below it.
+// The tablets of a table as a strip: each as wide as it is large, and in the colour of its load.
+// And how much that is, for the list below it.
 import * as api from "./api.js";
 import { compare } from "./bytes.js";
 import { h, put } from "./dom.js";

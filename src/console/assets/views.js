@@ -53,8 +53,8 @@ function askDeletion(view) {
     body: h(
       "p",
       { class: "will" },
-      `Its rows go with it, about ${bytesText(Number(view.bytes ?? 0))}, and queries that read it ` +
-        "fail. The table stays as it is; the same view made anew reads all of it once more.",
+      `Its rows go with it, about ${bytesText(Number(view.bytes ?? 0))}, and queries that read ` +
+        "it fail. The table stays as it is; the same view made anew reads all of it once more.",
     ),
     yes: "Delete",
     isDangerous: true,
