@@ -95,6 +95,7 @@ const SHORTCUTS = [
   ["/", "the first field of the page"],
   ["n  p", "next and previous rows or results"],
   ["Ctrl + Enter", "run the query"],
+  ["Ctrl + Space", "complete a name in the query"],
   ["Escape", "close what lies over the page"],
 ];
 
