@@ -15,10 +15,18 @@ import {
   table,
 } from "./dom.js";
 import { bytesText, countText, dateText, durationText, plural, secondsText } from "./formats.js";
-import { read } from "./metric_samples.js";
+import { askMetrics, read } from "./metric_samples.js";
 
 const SELF = "/v1/servers/self";
 const REFRESH_MS = 3000;
+const METRICS = [
+  "change_log_bytes",
+  "change_log_quota_bytes",
+  "change_log_reach_seconds",
+  "table_change_log_bytes",
+  "table_change_stream_lag_seconds",
+  "table_change_stream_readers",
+];
 const MOST_CHANGES = 20;
 const MOST_PARTITIONS = 16; // that are looked into
 const DAY_SECONDS = 86400;
@@ -111,7 +119,7 @@ const isOf = (name) => (request) =>
 async function load(name, signal) {
   const ask = (what) => allowed(api.get(`${SELF}/${what}`, { signal }));
   const [metrics, running] = await Promise.all([
-    ask("metrics"),
+    allowed(askMetrics(signal, METRICS)),
     ask("runningRequests?pageSize=1000"),
   ]);
   const { byName, time } = metrics ? read(metrics) : { byName: new Map(), time: Date.now() };

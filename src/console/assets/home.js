@@ -8,13 +8,24 @@ import { beginnings } from "./home_begin.js";
 import { growthText } from "./home_growth.js";
 import { hotRanges } from "./home_hot.js";
 import { HOUR, historyChart, historyText, readHistory } from "./metric_history.js";
-import { read } from "./metric_samples.js";
+import { askMetrics, read } from "./metric_samples.js";
 import { newestQuery, queryLink, sinceQuery } from "./metric_queries.js";
 import { runningOperations } from "./operations.js";
 import { placeOf } from "./parts.js";
 
-const METRICS = "/v1/servers/self/metrics";
 const HISTORY = "/v1/servers/self/metricHistory";
+const METRICS = [
+  "backup_newest_timestamp_seconds",
+  "disk_free_bytes",
+  "hot_tablets",
+  "store_log_bytes",
+  "store_table_bytes",
+  "tables",
+  "whole_backup_newest_timestamp_seconds",
+];
+const LINES = ["requests", "errors", "p50_seconds", "p99_seconds"];
+const SIZE_LINES = ["table_bytes", "log_bytes", "write_buffer_bytes"];
+const POINTS = 60; // of each, so that this page is light
 const GROWTH_SECONDS = 14 * 86_400;
 const LEAST_POINTS = 8; // of fewer a day is shown instead, more finely
 const ASKED_INSTANCES = 5; // of more neither the advisor nor hot ranges are asked for unasked
@@ -213,20 +224,24 @@ async function board(signal) {
     .get("/v2/projects/-/instances", { signal })
     .then(({ instances = [] }) => instances);
   const [answer, instances] = await Promise.all([
-    api.get(METRICS, { signal }),
+    askMetrics(signal, METRICS),
     listed.catch(() => []), // who may not list them gets no ways to queries
   ]);
   const look = read(answer);
   const queries = queriesAt(look.time);
   const asked = askedBy(queries, instances);
-  const past = (seconds) => readHistory(HISTORY, seconds, look.time, signal);
-  const [hour, fortnight] = await Promise.all([past(HOUR), past(GROWTH_SECONDS)]);
+  const past = (seconds, lines) =>
+    readHistory(HISTORY, seconds, look.time, signal, lines, POINTS);
+  const [hour, fortnight] = await Promise.all([
+    past(HOUR, LINES),
+    past(GROWTH_SECONDS, SIZE_LINES),
+  ]);
   const isYoung = fortnight.samples.length < LEAST_POINTS;
-  const growth = isYoung ? await past(24 * HOUR) : fortnight;
+  const growth = isYoung ? await past(24 * HOUR, SIZE_LINES) : fortnight;
   const tables = look.byName.get("tables")?.[0]?.value ?? 0;
   return [
     verdict(answer, look, asked),
-    tables === 0 && beginnings(METRICS, signal),
+    tables === 0 && beginnings(signal),
     factsOf(look, growth, { asked, listed }, signal),
     hotPlace(look, instances, signal),
     note(historyText(hour)),

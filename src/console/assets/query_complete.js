@@ -1,6 +1,7 @@
-// Completion in the editor of SQL: names of the instance's tables, of families and columns of those
-// that the query names, functions, and words of the grammar. What fits the word before the cursor is
-// a list below the editor: the arrows choose, Enter takes, Escape closes; Ctrl + Space opens it.
+// Completion in the editor of SQL: names of the instance's tables, of families and parts of keys of
+// those that the query names, functions, and words of the grammar. What fits the word before the
+// cursor is a list below the editor: the arrows choose, Enter takes, Escape closes; Ctrl + Space
+// opens it.
 import * as api from "./api.js";
 import { h, put } from "./dom.js";
 import { FUNCTIONS, KEYWORDS } from "./sql_words.js";
