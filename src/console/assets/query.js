@@ -238,7 +238,7 @@ export async function query(place, parameters, signal) {
         field(
           "SQL",
           editor,
-          "Ctrl + Enter runs it, Ctrl + Space completes a name. Tab leaves the field, as everywhere.",
+          "Ctrl + Enter runs it, Ctrl + Space completes a name. Tab leaves the field.",
         ),
         completion(editor, instance, signal),
         h(

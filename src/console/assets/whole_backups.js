@@ -28,7 +28,7 @@ async function load(signal) {
 }
 
 function lagText({ set, value }) {
-  if (!set.get("archive")) return undefined;
+  if ((set.get("archive") ?? "none") === "none") return undefined;
   const waiting = value("archive_waiting_bytes");
   const lag = value("archive_lag_seconds");
   if (waiting === 0) return "none: all is archived";
