@@ -13,14 +13,6 @@ const struct asset *asset_find(bytes path)
     return NULL;
 }
 
-/* A browser that names gzip takes it; a weight of zero, which none sends, is not looked for. */
-static bool takes_gzip(const struct http_request *request)
-{
-    bytes accepted;
-    return http_request_header(request, "accept-encoding", &accepted) &&
-           memmem(accepted.data, accepted.size, "gzip", strlen("gzip")) != NULL;
-}
-
 static bool is_kept(const struct http_request *request)
 {
     bytes tag;
@@ -40,7 +32,7 @@ void asset_answer(const struct asset *asset, struct http_request *request)
         http_answer_end(request);
         return;
     }
-    bool is_packed = takes_gzip(request);
+    bool is_packed = http_request_takes_gzip(request);
     if (is_packed)
         http_answer_header(request, "content-encoding", "gzip");
     http_answer_begin(request, 200, asset->type);

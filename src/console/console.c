@@ -35,19 +35,22 @@ struct console {
 /* --- answers --- */
 
 /* The policy of our pages: they may talk to this server, and do nothing else. No script or style
- * stands in the page itself, and no other page may show it in a frame. */
-static void add_policy(struct http_request *request)
+ * stands in the page itself, and no other page may show it in a frame. What a page has asked for is
+ * no page: of it no other site gets anything, and nobody takes it for one. */
+static void add_policy(struct http_request *request, bool is_asked_for)
 {
     static const char *const headers[][2] = {
+        {"x-content-type-options", "nosniff"},
+        {"cross-origin-resource-policy", "same-origin"},
         {"content-security-policy", "default-src 'self'; base-uri 'none'; form-action 'none'; "
                                     "frame-ancestors 'none'; object-src 'none'"},
-        {"x-content-type-options", "nosniff"},
         {"x-frame-options", "DENY"},
         {"referrer-policy", "same-origin"},
         {"cross-origin-opener-policy", "same-origin"},
-        {"cross-origin-resource-policy", "same-origin"},
     };
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+    enum { OF_ANSWERS = 2 };
+    size_t count = is_asked_for ? OF_ANSWERS : sizeof headers / sizeof *headers;
+    for (size_t i = 0; i < count; i++)
         http_answer_header(request, headers[i][0], headers[i][1]);
 }
 
@@ -266,6 +269,7 @@ static void hand_on(struct console *console, struct http_request *request)
 {
     const char *target = http_request_target(request) + strlen(API);
     http_request_stand_for(request, target, credential_of(console, request));
+    http_answer_pack(request);
     rest_handle(console->options.rest, request);
 }
 
@@ -325,7 +329,7 @@ void console_handle(struct console *console, struct http_request *request)
 {
     const char *target = http_request_target(request);
     bytes path = bytes_make(target, strcspn(target, "?"));
-    add_policy(request);
+    add_policy(request, strncmp(target, API "/", strlen(API "/")) == 0);
     if (path.size == strlen(ROOT)) {
         http_answer_header(request, "location", ROOT "/");
         answer(request, MOVED, "the console is at " ROOT "/");

@@ -14,6 +14,7 @@ enum { POINTS_BY_DEFAULT = 120, POINTS_MOST = 2000, WORKING_MEMORY = 128 << 20 }
 
 /* Points, as the answer's lines. */
 struct telling {
+    const Insight__ReadMetricHistoryRequest *request;
     const struct history_points *points;
     struct arena *arena;
     Insight__MetricHistory *out;
@@ -47,6 +48,15 @@ static status read_question(const struct admin_request *request, struct history_
 }
 
 /* --- lines --- */
+
+static bool is_wanted(const struct telling *telling, const char *name)
+{
+    const Insight__ReadMetricHistoryRequest *request = telling->request;
+    for (size_t i = 0; i < request->n_lines; i++)
+        if (strcmp(request->lines[i], name) == 0)
+            return true;
+    return request->n_lines == 0;
+}
 
 static status add_line(struct telling *telling, const char *name, const char *help,
                        Insight__MetricHistory__Line **out)
@@ -123,8 +133,9 @@ static status tell_lines(struct telling *telling)
     if (telling->out->lines == NULL)
         return status_out_of_memory();
     for (enum history_line line = 0; line < HISTORY_LINES; line++)
-        TRY(tell_line(telling, line));
-    for (size_t i = 0; i < telling->points->count; i++)
+        if (is_wanted(telling, history_line_row(line)->name))
+            TRY(tell_line(telling, line));
+    for (size_t i = 0; i < telling->points->count && is_wanted(telling, "method"); i++)
         TRY(tell_methods(telling, i));
     return status_ok();
 }
@@ -165,7 +176,9 @@ static status tell(const struct admin_request *request, const struct history_que
                    struct arena *working, const ProtobufCMessage **response)
 {
     struct history_answer answer;
-    struct telling telling = {.points = &answer.points, .arena = request->arena};
+    struct telling telling = {.request = (const void *)request->message,
+                              .points = &answer.points,
+                              .arena = request->arena};
     PROTO_NEW(request->arena, telling.out, INSIGHT__METRIC_HISTORY__INIT);
     TRY(history_read(request->bigtable->cluster, question, working, &answer));
     TRY(tell_times(&telling));

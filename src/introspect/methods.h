@@ -17,6 +17,7 @@ admin_method list_damaged_ranges;
 admin_method read_heat;
 admin_method read_metric_history;
 admin_method read_table_history;
+admin_method read_table_shape;
 admin_method list_running_requests;
 admin_method list_view_upkeep;
 admin_method mute_advice;

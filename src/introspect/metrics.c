@@ -14,6 +14,7 @@ enum {
 /* What has been gathered, in the arena; the first failure ends it. */
 struct gathering {
     struct arena *arena;
+    const Insight__GetMetricsRequest *request;
     Insight__Metric **items;
     size_t count;
     size_t capacity;
@@ -95,10 +96,18 @@ static status add(struct gathering *g, const struct metric_sample *sample)
     return status_ok();
 }
 
+static bool is_wanted(const Insight__GetMetricsRequest *request, const char *name)
+{
+    for (size_t i = 0; i < request->n_names; i++)
+        if (strcmp(request->names[i], name) == 0)
+            return true;
+    return request->n_names == 0;
+}
+
 static void gather(void *context, const struct metric_sample *sample)
 {
     struct gathering *g = context;
-    if (status_is_ok(g->result))
+    if (status_is_ok(g->result) && is_wanted(g->request, sample->name))
         g->result = add(g, sample);
 }
 
@@ -152,7 +161,7 @@ status get_metrics(const struct admin_request *request, const ProtobufCMessage *
     const Insight__GetMetricsRequest *message = (const void *)request->message;
     const struct insight *insight = insight_of(request);
     struct cluster *cluster = request->bigtable->cluster;
-    struct gathering g = {.arena = request->arena, .result = status_ok()};
+    struct gathering g = {.arena = request->arena, .request = message, .result = status_ok()};
     Insight__Metrics *out;
     TRY(insight_check_server(message->name));
     arena_set_limit(g.arena, MEMORY);

@@ -27,6 +27,7 @@ INSIGHT_HANDLER(list_damaged_ranges, insight__list_damaged_ranges_request)
 INSIGHT_HANDLER(read_heat, insight__read_heat_request)
 INSIGHT_HANDLER(read_metric_history, insight__read_metric_history_request)
 INSIGHT_HANDLER(read_table_history, insight__read_metric_history_request)
+INSIGHT_HANDLER(read_table_shape, insight__read_table_shape_request)
 INSIGHT_HANDLER(list_running_requests, insight__list_running_requests_request)
 INSIGHT_HANDLER(list_view_upkeep, insight__list_view_upkeep_request)
 INSIGHT_HANDLER(mute_advice, insight__mute_advice_request)
@@ -50,6 +51,7 @@ struct grpc_service insight_service(struct insight *insight)
         {"ReadHeat", GRPC_UNARY, handle_read_heat},
         {"ReadMetricHistory", GRPC_UNARY, handle_read_metric_history},
         {"ReadTableHistory", GRPC_UNARY, handle_read_table_history},
+        {"ReadTableShape", GRPC_UNARY, handle_read_table_shape},
         {"ListRunningRequests", GRPC_UNARY, handle_list_running_requests},
         {"ListViewUpkeep", GRPC_UNARY, handle_list_view_upkeep},
         {"SetLogLevel", GRPC_UNARY, handle_set_log_level},

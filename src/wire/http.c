@@ -60,6 +60,13 @@ bool http_request_header(const struct http_request *request, const char *name, b
     return search.is_found;
 }
 
+bool http_request_takes_gzip(const struct http_request *request)
+{
+    bytes accepted;
+    return http_request_header(request, "accept-encoding", &accepted) &&
+           memmem(accepted.data, accepted.size, "gzip", strlen("gzip")) != NULL;
+}
+
 void http_request_stand_for(struct http_request *request, const char *target, bytes credential)
 {
     request->target = target;
@@ -76,20 +83,52 @@ void http_answer_caching(struct http_request *request, const char *control)
     request->caching = control;
 }
 
+void http_answer_pack(struct http_request *request)
+{
+    http_answer_header(request, "vary", "accept-encoding");
+    if (request->packer != NULL || !http_request_takes_gzip(request))
+        return;
+    request->packer = http_packer_create();
+    if (request->packer != NULL)
+        http_answer_header(request, "content-encoding", "gzip");
+}
+
 void http_answer_begin(struct http_request *request, unsigned code, const char *content_type)
 {
     request->code = code;
     request->content_type = content_type;
 }
 
+/* What there is no memory for is left out: the client sees that the answer ends early. */
+static void add_packed(struct http_request *request, bytes more, bool is_last)
+{
+    struct buffer packed = {0};
+    http_packer_add(request->packer, more, is_last, &packed);
+    if (!packed.failed)
+        request->way->add(request, buffer_bytes(&packed));
+    buffer_free(&packed);
+}
+
 void http_answer_add(struct http_request *request, bytes more)
 {
-    request->way->add(request, more);
+    if (request->packer == NULL)
+        request->way->add(request, more);
+    else
+        add_packed(request, more, false);
 }
 
 void http_answer_end(struct http_request *request)
 {
+    if (request->packer != NULL)
+        add_packed(request, bytes_make(NULL, 0), true);
+    http_request_release(request);
     request->way->end(request);
+}
+
+void http_request_release(struct http_request *request)
+{
+    http_packer_destroy(request->packer);
+    request->packer = NULL;
 }
 
 bool http_answer_is_congested(struct http_request *request)

@@ -37,6 +37,9 @@ void http_request_headers(const struct http_request *request, void *context,
 /* The value of the first header of that name, written in lower case; false if there is none. */
 bool http_request_header(const struct http_request *request, const char *name, bytes *value);
 const struct http_client *http_request_client(const struct http_request *request);
+/* The client takes answers in gzip, by its Accept-Encoding. (A weight of zero, which none sends, is
+ * not looked for.) */
+bool http_request_takes_gzip(const struct http_request *request);
 
 /* For a handler that hands the request on: from now on it is for that target, a part of the one
  * that it had or a text that outlives the request, and has, beside its own headers,
@@ -51,6 +54,10 @@ void http_answer_header(struct http_request *request, const char *name, const ch
 
 /* Before http_answer_begin: the value of Cache-Control, a literal, in place of "no-store". */
 void http_answer_caching(struct http_request *request, const char *control);
+
+/* Before http_answer_begin, of an answer with a body: it goes in gzip if the client takes that.
+ * Without memory it goes as it is, or, if that comes to an end on the way, ends early. */
+void http_answer_pack(struct http_request *request);
 
 /* `content_type`: a literal; NULL: none is sent. */
 void http_answer_begin(struct http_request *request, unsigned code, const char *content_type);

@@ -461,6 +461,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     if (request->next != NULL)
         request->next->previous = request->previous;
     server->body_bytes -= request->body.size;
+    http_request_release(&request->base);
     buffer_free(&request->body);
     buffer_free(&request->headers);
     buffer_free(&request->answer);

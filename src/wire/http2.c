@@ -112,6 +112,7 @@ static void run_wake(struct task *task)
     } else if ((events & GONE) != 0) {
         if (base->on_gone != NULL)
             base->on_gone(base->context);
+        http_request_release(base);
         finish(request);
     } else if (base->on_writable != NULL) {
         base->on_writable(base->context);

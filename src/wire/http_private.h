@@ -3,6 +3,7 @@
 #define TRESTLE_WIRE_HTTP_PRIVATE_H
 
 #include "wire/http.h"
+#include "wire/http_packer.h"
 
 /* What differs: each as the function of http.h. */
 struct http_way {
@@ -25,11 +26,15 @@ struct http_request {
 
     unsigned code; /* of the answer */
     const char *content_type;
-    const char *caching; /* NULL: HTTP_NOT_KEPT */
+    const char *caching;        /* NULL: HTTP_NOT_KEPT */
+    struct http_packer *packer; /* NULL: the answer goes as it is */
     void *context;
     void (*on_writable)(void *context);
     void (*on_gone)(void *context);
 };
+
+/* Of a request whose client has gone, or that is freed: what its answer still has. */
+void http_request_release(struct http_request *request);
 
 /* What a client that gets 401 is told to show. */
 #define HTTP_CHALLENGE "Bearer realm=\"Trestle\""

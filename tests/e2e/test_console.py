@@ -455,10 +455,10 @@ def test_a_plan(visitor):
     page = somebody.page
     somebody.visit(f"{SHOP}/query")
     run(page, "SELECT _key FROM orders WHERE _key = b'order#0001'", "Plan")
-    page.locator("pre.plan").get_by_text("order#0001").wait_for()
+    page.locator(".plan").get_by_text("order#0001").first.wait_for()
     somebody.screenshot("plan")
     run(page, "SELECT _key FROM orders", "Run and explain")
-    page.locator("pre.plan").get_by_text("130").first.wait_for()
+    page.locator(".plan").get_by_text("130").first.wait_for()
 
 
 def test_a_query_that_is_wrong(visitor):
@@ -524,10 +524,10 @@ def test_the_keyboard_gets_everywhere(visitor):
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
     page.keyboard.press("/")
-    assert page.evaluate("document.activeElement.name") == "prefix"
+    assert page.evaluate("document.activeElement.name") == "jump"
     page.keyboard.type("g")  # typed, not a shortcut
     page.keyboard.press("Escape")
-    assert page.get_by_label("Key prefix").input_value() == "g"
+    assert page.get_by_label("Jump to a key").input_value() == "g"
     page.locator("main").focus()
     page.keyboard.press("?")
     page.wait_for_selector("dialog[open]")

@@ -169,3 +169,13 @@ def test_whole_backups_and_the_archive_are_among_the_operations(browser, tmp_pat
     assert somebody.violations() == []
     assert somebody.overflow() <= 0
     somebody.leave()
+
+
+def test_a_server_without_an_archive_tells_of_none(browser, server):
+    """Settings that are not set are "none": it said that all was archived."""
+    somebody = Visitor(browser, server.host)
+    with somebody.page.expect_response("**/servers/self/settings*"):
+        somebody.visit("#/operations")
+    somebody.page.wait_for_load_state("networkidle")
+    assert somebody.page.locator("section.whole").inner_text() == ""
+    somebody.leave()

@@ -3,9 +3,11 @@ and that what it shows of the past is what its queries give."""
 
 import subprocess
 import time
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from harness.browser import ALWAYS, Visitor, chromium, looks
+from harness.hot_load import scanning
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
 from harness.rpc import INSTANCE, Rpc, set_cell
@@ -59,7 +61,8 @@ def visit_home(somebody):
 
 
 def fact(page, name):
-    return page.locator(".home-facts dt", has_text=name).locator("xpath=../dd").inner_text()
+    told = page.locator(".home-facts dt", has_text=name).locator("xpath=../dd").inner_text()
+    return told.removesuffix(" SQL")
 
 
 def test_a_server_that_is_well_says_so(visitor, used):
@@ -76,20 +79,83 @@ def test_a_server_that_is_well_says_so(visitor, used):
     assert page.get_by_text("There is no data yet").count() == 0
 
 
-def test_each_query_below_is_one_that_runs(visitor, used):
-    """With the server's own words, and the lines that the charts show."""
+def run_query(host, query):
+    """By the shell, as CSV: a dictionary for each row."""
+    done = subprocess.run(
+        [binary(), "sql", "--endpoint", host, "--format", "csv"], input=f"{query};\n",
+        capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    head, *lines = [line.split(",") for line in done.stdout.splitlines()]
+    return [dict(zip(head, line, strict=True)) for line in lines]
+
+
+ASKED = ["Health", "Data", "Free on the disk", "Growth", "Newest backup", "Hot ranges",
+         "Slow requests", "Requests", "Latency", "Size"]  # fmt: skip
+
+
+def test_beside_each_number_is_a_query_that_gives_it(visitor, used):
+    somebody = visitor(used.host)
+    page = somebody.page
+    visit_home(somebody)
+    ways = {each.get_attribute("aria-label"): each.get_attribute("href")
+            for each in page.locator("a.sql").all()}  # fmt: skip
+    assert list(ways) == [f"{what}, by SQL" for what in ASKED]
+    told = {}
+    for what, address in ways.items():
+        (query,) = parse_qs(urlsplit(address[1:]).query)["sql"]
+        told[what.removesuffix(", by SQL")] = run_query(used.host, query)
+    assert float(told["Health"][0]["health"]) == 0
+    assert float(told["Hot ranges"][0]["hot_tablets"]) == 0
+    assert float(told["Free on the disk"][0]["disk_free_bytes"]) > 0
+    assert told["Newest backup"][0].keys() > {"backup_newest_seconds"}
+
+
+def test_a_query_is_opened_and_run(visitor, used):
+    somebody = visitor(used.host)
+    page = somebody.page
+    visit_home(somebody)
+    page.get_by_label("Data, by SQL").click()
+    page.get_by_label("SQL", exact=True).wait_for()
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_text("1 row in").wait_for()
+    head = page.locator(".results thead th").all_inner_texts()
+    assert head == ["_key", "table_bytes", "log_bytes"]
+
+
+def test_all_queries_stand_below(visitor, used):
     somebody = visitor(used.host)
     page = somebody.page
     visit_home(somebody)
     page.get_by_text("The same by SQL").click()
-    queries = [each.inner_text() for each in page.locator(".asked pre").all()]
-    assert len(queries) == 3
-    for query in queries:
-        done = subprocess.run(
-            [binary(), "sql", "--endpoint", used.host], input=f"{query};\n", capture_output=True,
-            text=True, timeout=PATIENCE_SECONDS, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
+    assert page.locator(".asked h3").all_inner_texts() == ASKED
+    links = [parse_qs(urlsplit(each.get_attribute("href")[1:]).query)["sql"][0]
+             for each in page.locator("a.sql").all()]  # fmt: skip
+    assert page.locator(".asked pre").all_inner_texts() == links
+
+
+def test_hot_ranges_lead_to_their_place_on_the_map(visitor, fresh_server, connect):
+    server = fresh_server("--heat-window", "1s", "--balance=false")
+    rpc = connect(server.host)
+    name = rpc.create_table("hot", splits=[b"m", b"\xff\x00"])
+    rows = [(b"m%04d" % i, [set_cell("f", b"q", bytes(1000), 1000)]) for i in range(1000)]
+    assert set(rpc.mutate_rows(name, rows)) == {0}
+    somebody = visitor(server.host)
+    page = somebody.page
+    row = page.get_by_role("region", name="Hot ranges").get_by_role("row").filter(has_text="hot")
+    with scanning(connect, server, name, b"m"):
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while row.count() == 0:
+            assert time.monotonic() < deadline
+            visit_home(somebody)
+            page.wait_for_timeout(300)
+    told = row.first.inner_text()
+    assert "m" in told.split() and "\\xff\\x00" in told and "%" in told
+    assert somebody.violations() == []
+    somebody.screenshot("home-hot")
+    row.first.get_by_role("link", name="Heat of hot from m up to").click()
+    page.locator(".heat-picture").wait_for()
+    page.locator(".tip").get_by_text("from m").first.wait_for()
 
 
 def test_growth_is_told_with_the_day_when_the_disk_is_full(visitor, used):

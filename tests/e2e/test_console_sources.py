@@ -10,6 +10,7 @@ ASSETS = ROOT / "src/console/assets"
 MODULES = sorted(path.name for path in ASSETS.glob("*.js"))
 STYLES = sorted(path.name for path in ASSETS.glob("*.css"))
 IMPORT = re.compile(r"^import (?:\{([^}]*)\}|\* as (\w+)) from \"\./([\w.]+)\";$", re.MULTILINE)
+LAZY = re.compile(r"lazily\(\(\) => import\(\"\./([\w.]+)\"\), \"(\w+)\"\)")
 EXPORT = re.compile(r"^export (?:async )?(?:function\*?|class) (\w+)|^export const ([^;]*);",
                     re.MULTILINE)  # fmt: skip
 
@@ -40,6 +41,9 @@ def test_what_is_imported_is_there_and_used(name):
             assert each in exported, f"{other} has no {each}"
             assert re.search(rf"\b{here}\b", body), f"{here} is not used"
         assert not whole or f"{whole}." in body, f"{whole} is not used"
+    for other, each in LAZY.findall(source):
+        assert each in set(exports(other)), f"{other} has no {each}"
+    assert body.count("import(") == len(LAZY.findall(source))
 
 
 def test_what_is_exported_is_imported():
@@ -48,6 +52,7 @@ def test_what_is_exported_is_imported():
         for names, whole, other in IMPORT.findall(text(name)):
             used = re.findall(rf"\b{whole}\.(\w+)", text(name)) if whole else []
             taken.update((other, each) for each in [*used, *(each for each, _ in words(names))])
+        taken.update(LAZY.findall(text(name)))
     assert [(name, each) for name in MODULES for each in exports(name)
             if (name, each) not in taken] == []  # fmt: skip
 

@@ -8,6 +8,7 @@ import { columnText } from "./read_rows.js";
 import { isMessageWay } from "./value_ways.js";
 
 const SHOWN_MOST = 1 << 20; // characters of a value
+const SHOWN_CHARACTERS = 160; // of it in a list
 
 export const cellFacts = (row, cell) =>
   facts([
@@ -65,7 +66,7 @@ function columnButtons(ways, cell, chooser, refresh) {
   );
 }
 
-export async function showCell({ ways, view, refresh, signal }, row, cell) {
+async function showCell({ ways, view, refresh, signal }, row, cell) {
   await ways.loadBundles(signal);
   const way = ways.wayOf(cell, view.way);
   const first = ways.allows(cell, way) ? way : show(cell.value, way).kind;
@@ -87,4 +88,18 @@ export async function showCell({ ways, view, refresh, signal }, row, cell) {
       shown,
     ],
   });
+}
+
+// --- in a list ---
+
+function shorten(text) {
+  const line = text.replaceAll(/\s+/g, " ");
+  return line.length > SHOWN_CHARACTERS ? `${line.slice(0, SHOWN_CHARACTERS)}…` : line;
+}
+
+// The value's beginning, which opens the dialog.
+export function valueButton(page, row, cell) {
+  const { kind, text } = page.ways.show(cell, page.view.way, SHOWN_CHARACTERS);
+  const words = kind === "empty" ? h("em", null, "empty") : shorten(text);
+  return button(words, () => showCell(page, row, cell), { class: `value ${kind}`, title: kind });
 }

@@ -15,10 +15,18 @@ import {
   table,
 } from "./dom.js";
 import { bytesText, countText, dateText, durationText, plural, secondsText } from "./formats.js";
-import { read } from "./metric_samples.js";
+import { askMetrics, read } from "./metric_samples.js";
 
 const SELF = "/v1/servers/self";
 const REFRESH_MS = 3000;
+const METRICS = [
+  "change_log_bytes",
+  "change_log_quota_bytes",
+  "change_log_reach_seconds",
+  "table_change_log_bytes",
+  "table_change_stream_lag_seconds",
+  "table_change_stream_readers",
+];
 const MOST_CHANGES = 20;
 const MOST_PARTITIONS = 16; // that are looked into
 const DAY_SECONDS = 86400;
@@ -32,19 +40,54 @@ function retentions(config) {
   return select([["", "off"], ...days], config ? daysOf(config) : "7");
 }
 
+// Bytes a second that were written in the last hour, on average; null: that is not known.
+async function writtenRate(name) {
+  try {
+    const path = `/v1/${api.pathOf(name).slice("/v2/".length)}:metricHistory`;
+    const { lines = [] } = await api.get(`${path}?since=3600s&points=60`);
+    const values = lines.find(({ name: each }) => each === "written_bytes")?.values ?? [];
+    const known = values.filter((value) => typeof value === "number");
+    return known.length > 0 ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
+  } catch {
+    return null;
+  }
+}
+
+function sizeText(days, rate) {
+  if (rate === null) return "";
+  const all = bytesText(rate * days * DAY_SECONDS);
+  return ` At the rate of the last hour, ${bytesText(rate)} a second, that comes to about ${all}.`;
+}
+
+// What the choice will do.
+function willText(config, days, rate) {
+  if (days === 0 && !config) return "It stays off.";
+  if (days === 0)
+    return (
+      "What is kept cannot be read any more, at once and for good, and who reads it now is " +
+      "ended. Switched on again it is another stream."
+    );
+  const size = sizeText(days, rate);
+  if (!config) return `What happens to rows from now on is kept for ${plural(days, "day")}.${size}`;
+  const now = daysOf(config);
+  if (days < now) return `What is older than ${plural(days, "day")} goes at once.${size}`;
+  return days > now ? `What has gone already does not come back.${size}` : "It stays as it is.";
+}
+
 function askRetention(name, config, reload) {
   const chosen = retentions(config);
+  const will = h("p", { class: "will", role: "status" });
+  let rate = null;
+  const tell = () => put(will, willText(config, Number(chosen.value), rate));
+  chosen.addEventListener("change", tell);
+  tell();
+  writtenRate(name).then((found) => {
+    rate = found;
+    tell();
+  });
   dialog({
     title: "Change stream",
-    body: [
-      h(
-        "p",
-        null,
-        "What happens to the table’s rows is kept for so long. Off: what is kept cannot ",
-        "be read any more, and its readers end.",
-      ),
-      field("Retention", chosen),
-    ],
+    body: [field("Retention", chosen), will],
     yes: "Set",
     act: async () => {
       const retentionPeriod = `${Number(chosen.value) * DAY_SECONDS}s`;
@@ -76,7 +119,7 @@ const isOf = (name) => (request) =>
 async function load(name, signal) {
   const ask = (what) => allowed(api.get(`${SELF}/${what}`, { signal }));
   const [metrics, running] = await Promise.all([
-    ask("metrics"),
+    allowed(askMetrics(signal, METRICS)),
     ask("runningRequests?pageSize=1000"),
   ]);
   const { byName, time } = metrics ? read(metrics) : { byName: new Map(), time: Date.now() };

@@ -1,9 +1,10 @@
 // The key visualizer of a table: its heat by ranges of keys and times, what that means in
 // sentences, the busiest ranges as a table, and the hot tablets.
 //
-// The address says which number is shown (metric) and of how long (span).
+// The address says which number is shown (metric) and of how long (span), and may name a range of
+// keys (from, to: keys in base64) that is shown first.
 import * as api from "./api.js";
-import { compare, toUrl, unescape } from "./bytes.js";
+import { compare, fromUrl, toUrl } from "./bytes.js";
 import { failure, field, fill, h, link, notice, select, table as listing } from "./dom.js";
 import { dateText, momentText } from "./formats.js";
 import {
@@ -21,6 +22,7 @@ import {
 import { showFindings, titlesAt } from "./heat_advice.js";
 import { HeatMap } from "./heat_map.js";
 import { coloursOf, schemeOfPage, valueAt } from "./heat_scale.js";
+import { hotTabletsOf } from "./hot_tablets.js";
 import { rowsUrl, tableHead, tableUrl } from "./parts.js";
 
 const SECOND = 1000,
@@ -63,6 +65,12 @@ function viewOf(parameters) {
   const metric = parameters.get("metric"),
     span = parameters.get("span");
   return { metric: metric in METRICS ? metric : "rows", span: span in SPANS ? span : "1h" };
+}
+
+// The range that the address names; null: none.
+function rangeOf(parameters) {
+  const key = (name) => fromUrl(parameters.get(name) ?? "");
+  return parameters.has("from") ? { start: key("from"), end: key("to") } : null;
 }
 
 async function ask(page, ms, limits, signal) {
@@ -216,23 +224,10 @@ function busiest(page) {
 
 // --- hot tablets ---
 
-// Keys come as text; those that are no text have their bytes as \xNN.
-function keyOf(text) {
-  try {
-    return /\\x[0-9a-f]{2}/.test(text) ? unescape(text) : new TextEncoder().encode(text);
-  } catch {
-    return new TextEncoder().encode(text);
-  }
-}
-
 async function hotTablets(page, signal) {
   const { place } = page;
-  const instance = api.pathOf(api.instanceName(place));
-  const { clusters = [] } = await api.get(`${instance}/clusters`, { signal });
-  if (clusters.length === 0) return h("p", { class: "note" }, "The instance has no cluster.");
-  const path = `${api.pathOf(clusters[0].name)}/hotTablets`;
-  const { items } = await api.list(path, "hotTablets", { signal, most: 10000 });
-  const own = items.filter((hot) => hot.tableName === api.tableName(place));
+  const found = await hotTabletsOf(api.instanceName(place), signal);
+  const own = found.filter((hot) => hot.table === api.tableName(place));
   if (own.length === 0)
     return h(
       "p",
@@ -250,14 +245,12 @@ async function hotTablets(page, signal) {
   const rows = own
     .toSorted((a, b) => Date.parse(b.startTime) - Date.parse(a.startTime))
     .slice(0, HOT_TABLETS)
-    .map((hot) => {
-      const start = keyOf(hot.startKey ?? ""),
-        end = keyOf(hot.endKey ?? "");
-      const when = `${dateText(hot.startTime)} to ${dateText(hot.endTime).slice(11)}`;
+    .map(({ start, end, percent, startTime, endTime }) => {
+      const when = `${dateText(startTime)} to ${dateText(endTime).slice(11)}`;
       return [
         edgeCell(start, startText),
         edgeCell(end, endText),
-        `${(hot.nodeCpuUsagePercent ?? 0).toFixed(0)} %`,
+        `${percent.toFixed(0)} %`,
         when,
         link(dataUrl(place, start, end), "Data", { "aria-label": `Data ${rangeText(start, end)}` }),
       ];
@@ -471,6 +464,12 @@ function redrawing(page, signal) {
   signal.addEventListener("abort", () => root.disconnect());
 }
 
+// Once the map is to be seen.
+function revealFirst(page, range) {
+  if (range === null || !page.grid || page.grid.columns.length === 0) return;
+  requestAnimationFrame(() => reveal(page, rangesIn(page.grid, range.start, range.end)));
+}
+
 export async function heat(place, parameters, signal) {
   const page = { place, view: viewOf(parameters), isLive: true, loadedAt: 0, grid: null };
   page.findings = [];
@@ -495,6 +494,7 @@ export async function heat(place, parameters, signal) {
   await refresh();
   refreshing(page, refresh, signal);
   redrawing(page, signal);
+  revealFirst(page, rangeOf(parameters));
   fill(parts.hot, "Asking for hot tablets", () => hotTablets(page, signal));
   showFindings(
     page,

@@ -1,20 +1,34 @@
 // Whether the server is well, in one look: what it says of itself, the last hour, how the disk
-// fills, and what waits for somebody. What is remembered can be asked for by SQL, too: the queries
-// stand below.
+// fills, and what waits for somebody. What is remembered can be asked for by SQL, too: beside each
+// such number is the way to its query, and all of them stand below.
 import * as api from "./api.js";
-import { facts, h, link, note, notice } from "./dom.js";
+import { facts, h, link, note, notice, put } from "./dom.js";
 import { ageText, bytesText, countText, plural, secondsText, shortCount } from "./formats.js";
 import { beginnings } from "./home_begin.js";
 import { growthText } from "./home_growth.js";
+import { hotRanges } from "./home_hot.js";
 import { HOUR, historyChart, historyText, readHistory } from "./metric_history.js";
-import { read } from "./metric_samples.js";
+import { askMetrics, read } from "./metric_samples.js";
+import { newestQuery, queryLink, sinceQuery } from "./metric_queries.js";
 import { runningOperations } from "./operations.js";
+import { placeOf } from "./parts.js";
 
-const METRICS = "/v1/servers/self/metrics";
 const HISTORY = "/v1/servers/self/metricHistory";
+const METRICS = [
+  "backup_newest_timestamp_seconds",
+  "disk_free_bytes",
+  "hot_tablets",
+  "store_log_bytes",
+  "store_table_bytes",
+  "tables",
+  "whole_backup_newest_timestamp_seconds",
+];
+const LINES = ["requests", "errors", "p50_seconds", "p99_seconds"];
+const SIZE_LINES = ["table_bytes", "log_bytes", "write_buffer_bytes"];
+const POINTS = 60; // of each, so that this page is light
 const GROWTH_SECONDS = 14 * 86_400;
 const LEAST_POINTS = 8; // of fewer a day is shown instead, more finely
-const ADVISED_INSTANCES = 5; // of more the advisor is not asked unasked
+const ASKED_INSTANCES = 5; // of more neither the advisor nor hot ranges are asked for unasked
 
 const VERDICTS = {
   OK: ["ok", "All is well."],
@@ -22,16 +36,55 @@ const VERDICTS = {
   NO_WRITES: ["no_writes", "The server takes no writes."],
 };
 
-function verdict(answer, now) {
+function verdict(answer, now, asked) {
   const [kind, words] = VERDICTS[answer.health?.level] ?? VERDICTS.OK;
   const age = ageText(now.time - now.started);
   return h(
     "p",
     { class: `verdict ${kind}` },
     h("strong", null, words),
-    h("span", { class: "note" }, `trestle ${now.version}, up ${age}`),
+    h("span", { class: "note" }, `trestle ${now.version}, up ${age} `, asked("Health")),
   );
 }
+
+// --- the queries ---
+
+// Of each number that is remembered.
+function queriesAt(now) {
+  const hour = (lines) => sinceQuery("1m", now - 1000 * HOUR, lines);
+  const fortnight = (lines) => sinceQuery("1h", now - 1000 * GROWTH_SECONDS, lines);
+  const sizes = ["table_bytes", "log_bytes"];
+  return {
+    Health: newestQuery(["health"]),
+    Data: newestQuery(sizes),
+    "Free on the disk": newestQuery(["disk_free_bytes"]),
+    Growth: fortnight([...sizes, "write_buffer_bytes"]),
+    "Newest backup": newestQuery(["backup_newest_seconds", "whole_backup_newest_seconds"]),
+    "Hot ranges": newestQuery(["hot_tablets"]),
+    "Slow requests": hour(["slow_requests"]),
+    Requests: hour(["requests", "errors"]),
+    Latency: hour(["p50_seconds", "p99_seconds"]),
+    Size: fortnight(sizes),
+  };
+}
+
+// A function that gives the way to the query of what is called so.
+function askedBy(queries, instances) {
+  const place = instances.length > 0 ? placeOf(instances[0].name) : null;
+  return (what) => queryLink(place, what, queries[what]);
+}
+
+const allQueries = (queries) =>
+  h(
+    "details",
+    { class: "asked" },
+    h("summary", null, "The same by SQL"),
+    note("In any instance; it takes the right to see the server’s metrics."),
+    Object.entries(queries).map(([what, sql]) => [
+      h("h3", null, what),
+      h("pre", { tabindex: "0", role: "region", "aria-label": `Query: ${what}` }, sql),
+    ]),
+  );
 
 // --- charts ---
 
@@ -66,6 +119,8 @@ const SIZE = {
     { key: "log_bytes", name: "log" },
   ],
 };
+
+const askable = (chart, asked) => ({ ...chart, note: [chart.note, " ", asked(chart.title)] });
 
 // --- what waits ---
 
@@ -117,9 +172,9 @@ const waiting = ({ tables = [] }) =>
     .flatMap(({ findings = [] }) => findings)
     .filter(({ severity, isMuted }) => severity !== "INFO" && !isMuted);
 
-async function adviceText(signal) {
-  const { instances = [] } = await api.get("/v2/projects/-/instances", { signal });
-  if (instances.length > ADVISED_INSTANCES)
+async function adviceText(listed, signal) {
+  const instances = await listed;
+  if (instances.length > ASKED_INSTANCES)
     return link("#/instances", `of ${countText(instances.length)} instances, by each`);
   const asked = instances.map(({ name }) => api.get(`/v1/${name}:advise`, { signal }));
   const found = (await Promise.all(asked)).map(waiting);
@@ -130,85 +185,71 @@ async function adviceText(signal) {
   return link(`#/p/${project}/i/${instance}/advice`, plural(count, "finding"));
 }
 
-function factsOf(look, growth, signal) {
+function factsOf(look, growth, { asked, listed }, signal) {
   const value = (name) => look.byName.get(name)?.[0]?.value ?? 0;
   const free = value("disk_free_bytes");
+  const remembered = (what, told) => [what, h("span", null, told, " ", asked(what))];
   return h(
     "div",
     { class: "home-facts" },
     facts([
-      ["Data", bytesText(value("store_table_bytes") + value("store_log_bytes"))],
-      ["Free on the disk", bytesText(free)],
-      ["Growth", growthText(growth.samples, free, look.time)],
-      ["Newest backup", backupsText(look)],
-      ["Hot ranges", link("#/instances", hotText(value("hot_tablets")))],
-      ["Slow requests", later(() => slowText(signal))],
-      ["Advice that waits", later(() => adviceText(signal))],
+      remembered("Data", bytesText(value("store_table_bytes") + value("store_log_bytes"))),
+      remembered("Free on the disk", bytesText(free)),
+      remembered("Growth", growthText(growth.samples, free, look.time)),
+      remembered("Newest backup", backupsText(look)),
+      remembered("Hot ranges", hotText(value("hot_tablets"))),
+      remembered("Slow requests", later(() => slowText(signal))),
+      ["Advice that waits", later(() => adviceText(listed, signal))],
       ["Operations", later(() => operationsText(signal))],
     ]),
   );
 }
 
-// --- the queries ---
-
-const number = (line) => `CAST(CAST(line['${line}'] AS STRING) AS FLOAT64) AS ${line}`;
-
-function queryOf(level, from, lines) {
-  const columns = [...lines.map(number)].join(",\n       ");
-  const start = new Date(from).toISOString().slice(0, 16);
-  return (
-    `SELECT _key,\n       ${columns}\n` +
-    `FROM \`system/metrics\`\n` +
-    `WHERE STARTS_WITH(_key, b'${level}#server#')\n` +
-    `  AND _key >= b'${level}#server#${start}'`
-  );
-}
-
-const QUERIES = [
-  ["1m", HOUR, ["requests", "errors", "p50_seconds", "p99_seconds", "slow_requests"]],
-  ["1h", GROWTH_SECONDS, ["table_bytes", "log_bytes", "write_buffer_bytes", "disk_free_bytes"]],
-  [
-    "1m",
-    HOUR,
-    ["hot_tablets", "backup_newest_seconds", "whole_backup_newest_seconds", "health"],
-  ],
-];
-
-const queries = (now) =>
-  h(
-    "details",
-    { class: "asked" },
-    h("summary", null, "The same by SQL"),
-    note("In any instance; it takes the right to see the server’s metrics."),
-    QUERIES.map(([level, seconds, lines], i) =>
-      h(
-        "pre",
-        { tabindex: "0", role: "region", "aria-label": `Query ${i + 1}` },
-        queryOf(level, now - 1000 * seconds, lines),
-      ),
-    ),
-  );
-
 // --- the page ---
 
+// Where the hot ranges will stand, if there are some.
+function hotPlace(look, instances, signal) {
+  const place = h("div", null);
+  const count = look.byName.get("hot_tablets")?.[0]?.value ?? 0;
+  if (count > 0 && instances.length <= ASKED_INSTANCES)
+    hotRanges(instances, signal).then(
+      (found) => put(place, found),
+      () => {}, // that there are some is told above
+    );
+  return place;
+}
+
 async function board(signal) {
-  const answer = await api.get(METRICS, { signal });
+  const listed = api
+    .get("/v2/projects/-/instances", { signal })
+    .then(({ instances = [] }) => instances);
+  const [answer, instances] = await Promise.all([
+    askMetrics(signal, METRICS),
+    listed.catch(() => []), // who may not list them gets no ways to queries
+  ]);
   const look = read(answer);
-  const past = (seconds) => readHistory(HISTORY, seconds, look.time, signal);
-  const [hour, fortnight] = await Promise.all([past(HOUR), past(GROWTH_SECONDS)]);
+  const queries = queriesAt(look.time);
+  const asked = askedBy(queries, instances);
+  const past = (seconds, lines) =>
+    readHistory(HISTORY, seconds, look.time, signal, lines, POINTS);
+  const [hour, fortnight] = await Promise.all([
+    past(HOUR, LINES),
+    past(GROWTH_SECONDS, SIZE_LINES),
+  ]);
   const isYoung = fortnight.samples.length < LEAST_POINTS;
-  const growth = isYoung ? await past(24 * HOUR) : fortnight;
+  const growth = isYoung ? await past(24 * HOUR, SIZE_LINES) : fortnight;
   const tables = look.byName.get("tables")?.[0]?.value ?? 0;
   return [
-    verdict(answer, look),
-    tables === 0 && beginnings(METRICS, signal),
-    factsOf(look, growth, signal),
+    verdict(answer, look, asked),
+    tables === 0 && beginnings(signal),
+    factsOf(look, growth, { asked, listed }, signal),
+    hotPlace(look, instances, signal),
     note(historyText(hour)),
     h("div", { class: "charts" }, [
-      ...CHARTS.map((chart) => historyChart(chart, hour)),
-      historyChart(SIZE, growth),
+      ...CHARTS.map((chart) => historyChart(askable(chart, asked), hour)),
+      historyChart(askable(SIZE, asked), growth),
     ]),
-    queries(look.time),
+    allQueries(queries),
   ];
 }
 

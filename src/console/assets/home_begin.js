@@ -2,10 +2,11 @@
 // row as it comes.
 import * as api from "./api.js";
 import { every, field, h, link, note, notice, put, select } from "./dom.js";
-import { read } from "./metric_samples.js";
+import { askMetrics, read } from "./metric_samples.js";
 import { instanceUrl, placeOf, tableUrl } from "./parts.js";
 
 const REFRESH_MS = 2000;
+const WRITTEN = "table_rows_written_total";
 
 const python = (host) => `# pip install google-cloud-bigtable
 import os
@@ -109,19 +110,19 @@ function arrived(place) {
 }
 
 const rowsWritten = (answer) =>
-  (read(answer).byName.get("table_rows_written_total") ?? []).reduce(
+  (read(answer).byName.get(WRITTEN) ?? []).reduce(
     (sum, { value }) => sum + (value ?? 0),
     0,
   );
 
-export function beginnings(path, signal) {
+export function beginnings(signal) {
   const host = location.host;
   const seen = h("div", { "aria-live": "polite" }, note("Waiting for the first row."));
   let isThere = false;
   const look = async () => {
     if (isThere) return;
     try {
-      if (rowsWritten(await api.get(path, { signal })) === 0) return;
+      if (rowsWritten(await askMetrics(signal, [WRITTEN])) === 0) return;
       isThere = true;
       put(seen, arrived(await firstTable(signal).catch(() => null)));
     } catch {

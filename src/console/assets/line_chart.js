@@ -6,7 +6,7 @@ import { momentText } from "./formats.js";
 
 const WIDTH = 360;
 const HEIGHT = 132;
-const LEFT = 62; // room for "512 bytes"
+const LEFT = 72; // room for "1,023 bytes"
 const RIGHT = 8;
 const TOP = 8;
 const BOTTOM = 20;
@@ -15,7 +15,7 @@ const STEPS = [1, 2, 2.5, 5, 10];
 
 const clamp = (value, least, most) => Math.min(most, Math.max(least, value));
 
-function s(tag, attributes, ...children) {
+export function svg(tag, attributes, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.append(...children.flat(Infinity));
@@ -23,7 +23,7 @@ function s(tag, attributes, ...children) {
 }
 
 // The next number that is round, so that half of it is readable, too; bytes, in units of 1,024.
-function roundUp(value, base) {
+export function roundUp(value, base) {
   if (value <= 0) return base === 1024 ? 1024 : 1;
   const unit = base === 1024 ? 1024 ** Math.floor(Math.log(value) / Math.log(1024)) : 1;
   const scaled = value / unit;
@@ -130,12 +130,12 @@ export class LineChart {
 
   axes() {
     const at = (x, y, text, anchor) =>
-      s("text", { class: "axis", x, y, "text-anchor": anchor }, text);
+      svg("text", { class: "axis", x, y, "text-anchor": anchor }, text);
     return [
       ...[0, this.top / 2, this.top].map((value) => {
         const y = this.y(value);
         return [
-          s("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y, y2: y }),
+          svg("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y, y2: y }),
           at(LEFT - 6, y + 4, this.format(value), "end"),
         ];
       }),
@@ -147,15 +147,15 @@ export class LineChart {
   draw() {
     const summary = this.rows.map((row) => `${row[0]} ${row[1]}, most ${row[4]}`).join("; ");
     const paths = this.lines.map(({ key }, i) =>
-      s("path", {
+      svg("path", {
         class: `line line-${i + 1}`,
         d: pathOf(this.samples, key, this.x, this.y),
       }),
     );
-    this.pointer = s("line", { class: "pointer", y1: TOP, y2: HEIGHT - BOTTOM });
+    this.pointer = svg("line", { class: "pointer", y1: TOP, y2: HEIGHT - BOTTOM });
     const label = `${this.title}: ${summary}`;
     const size = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label };
-    this.picture.replaceChildren(s("svg", size, this.axes(), paths, this.pointer));
+    this.picture.replaceChildren(svg("svg", size, this.axes(), paths, this.pointer));
   }
 
   showLegend() {

@@ -17,30 +17,40 @@
 //     #/p/PROJECT/i/INSTANCE/t/TABLE           a table
 //     #/p/PROJECT/i/INSTANCE/t/TABLE/rows?…    its rows
 //     #/p/PROJECT/i/INSTANCE/t/TABLE/heat?…    its heat
-import { advice } from "./advice.js";
 import * as api from "./api.js";
-import { audit } from "./audit.js";
-import { backups, clusters, tables } from "./instance.js";
-import { databases, kinds } from "./datastore.js";
-import { entities } from "./datastore_entities.js";
-import { entity } from "./datastore_entity.js";
-import { gql } from "./datastore_gql.js";
-import { indexes } from "./datastore_indexes.js";
 import { button, dialog, failure, h, link, loading, notice, put } from "./dom.js";
 import { health } from "./health.js";
-import { heat } from "./heat.js";
-import { home } from "./home.js";
-import { instances } from "./instances.js";
 import { login } from "./login.js";
-import { metrics } from "./metrics.js";
-import { operations } from "./operations.js";
-import { query } from "./query.js";
-import { rows } from "./rows.js";
-import { running } from "./running.js";
-import { settings } from "./settings.js";
-import { slow } from "./slow.js";
-import { table } from "./table.js";
 import { themeSwitch } from "./themes.js";
+
+// A page whose module is got when somebody goes there first.
+const lazily =
+  (load, name) =>
+  async (...where) =>
+    (await load())[name](...where);
+
+const advice = lazily(() => import("./advice.js"), "advice");
+const audit = lazily(() => import("./audit.js"), "audit");
+const backups = lazily(() => import("./instance.js"), "backups");
+const clusters = lazily(() => import("./instance.js"), "clusters");
+const databases = lazily(() => import("./datastore.js"), "databases");
+const entities = lazily(() => import("./datastore_entities.js"), "entities");
+const entity = lazily(() => import("./datastore_entity.js"), "entity");
+const gql = lazily(() => import("./datastore_gql.js"), "gql");
+const heat = lazily(() => import("./heat.js"), "heat");
+const home = lazily(() => import("./home.js"), "home");
+const indexes = lazily(() => import("./datastore_indexes.js"), "indexes");
+const instances = lazily(() => import("./instances.js"), "instances");
+const kinds = lazily(() => import("./datastore.js"), "kinds");
+const metrics = lazily(() => import("./metrics.js"), "metrics");
+const operations = lazily(() => import("./operations.js"), "operations");
+const query = lazily(() => import("./query.js"), "query");
+const rows = lazily(() => import("./rows.js"), "rows");
+const running = lazily(() => import("./running.js"), "running");
+const settings = lazily(() => import("./settings.js"), "settings");
+const slow = lazily(() => import("./slow.js"), "slow");
+const table = lazily(() => import("./table.js"), "table");
+const tables = lazily(() => import("./instance.js"), "tables");
 
 const INSTANCE = "/p/([^/]+)/i/([^/]+)";
 const DATABASE = "/d/([^/]+)/([^/]+)";
@@ -95,6 +105,7 @@ const SHORTCUTS = [
   ["/", "the first field of the page"],
   ["n  p", "next and previous rows or results"],
   ["Ctrl + Enter", "run the query"],
+  ["Ctrl + Space", "complete a name in the query"],
   ["Escape", "close what lies over the page"],
 ];
 

@@ -1,5 +1,8 @@
 // What two answers of GetMetrics say: what there is, what rose in between, and how long calls took.
+import * as api from "./api.js";
 
+const PATH = "/v1/servers/self/metrics";
+const FIELDS = "time,startTime,version,health,trouble,metrics(name,labels,value,count,buckets)";
 const PREFIX = "trestle_";
 const OWN = "trestle.insight.v1.Insight/"; // what asks for all this is not what is asked about
 
@@ -9,6 +12,13 @@ const keyOf = (metric) => {
   const labels = Object.entries(metric.labels ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   return `${metric.name} ${JSON.stringify(labels)}`;
 };
+
+// The metrics of these names, without their prefix, or all; what no page looks at is left out.
+export function askMetrics(signal, names = []) {
+  const search = new URLSearchParams({ fields: FIELDS });
+  for (const name of names) search.append("names", PREFIX + name);
+  return api.get(`${PATH}?${search}`, { signal });
+}
 
 // An answer, by the names of its series.
 export function read(answer) {

@@ -1,6 +1,5 @@
 // The server's metrics as they moved, out of what it remembers, and as they move: it is asked every
 // two seconds, while somebody may look.
-import * as api from "./api.js";
 import { button, every, failure, h, notice, table } from "./dom.js";
 import {
   ageText,
@@ -12,9 +11,8 @@ import {
 } from "./formats.js";
 import { LineChart } from "./line_chart.js";
 import { HOUR, historyText, rangeField, readHistory } from "./metric_history.js";
-import { isClients, Look, read, shortName } from "./metric_samples.js";
+import { askMetrics, isClients, Look, read, shortName } from "./metric_samples.js";
 
-const PATH = "/v1/servers/self/metrics";
 const HISTORY = "/v1/servers/self/metricHistory";
 const REFRESH_MS = 2000;
 const REMEMBERED_MS = 60_000; // between two looks at what is remembered
@@ -283,7 +281,7 @@ export async function metrics(_place, _parameters, signal) {
   const pause = button("Pause", toggle, { "aria-pressed": "false" });
   let seconds = HOUR;
   const ask = async () => {
-    const answer = await api.get(PATH, { signal });
+    const answer = await askMetrics(signal);
     return [answer, Date.parse(answer.time)];
   };
   const remember = async (now) =>

@@ -31,10 +31,10 @@ export function crumbs(steps) {
   );
 }
 
-export function tabs(items, current) {
+export function tabs(items, current, label = "Views") {
   return h(
     "nav",
-    { class: "tabs", "aria-label": "Views" },
+    { class: "tabs", "aria-label": label },
     items.map(([id, href, text]) =>
       link(href, text, { "aria-current": id === current && "page" }),
     ),

@@ -1,4 +1,5 @@
-// The SQL editor: a query, its rows or its plan, and the rows as a file.
+// The SQL editor: a query, its rows, as a table, a chart or a file, or its plan; and the queries of
+// before.
 import * as api from "./api.js";
 import { fromBase64, joined } from "./bytes.js";
 import { cellText, isNumber, rowsOf, toCsv, toJson } from "./sql_values.js";
@@ -18,6 +19,10 @@ import {
 import { countText, plural } from "./formats.js";
 import { keep, kept } from "./kept.js";
 import { instanceHead, onCtrlEnter, step } from "./parts.js";
+import { resultChart } from "./query_chart.js";
+import { completion, identifier } from "./query_complete.js";
+import { QueryHistory } from "./query_history.js";
+import { planTree } from "./query_plan.js";
 
 const LIMITS = [100, 1000, 10000, 100000];
 const ROWS_A_PAGE = 200; // on the screen: more would make the page slow
@@ -112,7 +117,21 @@ function exports_(place, columns, rows) {
   return [button("Export CSV", csv), button("Export JSON", json)];
 }
 
+// A button that shows the rows as a chart, and that there is none again.
+function chartButton(columns, rows, place) {
+  const chart = resultChart(columns, rows);
+  if (!chart) return null;
+  const toggle = button("Chart", () => {
+    const isShown = place.contains(chart);
+    put(place, isShown ? [] : [chart]);
+    toggle.setAttribute("aria-pressed", String(!isShown));
+  });
+  toggle.setAttribute("aria-pressed", "false");
+  return toggle;
+}
+
 function showRows(place, columns, { rows, isCut }, millis) {
+  const chart = h("div", null);
   const shown = h("div", null);
   const where = h("span", { class: "note" });
   let first = 0;
@@ -138,32 +157,26 @@ function showRows(place, columns, { rows, isCut }, millis) {
       { class: "controls" },
       summary,
       h("span", { class: "space" }),
-      h("span", { class: "row-actions" }, exports_(place, columns, rows)),
+      h(
+        "span",
+        { class: "row-actions" },
+        chartButton(columns, rows, chart),
+        exports_(place, columns, rows),
+      ),
     ),
+    chart,
     shown,
     rows.length > ROWS_A_PAGE && h("div", { class: "pager" }, previous, next, where),
   ];
 }
 
-// A plan is rows of one text column, drawn as they are.
-const showPlan = ({ rows }) =>
-  h(
-    "pre",
-    { class: "plan", tabindex: "0", "aria-label": "Plan" },
-    rows.map(([line]) => line).join("\n"),
-  );
-
 // --- the page ---
-
-// An identifier, in backticks if it is not one as it is.
-const identifier = (name) =>
-  /^[A-Za-z_]\w*$/.test(name) ? name : `\`${name.replaceAll("`", "\\`")}\``;
 
 export async function query(place, parameters, signal) {
   const instance = api.instanceName(place);
   const key = `trestle-query ${instance}`;
   const from = parameters.get("table");
-  const text = from ? `SELECT * FROM ${identifier(from)} LIMIT 100` : kept("session", key);
+  const ready = from ? `SELECT * FROM ${identifier(from)} LIMIT 100` : parameters.get("sql");
   const editor = h("textarea", {
     class: "code",
     rows: "7",
@@ -171,7 +184,7 @@ export async function query(place, parameters, signal) {
     autocomplete: "off",
     placeholder: "SELECT _key FROM …",
   });
-  editor.value = text;
+  editor.value = ready ?? kept("session", key);
   const most = select(
     LIMITS.map((limit) => [limit, countText(limit)]),
     1000,
@@ -195,8 +208,9 @@ export async function query(place, parameters, signal) {
       const limit = explain ? Infinity : Number(most.value);
       const result = await execute(instance, query, limit, running.signal, progress);
       const millis = Math.round(performance.now() - begun);
-      const parts = explain ? [showPlan(result)] : showRows(place, query.columns, result, millis);
-      put(shown, parts);
+      const lines = () => result.rows.map(([line]) => line);
+      put(shown, explain ? planTree(lines()) : showRows(place, query.columns, result, millis));
+      if (!explain) past.add(sql, result.rows.length, millis);
     } catch (error) {
       put(shown, error.name === "AbortError" ? notice("empty", "Stopped") : failure(error));
     }
@@ -204,6 +218,10 @@ export async function query(place, parameters, signal) {
     stop.disabled = true;
   };
 
+  const past = new QueryHistory(instance, (sql) => {
+    editor.value = sql;
+    editor.focus();
+  });
   const stop = button("Stop", () => running?.abort(), { disabled: true });
   onCtrlEnter(editor, () => run());
   const submit = (event) => {
@@ -217,7 +235,12 @@ export async function query(place, parameters, signal) {
       h(
         "form",
         { onsubmit: submit },
-        field("SQL", editor, "Ctrl + Enter runs it. Tab leaves the field, as everywhere."),
+        field(
+          "SQL",
+          editor,
+          "Ctrl + Enter runs it, Ctrl + Space completes a name. Tab leaves the field.",
+        ),
+        completion(editor, instance, signal),
         h(
           "div",
           { class: "controls" },
@@ -228,6 +251,7 @@ export async function query(place, parameters, signal) {
           field("Rows at most", most),
         ),
       ),
+      past.element,
       shown,
     ],
   };

@@ -1,21 +1,24 @@
 // The data browser: rows of a key range, page by page, and changes of them.
 //
 // The address says what is shown (prefix, from, to: keys in base64; family, versions, way, limit),
-// and where the page begins (after, before), so that it can be kept, sent, and gone back to.
+// and where the page begins (after, before), so that it can be kept, sent, and gone back to. Of one
+// row alone (key) it says whether it is shown by time (by), or as it was at one (until).
 import * as api from "./api.js";
 import { WAYS, afterPrefix, compare, escape, fromUrl, toBase64, toUrl, unescape } from "./bytes.js";
-import { showCell } from "./cell_dialog.js";
+import { valueButton } from "./cell_dialog.js";
 import { button, fill, field, h, link, note, notice, rowButton, select } from "./dom.js";
 import { plural, timeText } from "./formats.js";
-import { go, rowsUrl, step, tableHead } from "./parts.js";
+import { jumps } from "./key_jump.js";
+import { keySchemaOf, partsOfKey } from "./key_schema.js";
+import { go, rowsUrl, step, tableHead, tabs } from "./parts.js";
 import { columnText, readRows, MOST_BYTES } from "./read_rows.js";
 import { addRow, deleteCell, deleteColumn, deleteRow, editCell } from "./row_dialogs.js";
+import { rowHistory } from "./row_history.js";
 import { ValueWays, isMessageWay } from "./value_ways.js";
 
 const LIMITS = [25, 50, 100, 250];
 const CELLS_A_ROW = 100; // of one row among others; a row by itself shows more
 const CELLS_ALONE = 1000;
-const SHOWN_CHARACTERS = 160;
 
 // --- what is asked for ---
 
@@ -29,6 +32,8 @@ function viewOf(parameters) {
     key: keyOf(parameters, "key"), // one row alone
     after: keyOf(parameters, "after"),
     before: keyOf(parameters, "before"),
+    isByTime: parameters.get("by") === "time",
+    until: /^\d+$/.test(parameters.get("until") ?? "") ? BigInt(parameters.get("until")) : null,
     family: parameters.get("family") ?? "",
     versions: Math.max(1, Number(parameters.get("versions")) || 1),
     way: parameters.get("way") ?? "auto",
@@ -59,7 +64,9 @@ function filterOf(view) {
   const filters = [];
   if (view.family)
     filters.push({ familyNameRegexFilter: view.family.replaceAll(/[^a-zA-Z0-9_]/g, "\\$&") });
-  filters.push({ cellsPerColumnLimitFilter: view.versions });
+  if (view.until !== null)
+    filters.push({ timestampRangeFilter: { endTimestampMicros: String(view.until + 1n) } });
+  filters.push({ cellsPerColumnLimitFilter: view.isByTime ? CELLS_ALONE : view.versions });
   // One more than is shown tells whether there are more.
   filters.push({ cellsPerRowLimitFilter: (view.key ? CELLS_ALONE : CELLS_A_ROW) + 1 });
   return { chain: { filters } };
@@ -86,21 +93,21 @@ async function load(place, view, signal) {
 
 // --- how it is shown ---
 
-function shorten(text) {
-  const line = text.replaceAll(/\s+/g, " ");
-  return line.length > SHOWN_CHARACTERS ? `${line.slice(0, SHOWN_CHARACTERS)}…` : line;
-}
-
-function valueButton(page, row, cell) {
-  const { kind, text } = page.ways.show(cell, page.view.way, SHOWN_CHARACTERS);
-  const words = kind === "empty" ? h("em", null, "empty") : shorten(text);
-  return button(words, () => showCell(page, row, cell), { class: `value ${kind}`, title: kind });
-}
-
 // That in which the value is edited: messages are by their bytes.
 function typedWay({ ways, view }, cell) {
   const way = ways.wayOf(cell, view.way);
   return isMessageWay(way) ? "hex" : way;
+}
+
+// What the key has in its parts, where keys are structured.
+function keyParts({ keySchema }, key) {
+  const parts = keySchema && partsOfKey(keySchema, key);
+  if (!parts) return null;
+  return h(
+    "span",
+    { class: "key-parts" },
+    parts.map(([name, text]) => h("span", null, h("b", null, name), " ", text)),
+  );
 }
 
 function cellRow(page, row, cell, isFirst, span) {
@@ -115,6 +122,7 @@ function cellRow(page, row, cell, isFirst, span) {
         "th",
         { scope: "rowgroup", class: "key", rowspan: String(span) },
         link(rowsUrl(place, { key: toUrl(row.key), versions: "10" }), escape(row.key)),
+        keyParts(page, row.key),
         h(
           "span",
           { class: "row-actions" },
@@ -248,6 +256,7 @@ async function results(page, parameters, signal) {
       ),
       (view.after || view.before) && pager(place, parameters, view, rows, false),
     ];
+  if (view.key && view.isByTime) return rowHistory(page, rows[0], CELLS_ALONE);
   return [
     isCut && cutNote(),
     dataTable(page, rows),
@@ -314,32 +323,62 @@ function controls(place, view, families) {
   );
 }
 
+// Where there is little room it is folded, unless something is chosen in it.
+function whichRows(place, view, families) {
+  const isChosen = view.prefix || view.from || view.to || view.family || view.versions > 1;
+  const open = Boolean(isChosen) || matchMedia("(min-width: 641px)").matches;
+  return h(
+    "details",
+    { class: "which", open },
+    h("summary", null, "Range, family, versions"),
+    controls(place, view, families),
+  );
+}
+
+// What is above one row alone: the ways in which it is shown.
+function rowHead({ place, view }) {
+  const way = (more) => rowsUrl(place, { key: toUrl(view.key), ...more });
+  const current = view.isByTime ? "time" : view.until === null ? "columns" : "";
+  const words =
+    view.until === null
+      ? `The row ${escape(view.key)}`
+      : `The row ${escape(view.key)} as it was at ${timeText(view.until)}: of each column the ` +
+        "newest version of then, without what has been deleted since";
+  return [
+    h(
+      "p",
+      { class: "controls" },
+      link(rowsUrl(place), "All rows"),
+      h("span", { class: "note" }, words),
+    ),
+    tabs(
+      [
+        ["columns", way({ versions: "10" }), "By column"],
+        ["time", way({ by: "time" }), "History"],
+      ],
+      current,
+      "Ways to show the row",
+    ),
+  ];
+}
+
 export async function rows(place, parameters, signal) {
   const view = viewOf(parameters);
   const found = await api.get(`${api.pathOf(api.tableName(place))}?view=SCHEMA_VIEW`, { signal });
   const families = Object.keys(found.columnFamilies ?? {}).sort();
+  const keySchema = keySchemaOf(found);
   const shown = h("div", { class: "results" });
   const refresh = () => fill(shown, "Reading rows", () => results(page, parameters, signal));
   const ways = new ValueWays(place, found.columnFamilies ?? {});
-  const page = { place, view, families, ways, signal, refresh };
+  const page = { place, view, families, keySchema, ways, signal, refresh };
   refresh();
   return {
     title: `Data of ${place.table}`,
     content: [
       tableHead(place, "rows"),
       view.key
-        ? h(
-            "p",
-            { class: "controls" },
-            link(rowsUrl(place), "All rows"),
-            h(
-              "span",
-              { class: "note" },
-              `The row ${escape(view.key)}, up to `,
-              `${plural(view.versions, "version")} of each column`,
-            ),
-          )
-        : controls(place, view, families),
+        ? rowHead(page)
+        : [jumps(place, keySchema), whichRows(place, view, families)],
       h(
         "div",
         { class: "controls" },

@@ -1,39 +1,48 @@
-// One table: what it keeps, and how it lies.
+// One table: what it keeps, how it lies, and how much is asked of it.
 import * as api from "./api.js";
 import { escape, toUrl } from "./bytes.js";
 import { changeStream } from "./change_stream.js";
-import { facts, fill, h, link, note, notice, table as listing } from "./dom.js";
-import { bytesText, durationText, plural } from "./formats.js";
-import { gcText, go, rowsUrl, tableHead, typeText } from "./parts.js";
+import { facts, fill, h, link, note, rowButton, table as listing } from "./dom.js";
+import { askProtection } from "./family_dialogs.js";
+import { bytesText, countText, durationText, plural } from "./formats.js";
+import { go, rowsUrl, tableHead } from "./parts.js";
 import { adviceSummary } from "./table_advice.js";
+import { families } from "./table_families.js";
 import { tableHistory } from "./table_history.js";
+import { askShape, perRow, rowBytesText, rowsText, whenKnown } from "./table_shape.js";
+import { loadText, loadsOf, tabletStrip } from "./tablet_strip.js";
 import { sampleTablets } from "./tablets.js";
 import { materializedViews } from "./views.js";
 
 const TABLETS_SHOWN = 500;
 
-function families(found) {
-  const all = Object.entries(found.columnFamilies ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
-  if (all.length === 0)
-    return notice("empty", "There is no column family", "Nothing can be written without one.");
-  const columns = [
-    { title: "Family" },
-    { title: "Values" },
-    { title: "Garbage collection removes" },
-  ];
-  return listing(
-    "Column families",
-    columns,
-    all.map(([name, family]) => [name, typeText(family.valueType), gcText(family.gcRule)]),
+function protectionOf({ name, reload }, isOn) {
+  const words = isOn ? "on: it cannot be deleted" : "off";
+  const change = rowButton("Change", "Change deletion protection", () =>
+    askProtection({ name, isOn, reload }),
   );
+  return h("span", null, words, change);
 }
 
-function factsOf(found) {
+// What is asked of the sample comes later than the rest.
+function shapeFacts(shape) {
+  const told = (words) => whenKnown(shape, words);
+  const cells = (found) =>
+    Object.values(found.families).reduce((sum, each) => sum + each.cells, 0);
+  return [
+    ["Rows", told(rowsText)],
+    ["Bytes a row", told(rowBytesText)],
+    ["Cells a row", told((found) => countText(perRow(found, cells(found))))],
+    ["Size", told(({ bytes }) => bytesText(bytes))],
+  ];
+}
+
+function factsOf(page, found) {
   const policy = found.effectiveAutomatedBackupPolicy ?? found.automatedBackupPolicy;
-  const protection = found.deletionProtection ? "on: it cannot be deleted" : "off";
   return facts([
+    ...shapeFacts(page.shape),
     ["Timestamps", found.granularity === "MICROS" ? "microseconds" : "milliseconds"],
-    ["Deletion protection", protection],
+    ["Deletion protection", protectionOf(page, found.deletionProtection === true)],
     [
       "Automated backups",
       policy && !policy.disabled
@@ -47,22 +56,36 @@ function factsOf(found) {
 
 const keyText = (key, edge) => (key.length === 0 ? h("em", null, edge) : escape(key));
 
-function tabletRow(place, tablet) {
+function tabletRow(place, tablet, load) {
   const from = tablet.from.length > 0 ? { from: toUrl(tablet.from) } : {};
   return [
     h("td", { class: "key" }, keyText(tablet.from, "the first key")),
     h("td", { class: "key" }, keyText(tablet.to, "the last key")),
     bytesText(tablet.end - tablet.start),
+    load === undefined ? "–" : loadText(load),
     link(rowsUrl(place, from), "Data"),
   ];
 }
 
+// Null where nothing is counted, or somebody may not see it.
+async function knownLoads(name, found, signal) {
+  try {
+    return await loadsOf(name, found, signal);
+  } catch (error) {
+    if (error.code === 403) return null;
+    throw error;
+  }
+}
+
 async function tablets(place, signal) {
-  const found = await sampleTablets(api.tableName(place), signal);
+  const name = api.tableName(place);
+  const found = await sampleTablets(name, signal);
+  const loads = await knownLoads(name, found, signal);
   const columns = [
     { title: "From" },
     { title: "To (exclusive)" },
     { title: "Size, about", number: true },
+    { title: "Load of ten minutes", number: true },
     { title: "", class: "narrow" },
   ];
   const total = found.at(-1)?.end ?? 0;
@@ -72,16 +95,20 @@ async function tablets(place, signal) {
         (found.length > TABLETS_SHOWN ? `, of which the first ${TABLETS_SHOWN}` : "") +
         ".",
     ),
+    tabletStrip(found, loads, signal),
     listing(
       "Tablets",
       columns,
-      found.slice(0, TABLETS_SHOWN).map((tablet) => tabletRow(place, tablet)),
+      found.slice(0, TABLETS_SHOWN).map((tablet, i) => tabletRow(place, tablet, loads?.[i])),
+      "stacked",
     ),
   ];
 }
 
 export async function table(place, _parameters, signal) {
-  const found = await api.get(`${api.pathOf(api.tableName(place))}?view=FULL`, { signal });
+  const name = api.tableName(place);
+  const found = await api.get(`${api.pathOf(name)}?view=FULL`, { signal });
+  const page = { name, shape: askShape(name, signal), reload: () => go(location.hash) };
   const advice = h("div", null);
   const below = h("div", null);
   fill(advice, "Asking the advisor", () => adviceSummary(place, signal));
@@ -90,17 +117,17 @@ export async function table(place, _parameters, signal) {
     title: place.table,
     content: [
       tableHead(place, "table"),
-      factsOf(found),
+      factsOf(page, found),
       h("h2", null, "Advice"),
       advice,
       h("h2", null, "Traffic and size"),
-      tableHistory(api.tableName(place), signal),
+      tableHistory(name, signal),
       h("h2", null, "Column families"),
-      families(found),
+      families(page, found),
       h("h2", null, "Change stream"),
-      changeStream(api.tableName(place), found, () => go(location.hash), signal),
+      changeStream(name, found, page.reload, signal),
       h("h2", null, "Materialized views"),
-      materializedViews(api.instanceName(place), api.tableName(place), signal),
+      materializedViews(api.instanceName(place), page, signal),
       h("h2", null, "Tablets"),
       below,
     ],

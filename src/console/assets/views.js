@@ -2,6 +2,7 @@
 import * as api from "./api.js";
 import { button, dialog, every, failure, field, h, note, put, rowButton, table } from "./dom.js";
 import { bytesText, countText, secondsOf, secondsText } from "./formats.js";
+import { rowsText, whenKnown } from "./table_shape.js";
 
 const REFRESH_MS = 3000;
 const STATES = {
@@ -49,7 +50,12 @@ const VIEWS = [
 function askDeletion(view) {
   dialog({
     title: `Delete the view ${api.idOf(view.name)}?`,
-    body: h("p", null, "Its rows go with it. The table stays as it is."),
+    body: h(
+      "p",
+      { class: "will" },
+      `Its rows go with it, about ${bytesText(Number(view.bytes ?? 0))}, and queries that read ` +
+        "it fail. The table stays as it is; the same view made anew reads all of it once more.",
+    ),
     yes: "Delete",
     isDangerous: true,
     act: () => api.call("DELETE", api.pathOf(view.name)),
@@ -86,14 +92,22 @@ function make(instance, id, query) {
   return api.call("POST", `${path}?materializedViewId=${encodeURIComponent(id)}`, { query });
 }
 
-function askView(instance, source) {
+function askView(instance, source, shape) {
   const id = h("input", ID);
   const query = h("textarea", { required: true, rows: 6, class: "code", spellcheck: false });
   query.value = `SELECT _key, COUNT(*) AS rows FROM \`${api.idOf(source)}\` GROUP BY _key`;
   dialog({
     title: "New materialized view",
     body: [
-      h("p", null, "One GROUP BY, or an ORDER BY that ends with _key. It keeps itself up to date."),
+      h("p", null, "One GROUP BY, or an ORDER BY that ends with _key."),
+      h(
+        "p",
+        { class: "will", role: "status" },
+        "It reads the whole table once, ",
+        whenKnown(shape, (found) => `${rowsText(found)} rows, ${bytesText(found.bytes)}`),
+        "; from then on it follows each write, behind it, and takes room of its own beside the " +
+          "table.",
+      ),
       field("Name", id),
       field("Query", query),
     ],
@@ -121,8 +135,8 @@ async function refresh(place, instance, source, state, signal) {
   state.isBusy = false;
 }
 
-// `source`: the table's full name.
-export function materializedViews(instance, source, signal) {
+// Of the table `source`, a full name, with its shape.
+export function materializedViews(instance, { name: source, shape }, signal) {
   const place = h("div", { class: "materialized-views" });
   const state = {};
   const act = () => refresh(place, instance, source, state, signal);
@@ -130,6 +144,6 @@ export function materializedViews(instance, source, signal) {
   every(REFRESH_MS, act, signal);
   return [
     place,
-    h("div", { class: "controls" }, button("New view", () => askView(instance, source))),
+    h("div", { class: "controls" }, button("New view", () => askView(instance, source, shape))),
   ];
 }

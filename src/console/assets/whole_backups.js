@@ -3,18 +3,23 @@
 import * as api from "./api.js";
 import { every, facts, h, put, table } from "./dom.js";
 import { bytesText, dateText, durationText, momentText, plural, secondsText } from "./formats.js";
-import { read } from "./metric_samples.js";
+import { askMetrics, read } from "./metric_samples.js";
 import { state } from "./parts.js";
 
 const SELF = "/v1/servers/self";
 const REFRESH_MS = 5000;
+const METRICS = [
+  "archive_lag_seconds",
+  "archive_waiting_bytes",
+  "whole_backup_newest_timestamp_seconds",
+];
 
 async function load(signal) {
   const ask = (what) => api.get(`${SELF}/${what}`, { signal });
   const [{ runs = [], schedules = [] }, { settings = [] }, metrics] = await Promise.all([
     ask("wholeBackupRuns"),
-    ask("settings"),
-    ask("metrics"),
+    ask("settings?fields=settings(name,value)"),
+    askMetrics(signal, METRICS),
   ]);
   const set = new Map(settings.map(({ name, value }) => [name, value]));
   const { byName } = read(metrics);
@@ -23,7 +28,7 @@ async function load(signal) {
 }
 
 function lagText({ set, value }) {
-  if (!set.get("archive")) return undefined;
+  if ((set.get("archive") ?? "none") === "none") return undefined;
   const waiting = value("archive_waiting_bytes");
   const lag = value("archive_lag_seconds");
   if (waiting === 0) return "none: all is archived";

@@ -1,0 +1,53 @@
+// What the rows of a table are like, by a sample of them: asked once for all of a page, and again
+// for what a rule would remove.
+import * as api from "./api.js";
+import { h, put } from "./dom.js";
+import { bytesText, countText } from "./formats.js";
+
+const NUMBERS = ["rows", "columns", "cells", "bytes", "removedCells", "removedBytes"];
+
+function familyOf(told) {
+  const numbers = NUMBERS.map((name) => [name, Number(told[name] ?? 0)]);
+  return { ...told, ...Object.fromEntries(numbers) };
+}
+
+// {rows, isExact, bytes (of the table), sampledRows, sampledBytes, families: {id: …}}. `proposal`:
+// {family, gcRule}, whose removedCells and removedBytes are wanted.
+export async function askShape(name, signal, proposal = {}) {
+  const path = `/v1/${api.pathOf(name).slice("/v2/".length)}:shape`;
+  const told = await api.call("POST", path, proposal, { signal });
+  const families = (told.families ?? []).map(familyOf);
+  return {
+    rows: Number(told.rows ?? 0),
+    isExact: told.isExact === true,
+    bytes: Number(told.tableBytes ?? 0),
+    sampledRows: Number(told.sampledRows ?? 0),
+    sampledBytes: Number(told.sampledBytes ?? 0),
+    families: Object.fromEntries(families.map((family) => [family.id, family])),
+  };
+}
+
+// Bytes of the sample as those of the whole table.
+export const wholeBytes = ({ bytes, sampledBytes }, part) =>
+  sampledBytes > 0 ? (bytes * part) / sampledBytes : 0;
+
+export const rowsText = ({ rows, isExact }) =>
+  isExact ? countText(rows) : `about ${countText(Number(rows.toPrecision(2)))}`;
+
+export const perRow = ({ sampledRows }, count) =>
+  sampledRows > 0 ? Number((count / sampledRows).toPrecision(3)) : 0;
+
+export const rowBytesText = ({ sampledRows, sampledBytes }) =>
+  sampledRows > 0 ? bytesText(sampledBytes / sampledRows) : "–";
+
+// A place for what follows from the shape, when that is there.
+export function whenKnown(shape, words) {
+  const place = h("span", null, "…");
+  shape.then(
+    (found) => put(place, words(found)),
+    (error) => {
+      if (error.name !== "AbortError") put(place, error.code === 403 ? "not for you" : "unknown");
+    },
+  );
+  return place;
+}

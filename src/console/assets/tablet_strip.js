@@ -1,0 +1,81 @@
+// The tablets of a table as a strip: each as wide as it is large, and in the colour of its load.
+// And how much that is, for the list below it.
+import * as api from "./api.js";
+import { compare } from "./bytes.js";
+import { h, put } from "./dom.js";
+import { bytesText, plural } from "./formats.js";
+import { METRICS, endOf, gridOf, rangeText, totalsOf, valuesOf } from "./heat_data.js";
+import { coloursOf, schemeOfPage, stepOf } from "./heat_scale.js";
+
+const SPAN_MS = 600_000;
+const LOOK = { brightness: 0, contrast: 0.5 };
+
+const isBefore = (a, end) => end.length === 0 || compare(a, end) < 0;
+const overlap = (start, end, tablet) => isBefore(start, tablet.to) && isBefore(tablet.from, end);
+
+// Of each tablet {value: rows a second in the last ten minutes, isShared}: what was counted over
+// several of them, as where these are small, is shared out evenly. Null: nothing is counted.
+export async function loadsOf(name, tablets, signal) {
+  const from = new Date(Date.now() - SPAN_MS).toISOString();
+  const path = api.pathOf(name).replace("/v2/", "/v1/");
+  const grid = gridOf(await api.get(`${path}:heat?startTime=${from}&maxTimes=1`, { signal }));
+  if (!grid.counts) return null;
+  const totals = totalsOf(grid, valuesOf(grid, METRICS.rows), METRICS.rows);
+  const loads = tablets.map(() => ({ value: 0, isShared: false }));
+  totals.forEach((total, range) => {
+    if (!(total > 0)) return;
+    const end = endOf(grid, range);
+    const its = tablets.flatMap((each, i) => (overlap(grid.starts[range], end, each) ? [i] : []));
+    for (const i of its) {
+      loads[i].value += total / its.length;
+      loads[i].isShared ||= its.length > 1;
+    }
+  });
+  return loads;
+}
+
+export const loadText = ({ value, isShared }) =>
+  `${isShared ? "about " : ""}${METRICS.rows.say(value)}`;
+
+const mostOf = (loads) => Math.max(0, ...loads.map(({ value }) => value));
+
+function segment(tablet, load, colour) {
+  const element = h("span", {
+    title:
+      `${rangeText(tablet.from, tablet.to)}: ${bytesText(tablet.end - tablet.start)}` +
+      (load === undefined ? "" : `, ${loadText(load)}`),
+  });
+  element.style.flexGrow = String(Math.max(tablet.end - tablet.start, 1));
+  if (colour) element.style.backgroundColor = colour;
+  return element;
+}
+
+function busiestText(tablets, loads) {
+  const most = mostOf(loads);
+  if (most === 0) return "none had a request in the last ten minutes";
+  const busiest = loads.findIndex(({ value }) => value === most);
+  const { from, to } = tablets[busiest];
+  return `the busiest, ${rangeText(from, to)}, has ${loadText(loads[busiest])}`;
+}
+
+// `loads`: of each, or null. What the picture shows is in the list, too: it is one thing to whom
+// hears it.
+export function tabletStrip(tablets, loads, signal) {
+  const bar = h("div", { class: "strip" });
+  const words = loads ? `, ${busiestText(tablets, loads)}` : "";
+  const draw = () => {
+    const colours = coloursOf(schemeOfPage()).map((rgb) => `rgb(${rgb.join(" ")})`);
+    const most = loads ? mostOf(loads) : 0;
+    const parts = tablets.map((each, i) =>
+      segment(each, loads?.[i], loads && colours[stepOf(loads[i].value, most, LOOK)]),
+    );
+    put(bar, parts);
+  };
+  draw();
+  const theme = new MutationObserver(draw);
+  theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  signal.addEventListener("abort", () => theme.disconnect());
+  bar.setAttribute("role", "img");
+  bar.setAttribute("aria-label", `${plural(tablets.length, "tablet")} by size${words}`);
+  return bar;
+}

@@ -1,0 +1,172 @@
+"""What each page of the console takes over the wire, in Chromium: with nothing kept, as on a first
+visit, and on the next one. All is counted: the page's files, what it asks of the server until it is
+there, and the heads of the answers."""
+
+import functools
+import gzip
+import json
+import struct
+import time
+
+import pytest
+from harness.browser import chromium
+from harness.patience import PATIENCE_SECONDS
+from harness.rest import WAYS, Rest, b64
+
+FIRST_BYTES = 100 << 10
+NEXT_BYTES = 10 << 10
+INSTANCE = "projects/demo/instances/shop"
+SHOP = "#/p/demo/i/shop"
+ORDERS = f"{SHOP}/t/orders"
+DATABASE = "#/d/demo/(default)"
+PAGES = {
+    "home": "#/",
+    "instances": "#/instances",
+    "tables": SHOP,
+    "clusters": f"{SHOP}/clusters",
+    "backups": f"{SHOP}/backups",
+    "query": f"{SHOP}/query?table=orders",
+    "advice": f"{SHOP}/advice",
+    "table": ORDERS,
+    "rows": f"{ORDERS}/rows",
+    "row": f"{ORDERS}/rows?key=b3JkZXIjMDAwMQ&versions=10",
+    "history": f"{ORDERS}/rows?key=b3JkZXIjMDAwMQ&by=time",
+    "heat": f"{ORDERS}/heat",
+    "table advice": f"{ORDERS}/advice",
+    "databases": "#/datastore",
+    "kinds": DATABASE,
+    "entities": f"{DATABASE}/entities?kind=Task",
+    "gql": f"{DATABASE}/gql",
+    "indexes": f"{DATABASE}/indexes",
+    "database advice": f"{DATABASE}/advice",
+    "operations": "#/operations",
+    "audit": "#/audit",
+    "running": "#/running",
+    "slow": "#/slow",
+    "metrics": "#/metrics",
+    "settings": "#/settings",
+}
+ROWS = 130
+
+
+def order(number):
+    """A row as of a shop: two texts, an integer, and something else."""
+    now = int(time.time() * 1000) * 1000
+    values = [
+        ("info", b"customer", f"Customer {number * 7919 % 997}".encode()),
+        ("info", b"items", json.dumps({"sku": f"A-{number}", "amount": number * 31}).encode()),
+        ("info", b"total", struct.pack(">q", number * 100)),
+        ("raw", b"check", bytes([number * 37 % 256, number % 256, 1])),
+    ]
+    cells = [{"setCell": {"familyName": family, "columnQualifier": b64(qualifier),
+                          "timestampMicros": str(now), "value": b64(value)}}
+             for family, qualifier, value in values]  # fmt: skip
+    return {"rowKey": b64(f"order#{number:04d}".encode()), "mutations": cells}
+
+
+def fill(rest):
+    body = {
+        "instanceId": "shop",
+        "instance": {"displayName": "Shop"},
+        "clusters": {"c1": {"location": "projects/demo/locations/local", "serveNodes": 3}},
+    }
+    rest.call("POST", "/v2/projects/demo/instances", body)
+    table = {"columnFamilies": {"info": {"gcRule": {"maxNumVersions": 3}}, "raw": {}}}
+    splits = [{"key": b64(b"order#0050")}, {"key": b64(b"order#0100")}]
+    body = {"tableId": "orders", "table": table, "initialSplits": splits}
+    rest.call("POST", f"/v2/{INSTANCE}/tables", body)
+    entries = [order(number) for number in range(ROWS)]
+    rest.call("POST", f"/v2/{INSTANCE}/tables/orders:mutateRows", {"entries": entries})
+    puts = [{"upsert": {"key": {"path": [{"kind": "Task", "name": f"task-{number}"}]},
+                        "properties": {"done": {"booleanValue": number % 2 == 0},
+                                       "title": {"stringValue": f"Task {number}"}}}}
+            for number in range(ROWS)]  # fmt: skip
+    body = {"mode": "NON_TRANSACTIONAL", "mutations": puts}
+    rest.call("POST", "/v1/projects/demo:commit", body)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def shop(server):
+    rest = Rest(server.host)
+    fill(rest)
+    return rest.host
+
+
+class Window:
+    """A window with a cache of its own, which is empty, and what came into it over the wire."""
+
+    def __init__(self, browser):
+        self.context = browser.new_context()
+        self.page = self.context.new_page()
+        self.received = {}  # by request
+        self.addresses = {}
+        network = self.context.new_cdp_session(self.page)
+        network.send("Network.enable")
+        network.on("Network.requestWillBeSent", self.note_request)
+        network.on("Network.loadingFinished", self.note_end)
+
+    def note_request(self, event):
+        self.addresses[event["requestId"]] = event["request"]["url"]
+
+    def note_end(self, event):
+        self.received[event["requestId"]] = event["encodedDataLength"]
+
+    def visit(self, address):
+        """Bytes that came until the page is there."""
+        self.page.goto("about:blank")
+        self.received.clear()
+        self.page.goto(address)
+        self.page.wait_for_selector("main h1")
+        self.page.wait_for_selector(".loading", state="detached")
+        self.page.wait_for_function(
+            "() => ![...document.querySelectorAll('main span')].some(s => s.innerText === '…')"
+        )
+        self.page.wait_for_load_state("networkidle")
+        return sum(self.received.values())
+
+    def largest(self):
+        """What there was, the largest first, for who looks for what to leave out."""
+        found = sorted(self.received.items(), key=lambda each: -each[1])
+        return [(size, self.addresses.get(request, "")) for request, size in found[:12]]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_takes_no_more_than_it_may(browser, shop, name):
+    window = Window(browser)
+    window.page.set_default_timeout(1000 * PATIENCE_SECONDS)
+    address = f"http://{shop}/console/{PAGES[name]}"
+    first = window.visit(address)
+    whats_large = window.largest()
+    following = window.visit(address)
+    print(f"{name}: {first} bytes, then {following}")
+    assert 10_000 < first <= FIRST_BYTES, whats_large
+    assert 0 < following <= NEXT_BYTES, window.largest()
+    window.context.close()
+
+
+@pytest.mark.parametrize("way", ["HTTP/1.1", "HTTP/2"])
+def test_answers_to_pages_are_packed_where_gzip_is_taken(shop, way):
+    """One message, a stream, and an error; elsewhere nothing is packed."""
+    asked = [
+        ("GET", "/v1/servers/self/settings", None, 200),
+        ("POST", f"/v2/{INSTANCE}/tables/orders:readRows", b"{}", 200),
+        ("GET", f"/v2/{INSTANCE}/tables/none", None, 404),
+    ]
+    own = {"x-trestle-console": "1", "sec-fetch-site": "same-origin",
+           "content-type": "application/json"}  # fmt: skip
+    for verb, path, body, code in asked:
+        ask = functools.partial(WAYS[way], shop, verb, f"/console/api{path}", body)
+        status, fields, plain = ask({**own, "accept-encoding": "identity"})
+        assert status == code and "content-encoding" not in fields
+        status, fields, packed = ask({**own, "accept-encoding": "br, gzip"})
+        assert status == code and fields["content-encoding"] == "gzip"
+        assert fields["vary"] == "accept-encoding"
+        assert gzip.decompress(packed) == plain
+        status, fields, _ = WAYS[way](shop, verb, path, body, {"accept-encoding": "gzip"})
+        assert status == code and "content-encoding" not in fields

@@ -1,0 +1,209 @@
+"""The console's editor of SQL, in Chromium: completion, plans as trees, results as charts, and the
+queries of before. Running, files and errors are in test_console.py."""
+
+import re
+
+import pytest
+from harness.browser import ALWAYS, Visitor, chromium, looks
+from harness.rpc import set_cell
+from harness.server import ROOT
+
+FUNCTIONS = ROOT / "src/sql/functions"
+WORDS = ROOT / "src/console/assets/sql_words.js"
+NOT_FOR_PEOPLE = {"VIEW_PARAMETERS"}
+ROWS = 30
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def table(make_table, rpc):
+    name = make_table(families=("facts", "other"))
+    rows = [(b"k%02d" % i, [set_cell("facts", b"n", str(i * i - 50).encode(), 1000)])
+            for i in range(ROWS)]  # fmt: skip
+    assert set(rpc.mutate_rows(name, rows)) == {0}
+    return name.rsplit("/", 1)[1]
+
+
+@pytest.fixture
+def visit(browser, server):
+    arrived = []
+
+    def arrive(**more):
+        arrived.append(Visitor(browser, server.host, **more))
+        arrived[-1].visit("#/p/p/i/i/query")
+        return arrived[-1]
+
+    yield arrive
+    for each in arrived:
+        each.leave()
+
+
+def editor(page):
+    return page.get_by_label("SQL", exact=True)
+
+
+def options(page):
+    return page.get_by_role("listbox", name="Completions").get_by_role("option")
+
+
+def run(page, sql, button="Run"):
+    editor(page).fill(sql)
+    page.get_by_role("button", name=button, exact=True).click()
+    page.wait_for_selector(".results .loading", state="detached")
+
+
+NUMBERS = (
+    "SELECT _key, CAST(CAST(facts['n'] AS STRING) AS INT64) AS n, "
+    "-1.5 AS half FROM `{}` ORDER BY _key"
+)
+
+
+# --- completion ---
+
+
+def test_each_function_of_the_server_is_known():
+    """Those of its tables, of whichever file."""
+    named = {name for file in FUNCTIONS.glob("*.c")
+             for name in re.findall(r'^    \{"([A-Z][A-Z0-9_.]*)",', file.read_text(), re.MULTILINE)
+             } - NOT_FOR_PEOPLE  # fmt: skip
+    assert len(named) > 150
+    words = set(re.findall(r"[A-Z][A-Z0-9_.]*", WORDS.read_text().split("KEYWORDS")[0]))
+    assert named - words == set()
+
+
+def test_names_are_completed_by_keys(visit, table):
+    somebody = visit()
+    page = somebody.page
+    editor(page).focus()
+    page.keyboard.type(f"SELECT * FROM {table[:3]}")
+    options(page).first.wait_for()
+    # more of the name, until there is one
+    page.keyboard.type(table[3:-1])
+    one = options(page).filter(has_text="table").filter(has_text=re.compile(rf"^{table} "))
+    one.wait_for()
+    assert somebody.violations() == []
+    somebody.screenshot("query-completion")
+    page.keyboard.press("ArrowDown")
+    while one.get_attribute("aria-selected") != "true":
+        page.keyboard.press("ArrowDown")
+    assert editor(page).get_attribute("aria-activedescendant") == one.get_attribute("id")
+    page.keyboard.press("Enter")
+    name = table if re.fullmatch(r"\w+", table) else f"`{table}`"
+    assert editor(page).input_value() == f"SELECT * FROM {name}"
+    assert options(page).count() == 0
+    page.keyboard.type(" WHERE fac")
+    options(page).filter(has_text="family").wait_for()
+    assert options(page).all_inner_texts() == ["facts family"]  # of the table that it names
+    page.keyboard.press("Escape")
+    assert options(page).count() == 0
+    page.keyboard.press("Enter")  # nothing is chosen: a new line
+    page.keyboard.type("AND starts_w")
+    options(page).filter(has_text="STARTS_WITH").dispatch_event("pointerdown")
+    assert editor(page).input_value().endswith(" WHERE fac\nAND STARTS_WITH(")
+    page.keyboard.press("Control+Space")
+    options(page).filter(has_text="_key").wait_for()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Run"
+
+
+# --- plans ---
+
+
+def test_a_plan_is_a_tree(visit, table):
+    page = visit().page
+    run(page, f"SELECT _key FROM `{table}` WHERE _key < b'k05' ORDER BY _key DESC LIMIT 3", "Plan")
+    page.get_by_role("region", name="Plan", exact=True).wait_for()
+    root = page.locator(".plan > ul > li")
+    assert root.count() == 1
+    scan = page.locator(".plan li").filter(has=page.locator("strong", has_text="SCAN")).last
+    told = scan.locator("> ul > li").all_inner_texts()
+    assert any(each.startswith("keys:") and "k05" in each for each in told), told
+    assert page.locator(".plan .badge").count() == 0
+
+
+def test_a_plan_that_was_run_says_what_it_took(visit, table):
+    somebody = visit()
+    page = somebody.page
+    run(page, f"SELECT COUNT(*) AS n FROM `{table}`", "Run and explain")
+    badges = page.locator(".plan .badge")
+    badges.first.wait_for()
+    told = badges.all_inner_texts()
+    assert re.fullmatch(r"1 row in [\d.]+ m?s, [\d,]+ KB kept", told[0]), told
+    assert told[-1].startswith("30 rows and "), told
+    assert somebody.violations() == []
+    somebody.screenshot("query-plan")
+    page.get_by_text("As text").click()
+    page.get_by_role("region", name="Plan as text").get_by_text("SCAN").wait_for()
+
+
+# --- charts ---
+
+
+def test_a_result_is_a_chart(visit, table):
+    somebody = visit()
+    page = somebody.page
+    run(page, NUMBERS.format(table))
+    page.get_by_role("button", name="Chart").click()
+    chart = page.locator(".result-chart")
+    picture = chart.get_by_role("img")
+    told = picture.get_attribute("aria-label")
+    assert "n: from -50 to 791" in told and "half: from -1.5 to -1.5" in told
+    assert chart.locator("rect.bar").count() == 2 * ROWS
+    heights = [float(each.get_attribute("height")) for each in chart.locator("rect.line-1").all()]
+    assert max(heights) == heights[-1] and len(set(heights)) > ROWS / 2
+    assert chart.locator(".axis").all_text_contents()[-2:] == ["k00", "k29"]
+    chart.get_by_role("checkbox", name="half").uncheck()
+    chart.get_by_label("Drawn as").select_option("lines")
+    assert chart.locator("path.line").count() == 1 and chart.locator("rect").count() == 0
+    chart.get_by_label("Along").select_option("n")
+    assert chart.locator(".axis").all_text_contents()[-2:] == ["-50", "791"]
+    assert somebody.violations() == []
+    page.get_by_role("button", name="Chart").click()
+    assert chart.count() == 0
+
+
+def test_what_has_no_numbers_is_no_chart(visit, table):
+    page = visit().page
+    run(page, f"SELECT _key FROM `{table}`")
+    page.get_by_text("30 rows in").wait_for()
+    assert page.get_by_role("button", name="Chart").count() == 0
+
+
+# --- queries of before ---
+
+
+def test_queries_are_remembered_until_they_are_forgotten(visit, table):
+    somebody = visit()
+    page = somebody.page
+    queries = [f"SELECT _key FROM `{table}` LIMIT {count}" for count in (1, 2, 1)]
+    for count, query in enumerate(queries):
+        run(page, query)
+        page.get_by_text(f"{query[-1]} row{'s' if count == 1 else ''} in").wait_for()
+    somebody.visit("#/p/p/i/i/query")
+    page.get_by_text("Earlier queries (2)").click()
+    shown = page.get_by_role("region", name="Earlier queries").locator("tbody td.code")
+    assert shown.all_inner_texts() == [queries[0], queries[1]]
+    assert somebody.violations() == []
+    page.get_by_role("button", name=f"Edit {queries[1]}").click()
+    assert editor(page).input_value() == queries[1]
+    page.get_by_role("button", name="Forget them").click()
+    somebody.visit("#/p/p/i/i/query")
+    assert not page.locator(".query-history").is_visible()
+
+
+@looks("phone", "desktop")
+def test_the_page_is_whole(visit, table, size, scheme):
+    somebody = visit(size=size, scheme=scheme)
+    page = somebody.page
+    run(page, NUMBERS.format(table))
+    page.get_by_role("button", name="Chart").click()
+    page.locator(".query-history summary").click()
+    somebody.screenshot("query-full")
+    assert somebody.overflow() <= 0
+    if (size, scheme) in ALWAYS:
+        assert somebody.violations() == []
