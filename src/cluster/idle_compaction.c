@@ -13,6 +13,9 @@ enum {
     LEAST_BYTES = 4 << 20,       /* what is less is not worth a compaction */
     LARGEST_TABLE = 512 << 20,   /* some seconds of compaction */
     MOST_WRITTEN_FOR_A_BYTE = 4, /* by a compaction, for each byte that was written before */
+    MOST_READ_FOR_A_BYTE = 16,   /* the same, where readers would go through more */
+    WASTE_FOR_A_BYTE = 2,        /* takes readers as long as to compact a byte of the table */
+    LEAST_WASTE = 4 << 20,       /* what is less is not worth a look */
     PIECES = 2,                  /* from so many operands on a row is in pieces */
     ROWS_LOOKED_AT = 256,
 };
@@ -97,15 +100,29 @@ static status find_pieces(struct tablet *const *tablets, size_t count, bool *fou
 
 /* --- one table --- */
 
-static status compact(const struct table *table)
+static uint64_t waste_of(const struct table *table)
 {
+    uint64_t waste = 0;
     for (size_t i = 0; i < table->space_count; i++)
-        TRY(keyspace_compact(table->spaces[i].keyspace, bytes_of(""), bytes_of("")));
-    metrics_add(table->cluster->options.metrics, METRIC_tables_settled_total, 1);
-    return status_ok();
+        waste += keyspace_waste(table->spaces[i].keyspace);
+    return waste;
 }
 
-/* What is written from here on counts for the next time. */
+/* What is written, and what readers go through in vain, counts for the next time from here on. */
+static status compact(struct table *table)
+{
+    struct table_idleness *idleness = &table->idleness;
+    status s = status_ok();
+    atomic_store(&idleness->uncompacted, 0);
+    for (size_t i = 0; i < table->space_count && status_is_ok(s); i++)
+        s = keyspace_compact(table->spaces[i].keyspace, bytes_of(""), bytes_of(""));
+    atomic_store(&idleness->waste, waste_of(table));
+    atomic_store(&idleness->was_compacted, true);
+    if (status_is_ok(s))
+        metrics_add(table->cluster->options.metrics, METRIC_tables_settled_total, 1);
+    return s;
+}
+
 static status settle_tablets(struct table *table, struct tablet *const *tablets, size_t count)
 {
     struct table_idleness *idleness = &table->idleness;
@@ -116,7 +133,6 @@ static status settle_tablets(struct table *table, struct tablet *const *tablets,
     TRY(find_pieces(tablets, count, &found));
     if (!found)
         return status_ok();
-    atomic_fetch_sub(&idleness->uncompacted, uncompacted);
     return compact(table);
 }
 
@@ -137,13 +153,45 @@ static status settle_table(struct table *table)
     return s;
 }
 
-/* It may have waited long: if somebody writes again it is looked at when it rests again. */
+/* --- whether its readers pay for it --- */
+
+static uint64_t bytes_stored(const struct table *table)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < table->space_count; i++) {
+        struct keyspace_bytes bytes = keyspace_bytes(table->spaces[i].keyspace);
+        size += bytes.tables + bytes.buffered;
+    }
+    return size;
+}
+
+static bool costs_readers(struct table *table)
+{
+    struct table_idleness *idleness = &table->idleness;
+    uint64_t waste = waste_of(table) - atomic_load(&idleness->waste);
+    if (waste < LEAST_WASTE)
+        return false;
+    uint64_t size = bytes_stored(table);
+    bool may_write = !atomic_load(&idleness->was_compacted) ||
+                     size / MOST_READ_FOR_A_BYTE <= atomic_load(&idleness->uncompacted);
+    return may_write && size <= LARGEST_TABLE && waste / WASTE_FOR_A_BYTE >= size;
+}
+
+/* It may have waited long: if somebody writes again to a table at rest, that is looked at when it
+ * rests again. */
+static status put_together(struct table *table)
+{
+    if (table->is_dropped)
+        return status_ok();
+    if (costs_readers(table))
+        return compact(table);
+    return atomic_load(&table->idleness.is_at_rest) ? settle_table(table) : status_ok();
+}
+
 static bool compact_idle(struct pool_job *job)
 {
     struct table *table = LIST_ENTRY(job, struct table, idleness.job);
-    if (!table->is_dropped && atomic_load(&table->idleness.is_at_rest))
-        maintenance_tell_failure(table, settle_table(table),
-                                 "a table at rest stays in pieces for now");
+    maintenance_tell_failure(table, put_together(table), "a table stays in pieces for now");
     return false;
 }
 
@@ -170,7 +218,9 @@ static status look(struct table *table)
     TRY(table_tablets(table, &tablets, &count));
     uint64_t written = bytes_written_to(tablets, count);
     release_tablets(tablets, count);
-    if (has_come_to_rest(idleness, written) && atomic_load(&idleness->uncompacted) >= LEAST_BYTES)
+    bool rests =
+        has_come_to_rest(idleness, written) && atomic_load(&idleness->uncompacted) >= LEAST_BYTES;
+    if (rests || costs_readers(table))
         maintenance_submit(table->cluster->maintenance, table, &idleness->job);
     return status_ok();
 }
@@ -186,13 +236,17 @@ static bool is_anything_new_in(struct shard *shard)
 {
     struct shard_idleness *idleness = &shard->idleness;
     uint64_t applied = commit_applied(shard->commits);
-    DCHECK(applied >= idleness->applied_version);
+    uint64_t waste = store_waste(shard->store);
+    DCHECK(applied >= idleness->applied_version && waste >= idleness->waste);
+    bool is_read = waste != idleness->waste;
     idleness->quiet_looks = applied != idleness->applied_version ? 0 : idleness->quiet_looks + 1;
     idleness->applied_version = applied;
-    return idleness->quiet_looks <= QUIET_LOOKS;
+    idleness->waste = waste;
+    return is_read || idleness->quiet_looks <= QUIET_LOOKS;
 }
 
-/* Whether something was written so short a time ago that a table may be coming to rest. */
+/* Whether something was written so short a time ago that a table may be coming to rest, or was
+ * read that is in pieces. */
 static bool is_anything_new(struct cluster *cluster)
 {
     bool is_new = false;

@@ -1,5 +1,6 @@
 /* Tests of what becomes of tables at rest (idle_compaction.h): rows in many pieces are put
- * together, and what is written once, or small, or still being written stays as it is. */
+ * together, and what is written once, or small, or still being written stays as it is, unless it
+ * costs those who read it. */
 #include "cluster/idle_compaction.h"
 
 #include "cluster/testing/testing.h"
@@ -54,6 +55,20 @@ static void overwrite_rows(struct cluster_fixture *f)
 {
     for (unsigned version = 0; version < VERSIONS; version++)
         write_rows(f, 0, ROWS, version);
+}
+
+/* A value that compression leaves as large as it is. */
+static void set_noise(struct cluster_fixture *f, unsigned row)
+{
+    static char value[VALUE_SIZE + 1];
+    static uint32_t noise = 1;
+    char key[16];
+    for (unsigned i = 0; i < VALUE_SIZE; i++) {
+        noise = noise * 1664525 + 1013904223; /* a linear congruential generator */
+        value[i] = (char)('!' + (noise >> 16) % 90);
+    }
+    format_key(row, key);
+    set_cell(f, key, value);
 }
 
 /* Operands of the row that a reader has to fold; sets the first byte of its value. */
@@ -159,6 +174,72 @@ static void little_is_left_alone(void **state)
     assert_int_equal(compacted(f), 0);
 }
 
+/* --- what readers pay for --- */
+
+enum { LITTLE = ROWS / 2, READS = 40 };
+
+/* Too little for a table at rest, but its readers fold all of it each time. */
+static void write_little(struct cluster_fixture *f)
+{
+    for (unsigned version = 0; version < VERSIONS; version++)
+        write_rows(f, 0, LITTLE, version);
+}
+
+static void read_rows(struct cluster_fixture *f, unsigned count, unsigned times)
+{
+    char first;
+    for (unsigned i = 0; i < times; i++)
+        for (unsigned row = 0; row < count; row++)
+            operands_of(f, row, &first);
+}
+
+static void what_readers_go_through_often_is_put_together(void **state)
+{
+    struct cluster_fixture *f = *state;
+    char first;
+    write_little(f);
+    let_it_rest(f);
+    assert_int_equal(compacted(f), 0);
+    read_rows(f, LITTLE, READS);
+    let_it_rest(f);
+    assert_int_equal(compacted(f), 1);
+    assert_int_equal(operands_of(f, 0, &first), 0);
+    assert_int_equal(first, 'a' + VERSIONS - 1);
+    read_rows(f, LITTLE, READS); /* costs nothing any more */
+    let_it_rest(f);
+    assert_int_equal(compacted(f), 1);
+}
+
+static void what_readers_go_through_seldom_is_left_alone(void **state)
+{
+    struct cluster_fixture *f = *state;
+    write_little(f);
+    read_rows(f, LITTLE, 1);
+    let_it_rest(f);
+    assert_int_equal(compacted(f), 0);
+}
+
+/* However often it is read: of all rows one was written again. */
+static void little_that_was_written_since_is_left_alone(void **state)
+{
+    struct cluster_fixture *f = *state;
+    write_little(f);
+    for (unsigned row = 0; row < LITTLE; row++)
+        set_noise(f, row);
+    read_rows(f, LITTLE, READS);
+    let_it_rest(f);
+    assert_int_equal(compacted(f), 1);
+    set_noise(f, 0);
+    read_rows(f, 1, LITTLE * READS);
+    let_it_rest(f);
+    assert_int_equal(compacted(f), 1);
+    for (unsigned row = 0; row < LITTLE; row++)
+        set_noise(f, row);
+    read_rows(f, LITTLE, READS);
+    let_it_rest(f);
+    assert_int_equal(compacted(f), 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -169,6 +250,9 @@ int main(void)
         TEST(rows_that_were_split_apart_count_too),
         TEST(rows_in_one_piece_are_left_alone),
         TEST(little_is_left_alone),
+        TEST(what_readers_go_through_often_is_put_together),
+        TEST(what_readers_go_through_seldom_is_left_alone),
+        TEST(little_that_was_written_since_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

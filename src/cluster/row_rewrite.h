@@ -14,6 +14,9 @@
  * which leave their sequence on all stripes. (A rewriting leaves none, for it changes nothing.) Of
  * rows that were dropped the queue knows (commit.h, 10).
  *
+ * Who goes through a range offers one in some of its rows (scan.c): to store one anew costs as much
+ * as to read it several times over, and a range that is gone through often is compacted.
+ *
  * Nothing depends on it being done. It is not done while the stripe is held, when too many rewrites
  * are under way, or when the queue has enough to do: the next reader will find the row again. */
 #ifndef TRESTLE_CLUSTER_ROW_REWRITE_H

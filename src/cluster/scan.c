@@ -23,6 +23,7 @@ enum {
     ROW_BUDGET = 32,         /* steps without a row, of as many rows each, before a call returns */
     AHEAD_BYTES = 256 << 10, /* of records that are read at once; more: fewer are, next time */
     HEAT_STEPS = 16,         /* of a range, at most, that are counted together */
+    RANGE_ROWS_FOR_A_REWRITE = 8, /* in pieces */
 };
 
 struct scan {
@@ -333,12 +334,28 @@ static void start_row(struct scan *scan)
     scan->row.cells.arena = scan->row_arena;
 }
 
+static uint64_t next_random(struct scan *scan)
+{
+    /* SplitMix64 (Steele, Lea, Flood 2014). */
+    uint64_t z = scan->random += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* Of a range's rows in pieces one in some is stored anew: that costs as much as to read it several
+ * times over, and who goes through many rows may come once. */
+static bool is_chosen(struct scan *scan)
+{
+    return next_random(scan) % RANGE_ROWS_FOR_A_REWRITE == 0;
+}
+
 /* The row's record may want something done, whatever comes of the row. */
 static void look_after(struct scan *scan, struct tablet *tablet)
 {
     if (scan->row.wants_maintenance)
         row_jobs_request(tablet->shard->row_jobs, scan->table, scan->row.key);
-    else if (scan->row.wants_rewrite)
+    else if (scan->row.wants_rewrite && (scan->reader == NULL || is_chosen(scan)))
         row_rewriter_offer(tablet->shard->row_rewriter, scan->table, tablet->keyspace, &scan->row);
 }
 
@@ -532,15 +549,6 @@ static status read_in_range(struct scan *scan, enum store_read_tier read_tier,
         return status_ok();
     *outcome = ROW_ABSENT;
     return leave_tablet(scan);
-}
-
-static uint64_t next_random(struct scan *scan)
-{
-    /* SplitMix64 (Steele, Lea, Flood 2014). */
-    uint64_t z = scan->random += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
 }
 
 /* The filter's part of the row that was read; `*cells` is what passes. */

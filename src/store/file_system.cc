@@ -16,6 +16,7 @@
 #include "store/log_ends.h"
 #include "store/open_tables.h"
 #include "store/uncounted.h"
+#include "store/waste.h"
 
 #include "rocksdb/statistics.h"
 
@@ -268,8 +269,10 @@ class stand_in_file final : public rocksdb::FSRandomAccessFile {
     const std::shared_ptr<const stand_in> table;
 };
 
-/* Not for counting: RocksDB counts on the thread that does the work, so this hears what becomes of
- * each block. One that is read and not put into the cache had the wrong checksum. */
+thread_local uint64_t entries_passed; /* for take_entries_passed */
+
+/* Hardly for counting: RocksDB counts on the thread that does the work, so this hears what becomes
+ * of each block. One that is read and not put into the cache had the wrong checksum. */
 class block_watch final : public rocksdb::Statistics {
   public:
     const char *Name() const override { return "trestle.block_watch"; }
@@ -289,6 +292,9 @@ class block_watch final : public rocksdb::Statistics {
         case rocksdb::BLOCK_CACHE_ADD:
         case rocksdb::BLOCK_CACHE_ADD_FAILURES:
             watch.blocks_kept += watch.is_opening ? 0 : count;
+            break;
+        case rocksdb::NUMBER_ITER_SKIP: /* goes below 0 where an iterator went back */
+            entries_passed += static_cast<int64_t>(count) > 0 ? count : 0;
             break;
         default:
             break;
@@ -572,6 +578,11 @@ keep_files_scope::keep_files_scope()
 keep_files_scope::~keep_files_scope()
 {
     keeps_files = false;
+}
+
+uint64_t take_entries_passed()
+{
+    return std::exchange(entries_passed, 0);
 }
 
 read_watch::read_watch(enum store_read_tier read_tier)

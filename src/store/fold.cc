@@ -1,5 +1,6 @@
 /* RocksDB's merge operator and compaction filter in terms of `struct store_fold`. */
 #include "store/internal.h"
+#include "store/waste.h"
 
 #include "rocksdb/compaction_filter.h"
 #include "rocksdb/merge_operator.h"
@@ -90,6 +91,8 @@ class merge_operator final : public rocksdb::MergeOperator {
         history.operand_count = operands.count;
         operands_folded.count += operands.count;
         operands_folded.bytes += operands.total;
+        if (history.has_base || operands.count > 1)
+            operands_folded.waste += operands.total + operands.count * ENTRY_WASTE;
 
         scratch result;
         bytes same = {nullptr, 0};

@@ -147,8 +147,7 @@ struct folder {
     std::promise<void> gone;
 };
 
-/* Counts the operands that the present thread folds for as long as it lives. Watches do not nest.
- */
+/* Counts the operands that the present thread folds while it lives. Watches do not nest. */
 class fold_watch {
   public:
     fold_watch();
@@ -648,6 +647,7 @@ struct keyspace {
     std::atomic<bool> expects_large{false};  /* large_work.cc */
     std::future<void> folder_gone; /* ready when nobody can fold for the keyspace any more */
     std::shared_ptr<write_mark> mark;
+    std::atomic<uint64_t> waste{0};
 };
 
 struct store {
@@ -666,8 +666,8 @@ struct store {
     class large_work large;
     full_buffers full;
     damage_watch damage;
-    std::atomic<uint64_t> openings{0};       /* of damaged ranges */
-    std::atomic<bool> is_interrupted{false}; /* those that keyspace_compact asks for */
+    std::atomic<uint64_t> openings{0}, waste{0}; /* of damaged ranges; of all keyspaces */
+    std::atomic<bool> is_interrupted{false};     /* those that keyspace_compact asks for */
     std::shared_ptr<rocksdb::Cache> cache;
     std::shared_ptr<rocksdb::WriteBufferManager> write_buffers;
     std::shared_ptr<log_tracker> logs;

@@ -1,5 +1,6 @@
 /* Snapshots, gets and cursors. */
 #include "store/internal.h"
+#include "store/waste.h"
 
 #include <algorithm>
 
@@ -46,6 +47,28 @@ static ReadOptions read_options(const store_snapshot *snapshot)
 static uint64_t openings_before(const keyspace *keyspace, const store_snapshot *snapshot)
 {
     return snapshot != nullptr ? snapshot->openings : keyspace->store->openings.load();
+}
+
+/* --- waste --- */
+
+static void note_waste(keyspace *keyspace, uint64_t waste)
+{
+    if (waste == 0)
+        return;
+    keyspace->waste.fetch_add(waste, std::memory_order_relaxed);
+    keyspace->store->waste.fetch_add(waste, std::memory_order_relaxed);
+}
+
+uint64_t keyspace_waste(const keyspace *keyspace)
+{
+    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
+    return keyspace->waste.load(std::memory_order_relaxed);
+}
+
+uint64_t store_waste(const store *store)
+{
+    CHECK_MAGIC(store, STORE_MAGIC);
+    return store->waste.load(std::memory_order_relaxed);
 }
 
 /* --- gets --- */
@@ -167,6 +190,7 @@ status store_get(keyspace *keyspace, const store_snapshot *snapshot, bytes key,
         lookup call(keyspace, snapshot, read_tier);
         rocksdb::Status s = get(call, snapshot, key, pin.get());
         value->folded = folds.folded();
+        note_waste(keyspace, value->folded.waste);
         return finish_lookup(call, key, s, std::move(pin), value, presence);
     });
 }
@@ -242,6 +266,7 @@ struct store_cursor {
     rocksdb::Slice upper_slice;
     std::unique_ptr<rocksdb::Iterator> iterator; /* NULL: it has ended */
     store_folded folded = {};                    /* by the last move */
+    uint64_t waste = 0;                          /* by all, without entries passed over */
     /* The reason that ended the cursor for good. */
     bool missed_cache = false;
     bool read_failed = false;
@@ -251,8 +276,16 @@ struct store_cursor {
     std::string here;       /* where a step of one began */
     status closed = {};
     bool fills_cache = true;
+    bool notes_waste = false;
 
-    ~store_cursor() { status_free(closed); }
+    ~store_cursor()
+    {
+        take_entries_passed();
+        iterator.reset();
+        if (notes_waste)
+            note_waste(keyspace, waste + take_entries_passed() * ENTRY_WASTE);
+        status_free(closed);
+    }
     bool has_ended() const
     {
         return missed_cache || read_failed || met_damage || out_of_memory || is_closed;
@@ -298,6 +331,7 @@ static std::unique_ptr<store_cursor> make_cursor(keyspace *keyspace,
     cursor->upper_slice = cursor->upper;
     cursor->read_tier = options->read_tier;
     cursor->rules = options->rules;
+    cursor->notes_waste = options->notes_waste;
 
     ReadOptions o = read_options(options->snapshot);
     if (!cursor->lower.empty())
@@ -410,6 +444,7 @@ static void move(store_cursor *cursor, bool is_forward, place start, function st
         step(cursor->iterator.get());
         note_watch(cursor, watch);
         cursor->folded = folds.folded();
+        cursor->waste += cursor->folded.waste;
         cursor->out_of_memory =
             !cursor->iterator->Valid() && is_lack_of_memory(cursor->iterator->status());
         if (cursor->out_of_memory)

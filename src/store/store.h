@@ -442,6 +442,7 @@ enum store_presence { STORE_FOUND, STORE_ABSENT, STORE_NOT_CACHED };
 struct store_folded {
     size_t count;
     size_t bytes; /* in all of them */
+    size_t waste; /* the same, for the store's own use; 0 if the value was in one piece */
 };
 
 /* A value that stays where the store has it until it is released. All zeroes is empty. */
@@ -471,6 +472,7 @@ struct store_cursor_options {
     bytes upper;
     enum store_read_tier read_tier;
     bool bypasses_cache; /* reads ahead and leaves the block cache alone: for background passes */
+    bool notes_waste;    /* it reads for somebody: keyspace_waste */
     /* What folds for this cursor get instead of the keyspace's rules, which may change while it
      * walks; NULL: those. They must stay valid as long as the cursor. */
     const void *rules;
@@ -512,6 +514,12 @@ struct keyspace_bytes {
     uint64_t buffered;
 };
 struct keyspace_bytes keyspace_bytes(struct keyspace *keyspace);
+
+/* What gets, and cursors that note it, have gone through so far because it had not been compacted,
+ * in bytes or in what takes as long: operands that had to be put together, and entries that newer
+ * ones had replaced. Of a keyspace, and of all; both only grow. By any thread. */
+uint64_t keyspace_waste(const struct keyspace *keyspace);
+uint64_t store_waste(const struct store *store);
 
 /* Whose values take most, as far as that is noted: of each owner's (store_fold.owner) in a table
  * or a write buffer those of 1 MiB or more. Tables from before the notes say nothing. What was

@@ -453,7 +453,8 @@ static void cursors_tell_what_was_folded(void **state)
     put(f->store, f->keyspace, "c", "v");
     merge(f->store, f->keyspace, "c", "1");
     struct store_cursor *cursor = open_cursor(f, "", "");
-    const struct store_folded expected[] = {{2, 5}, {0, 0}, {1, 1}};
+    const struct store_folded expected[] = {
+        {.count = 2, .bytes = 5}, {.count = 0}, {.count = 1, .bytes = 1}};
     store_cursor_first(cursor);
     for (int i = 0; i < 3; i++, store_cursor_next(cursor)) {
         assert_true(store_cursor_valid(cursor));

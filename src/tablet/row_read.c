@@ -519,7 +519,8 @@ static status open_cursor(struct row_range_reader *reader, enum store_read_tier 
     row_range_reader_pause(reader);
     struct store_cursor_options options = {.lower = buffer_bytes(&reader->bounds.lower),
                                            .upper = buffer_bytes(&reader->bounds.upper),
-                                           .read_tier = read_tier};
+                                           .read_tier = read_tier,
+                                           .notes_waste = true};
     reader->as_of = applied(&reader->options);
     reader->gone = drops_gone(&reader->options);
     TRY(store_cursor_create(reader->keyspace, &options, &reader->cursor));
