@@ -74,12 +74,7 @@ static status stage_finish(void *context, struct edit *edit)
     struct job *job = context;
     ProtobufCMessage *view;
     TRY(find_view(job, edit, &view));
-    BtAdmin__OperationProgress progress = BT_ADMIN__OPERATION_PROGRESS__INIT;
     TRY(edit_time(edit, job->arena, &job->metadata->end_time));
-    progress.progress_percent = 100;
-    progress.start_time = job->metadata->start_time;
-    progress.end_time = job->metadata->end_time;
-    job->metadata->progress = &progress;
     return operation_finish(job->operation, edit, &job->metadata->base, view);
 }
 
@@ -100,28 +95,6 @@ static status cancel(struct job *job)
     return status_make(STATUS_CANCELLED, "The operation was cancelled, and %s is gone", job->name);
 }
 
-/* --- how far it is --- */
-
-/* All of it is told by its end. */
-static int32_t percent_of(const struct view_found *found)
-{
-    double percent = 100 * found->progress.share;
-    return percent >= 99 ? 99 : (int32_t)percent;
-}
-
-/* Twenty looks a second are too many to write down. */
-static void report(const struct job *job, const struct view_found *found)
-{
-    BtAdmin__OperationProgress progress = BT_ADMIN__OPERATION_PROGRESS__INIT;
-    if (!operation_may_report(job->operation))
-        return;
-    progress.progress_percent = percent_of(found);
-    progress.start_time = job->metadata->start_time;
-    job->metadata->progress = &progress;
-    status_ignore(operation_report(job->operation, &job->metadata->base)); /* or else next time */
-    job->metadata->progress = NULL;
-}
-
 /* --- looking --- */
 
 static status look(struct job *job)
@@ -137,10 +110,9 @@ static status look(struct job *job)
         table_release(found.table);
     if (found.state == VIEW_FAILED)
         return status_make(STATUS_FAILED_PRECONDITION, "%s", found.words);
-    if (found.is_readable)
-        return control_edit(job->bigtable->control, stage_finish, job);
-    report(job, &found);
-    return status_ok();
+    if (!found.is_readable)
+        return status_ok();
+    return control_edit(job->bigtable->control, stage_finish, job);
 }
 
 static status run(void *context, struct operation *operation)

@@ -18,7 +18,6 @@
 enum {
     THREADS = 2,
     LOOK_EVERY_US = 50000,
-    REPORT_EVERY_US = 1000000,
     MOST_LIVE = 1000,
     /* A call that waits takes a thread of the common pool from others. */
     MOST_WAITING = 2,
@@ -49,9 +48,8 @@ struct operation {
     char *name;
     bytes argument; /* behind the structure, as is the name */
     atomic_bool is_cancelled;
-    bool is_finished;    /* its end is staged; only its own thread looks at this */
-    char *subject;       /* likewise; NULL: unknown */
-    int64_t reported_us; /* likewise: the steady clock */
+    bool is_finished; /* its end is staged; only its own thread looks at this */
+    char *subject;    /* likewise; NULL: unknown */
     struct arena *arena;
 };
 
@@ -108,15 +106,9 @@ static status put_ending(void *context, struct edit *edit)
     return operation_put_end(edit, operation->arena, operation->name, &ending->end);
 }
 
-bool operation_may_report(const struct operation *operation)
-{
-    return clock_steady_us(clock_system()) - operation->reported_us >= REPORT_EVERY_US;
-}
-
 status operation_report(struct operation *operation, const ProtobufCMessage *metadata)
 {
     struct ending ending = {operation, {.metadata = metadata}};
-    operation->reported_us = clock_steady_us(clock_system());
     return control_edit(operation->runs->control, put_ending, &ending);
 }
 
@@ -288,7 +280,6 @@ static struct operation *new_operation(struct operation_runs *runs, const char *
     operation->on_commit = (struct edit_on_commit){.run = start_operation, .drop = drop_operation};
     operation->task.run = run_operation;
     operation->runs = runs;
-    operation->reported_us = clock_steady_us(clock_system());
     operation->name = (char *)(operation + 1);
     memcpy(operation->name, name, name_size);
     if (argument.size > 0)

@@ -89,9 +89,6 @@ bool operation_is_under_way(struct control *control,
                             bool (*is_it)(void *context, const char *kind, bytes argument),
                             void *context);
 
-/* A second has gone by since it was taken up, or reported last. On its own thread. */
-bool operation_may_report(const struct operation *operation);
-
 /* Replaces the metadata: progress that clients see, durably. Not more than once a second. */
 status operation_report(struct operation *operation, const ProtobufCMessage *metadata);
 

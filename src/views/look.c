@@ -49,7 +49,6 @@ status views_find(struct views *views, const char *name, struct view_found *out)
         out->table = entry->table;
         if (out->table != NULL)
             table_retain(out->table);
-        out->progress = progress_of(entry);
         snprintf(out->words, sizeof out->words, "%s", entry->words);
     }
     pthread_mutex_unlock(&views->lock);

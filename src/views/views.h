@@ -90,8 +90,7 @@ struct view_found {
     enum view_state state;
     bool is_readable;    /* it has been READY once: it has all, if behind */
     struct table *table; /* with a reference for the caller; NULL: it has none yet */
-    struct view_progress progress;
-    char words[256]; /* what is the matter; "": nothing is */
+    char words[256];     /* what is the matter; "": nothing is */
 };
 /* NOT_FOUND `Not found: <name>`. Cheap: on loops, too. */
 status views_find(struct views *views, const char *name, struct view_found *out);

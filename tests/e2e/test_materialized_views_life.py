@@ -125,27 +125,6 @@ def test_check_13_who_cancels_the_operation_undoes_the_creation(held):
     held.rpc.delete_table(held.table)
 
 
-def test_check_13_the_operation_tells_how_far_it_is(held):
-    """Google's metadata has no place for it: it has a number of ours, which clients pass over."""
-
-    def told():
-        path = operation.name.replace("operations/projects", "/v2/operations/projects", 1)
-        _, answer = Rest(held.server.host).ask("GET", path)
-        return json.loads(answer)["metadata"].get("progress", {})
-
-    put(held.rpc, held.table, b"r", q="v")
-    future = held.views.begin(COUNTED.format("t"), "v")
-    operation = future.operation
-    becomes(lambda: "startTime" in told())
-    assert told().get("progressPercent", 0) == 0
-    assert "endTime" not in told()
-    held.let_go()
-    becomes(lambda: told().get("progressPercent") == 100)
-    assert told()["endTime"] >= told()["startTime"]
-    assert future.result(BOUND_SECONDS).name == held.views.name("v")
-    assert future.metadata.original_request.materialized_view_id == "v"
-
-
 def test_check_13_other_operations_go_on_beside_populations(held):
     for number in range(4):
         held.views.begin(COUNTED.format("t"), f"v{number}")
