@@ -508,11 +508,7 @@ void runner_add_run(struct whole_runner *runner, const char *place, bool is_sche
 /* With the lock held; also wakes for nothing. */
 static void wait_for_work(struct whole_runner *runner, int64_t most_us)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_nsec + most_us % 1000000 * 1000;
-    until.tv_sec += (time_t)(most_us / 1000000 + ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
+    const struct timespec until = thread_time_in(most_us > 0 ? most_us : 0);
     if (!runner->is_busy && !runner->is_stopping && most_us > 0)
         pthread_cond_timedwait(&runner->wake, &runner->lock, &until);
 }

@@ -7,7 +7,7 @@
 
 #include <time.h>
 
-enum { WAIT_SECONDS = 20, LOOK_MS = 100, RETRY_MS = 200 };
+enum { WAIT_SECONDS = 20, LOOK_US = 100 * 1000, RETRY_MS = 200 };
 
 static struct query_memory *of_budget(struct budget *budget)
 {
@@ -16,19 +16,9 @@ static struct query_memory *of_budget(struct budget *budget)
 
 /* --- waiting, with the lock held --- */
 
-static struct timespec after_ms(int64_t ms)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_nsec + ms % 1000 * 1000000;
-    until.tv_sec += (time_t)(ms / 1000 + ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
-    return until;
-}
-
 static bool is_past(struct timespec moment)
 {
-    struct timespec now = after_ms(0);
+    struct timespec now = thread_time_in(0);
     return now.tv_sec > moment.tv_sec ||
            (now.tv_sec == moment.tv_sec && now.tv_nsec >= moment.tv_nsec);
 }
@@ -39,7 +29,7 @@ static bool wait_a_little(const struct query_memory *memory, struct timespec end
     struct query_room *room = memory->room;
     if (is_past(end) || (memory->is_given_up != NULL && memory->is_given_up(memory->context)))
         return false;
-    struct timespec until = after_ms(LOOK_MS);
+    struct timespec until = thread_time_in(LOOK_US);
     pthread_cond_timedwait(&room->changed, &room->lock, &until);
     return true;
 }
@@ -100,7 +90,7 @@ static bool ask_values(struct query_memory *memory, struct timespec end)
 static bool become_large(struct query_memory *memory)
 {
     struct query_room *room = memory->room;
-    struct timespec end = after_ms(WAIT_SECONDS * 1000);
+    struct timespec end = thread_time_in(WAIT_SECONDS * INT64_C(1000000));
     pthread_mutex_lock(&room->lock);
     bool is_next = wait_for_the_large_one(memory, end);
     pthread_mutex_unlock(&room->lock);

@@ -15,7 +15,6 @@ enum {
     FILES_WAIT_US = 5 * 1000 * 1000,
     SURE_AFTER = 2,
     WORDS_SIZE = 400,
-    SECOND_NS = 1000 * 1000 * 1000
 };
 
 /* The inode of FORMAT; 0 if it cannot be looked at. */
@@ -206,16 +205,6 @@ static status restore(struct data_directory *directory)
     return s;
 }
 
-static struct timespec next_look(void)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_nsec += ASK_EVERY_US * 1000;
-    at.tv_sec += at.tv_nsec / SECOND_NS;
-    at.tv_nsec %= SECOND_NS;
-    return at;
-}
-
 /* Until a look has found something, and then a tenth of a second, or until it is to stop. Whether
  * to go on. */
 static bool wait_for_look(struct data_directory *directory)
@@ -223,7 +212,7 @@ static bool wait_for_look(struct data_directory *directory)
     pthread_mutex_lock(&directory->lock);
     while (!directory->is_due && !directory->is_stopping)
         pthread_cond_wait(&directory->wake, &directory->lock);
-    const struct timespec at = next_look();
+    const struct timespec at = thread_time_in(ASK_EVERY_US);
     int waited = 0;
     while (!directory->is_stopping && waited == 0)
         waited = pthread_cond_timedwait(&directory->wake, &directory->lock, &at);

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "cluster/cluster_private.h"
+#include "cluster/ranges.h"
 #include "row/row_key.h"
 
 #include <stdlib.h>
@@ -155,23 +156,13 @@ static status settle_table(struct table *table)
 
 /* --- whether its readers pay for it --- */
 
-static uint64_t bytes_stored(const struct table *table)
-{
-    uint64_t size = 0;
-    for (size_t i = 0; i < table->space_count; i++) {
-        struct keyspace_bytes bytes = keyspace_bytes(table->spaces[i].keyspace);
-        size += bytes.tables + bytes.buffered;
-    }
-    return size;
-}
-
 static bool costs_readers(struct table *table)
 {
     struct table_idleness *idleness = &table->idleness;
     uint64_t waste = waste_of(table) - atomic_load(&idleness->waste);
     if (waste < LEAST_WASTE)
         return false;
-    uint64_t size = bytes_stored(table);
+    uint64_t size = table_stored_bytes(table);
     bool may_write = !atomic_load(&idleness->was_compacted) ||
                      size / MOST_READ_FOR_A_BYTE <= atomic_load(&idleness->uncompacted);
     return may_write && size <= LARGEST_TABLE && waste / WASTE_FOR_A_BYTE >= size;

@@ -16,7 +16,7 @@
 #include <time.h>
 
 enum {
-    SECOND_NS = 1000 * 1000 * 1000,
+    SECOND_US = 1000 * 1000,
     TURNS_A_ROUND = 10,
     THREADS = 2,
     PIECE_BYTES = 64 << 20,
@@ -85,16 +85,6 @@ static void drop_doomed(struct maintenance *maintenance)
 
 /* --- rounds --- */
 
-static struct timespec next_turn(void)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_nsec += SECOND_NS / TURNS_A_ROUND;
-    at.tv_sec += at.tv_nsec / SECOND_NS;
-    at.tv_nsec %= SECOND_NS;
-    return at;
-}
-
 /* Until the time comes, if it does: 0 when the thread was woken. With the lock held. */
 static int wait_until(struct maintenance *maintenance, const struct timespec *until)
 {
@@ -107,7 +97,7 @@ static int wait_until(struct maintenance *maintenance, const struct timespec *un
 /* Until it is woken, or for a tenth of a second. Returns whether to go on. */
 static bool wait_for_turn(struct maintenance *maintenance, bool *begins_round)
 {
-    const struct timespec until = next_turn();
+    const struct timespec until = thread_time_in(SECOND_US / TURNS_A_ROUND);
     pthread_mutex_lock(&maintenance->lock);
     int waited = 0;
     while (!maintenance->is_awake && !maintenance->is_stopping && waited == 0)

@@ -53,6 +53,16 @@ status table_range_size(struct table *table, bytes from, bytes to, uint64_t *out
     return status_ok();
 }
 
+uint64_t table_stored_bytes(const struct table *table)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < table->space_count; i++) {
+        const struct keyspace_bytes bytes = keyspace_bytes(table->spaces[i].keyspace);
+        size += bytes.tables + bytes.buffered;
+    }
+    return size;
+}
+
 /* --- parts ---
  *
  * A piece that the store cuts is up to half too small. So a part ends where all so far have about

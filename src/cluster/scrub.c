@@ -36,11 +36,7 @@ struct scrub {
 /* False if it is to stop. By the steady clock. */
 static bool rest(struct scrub *scrub, int64_t us)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_nsec + us % 1000000 * 1000;
-    until.tv_sec += us / 1000000 + ns / 1000000000;
-    until.tv_nsec = ns % 1000000000;
+    const struct timespec until = thread_time_in(us);
     pthread_mutex_lock(&scrub->lock);
     int waited = 0;
     while (!scrub->is_stopping && waited == 0)

@@ -51,11 +51,7 @@ static status read_question(const struct admin_request *request, struct history_
 
 static bool is_wanted(const struct telling *telling, const char *name)
 {
-    const Insight__ReadMetricHistoryRequest *request = telling->request;
-    for (size_t i = 0; i < request->n_lines; i++)
-        if (strcmp(request->lines[i], name) == 0)
-            return true;
-    return request->n_lines == 0;
+    return insight_is_asked_for(telling->request->lines, telling->request->n_lines, name);
 }
 
 static status add_line(struct telling *telling, const char *name, const char *help,

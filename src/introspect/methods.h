@@ -29,6 +29,9 @@ admin_method set_log_level;
 /* NOT_FOUND unless it is the name of this server: servers/self. */
 status insight_check_server(const char *name);
 
+/* Whether it is asked for: it is among these names, or there are none, which asks for all. */
+bool insight_is_asked_for(const char *const *names, size_t count, const char *name);
+
 static inline const struct insight *insight_of(const struct admin_request *request)
 {
     return request->more;

@@ -96,18 +96,11 @@ static status add(struct gathering *g, const struct metric_sample *sample)
     return status_ok();
 }
 
-static bool is_wanted(const Insight__GetMetricsRequest *request, const char *name)
-{
-    for (size_t i = 0; i < request->n_names; i++)
-        if (strcmp(request->names[i], name) == 0)
-            return true;
-    return request->n_names == 0;
-}
-
 static void gather(void *context, const struct metric_sample *sample)
 {
     struct gathering *g = context;
-    if (status_is_ok(g->result) && is_wanted(g->request, sample->name))
+    if (status_is_ok(g->result) &&
+        insight_is_asked_for(g->request->names, g->request->n_names, sample->name))
         g->result = add(g, sample);
 }
 

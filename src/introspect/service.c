@@ -9,6 +9,14 @@ status insight_check_server(const char *name)
                        name);
 }
 
+bool insight_is_asked_for(const char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return count == 0;
+}
+
 #define INSIGHT_HANDLER(method, prefix)                                                            \
     static void handle_##method(void *context, struct grpc_call *call, bytes request)              \
     {                                                                                              \

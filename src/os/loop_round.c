@@ -63,23 +63,9 @@ status loop_round_begin(struct loop_round *round, struct loop *const *loops, siz
     return status_ok();
 }
 
-static struct timespec after(int64_t us)
-{
-    enum { SECOND_US = 1000000, SECOND_NS = 1000000000, US_NS = 1000 };
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(us / SECOND_US);
-    until.tv_nsec += (long)(us % SECOND_US) * US_NS;
-    if (until.tv_nsec >= SECOND_NS) {
-        until.tv_sec++;
-        until.tv_nsec -= SECOND_NS;
-    }
-    return until;
-}
-
 size_t loop_round_wait(struct loop_round *round, int64_t most_us)
 {
-    struct timespec until = after(most_us);
+    struct timespec until = thread_time_in(most_us);
     int error = 0;
     pthread_mutex_lock(&round->lock);
     while (round->answered < round->count && error != ETIMEDOUT)

@@ -42,6 +42,16 @@ bool thread_wait_for(bool (*is_so)(void *context), void *context, int64_t most_u
     return true;
 }
 
+struct timespec thread_time_in(int64_t us)
+{
+    enum { SECOND_US = 1000 * 1000, SECOND_NS = 1000 * 1000 * 1000 };
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t ns = now.tv_nsec + us % SECOND_US * 1000;
+    return (struct timespec){.tv_sec = now.tv_sec + us / SECOND_US + ns / SECOND_NS,
+                             .tv_nsec = ns % SECOND_NS};
+}
+
 void thread_stop_init(struct thread_stop *stop)
 {
     pthread_mutex_init(&stop->lock, NULL);
@@ -57,12 +67,7 @@ void thread_stop_destroy(struct thread_stop *stop)
 
 bool thread_rest(struct thread_stop *stop, int64_t us)
 {
-    enum { SECOND_NS = 1000 * 1000 * 1000 };
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t end_ns = until.tv_nsec + us * 1000;
-    until.tv_sec += end_ns / SECOND_NS;
-    until.tv_nsec = end_ns % SECOND_NS;
+    const struct timespec until = thread_time_in(us);
     pthread_mutex_lock(&stop->lock);
     int waited = 0;
     while (!stop->is_stopping && waited == 0)

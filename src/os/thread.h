@@ -5,6 +5,7 @@
 #include "base/status.h"
 
 #include <pthread.h>
+#include <time.h>
 
 /* Starts `run(argument)` on a new thread, to be joined. Of the name the kernel keeps 15 bytes.
  * Signals blocked in the caller are blocked in the new thread. */
@@ -12,6 +13,9 @@ status thread_start(pthread_t *thread, const char *name, void *(*run)(void *), v
 
 /* A condition whose timed waits go by the steady clock. */
 void thread_init_steady_wake(pthread_cond_t *wake);
+
+/* What the steady clock says in so many microseconds (0 or more), as such waits take it. */
+struct timespec thread_time_in(int64_t us);
 
 /* Looks every few milliseconds whether `is_so`, and says whether it became so within `most_us`
  * (INT64_MAX: waits without end). For the end of a life, where a notification from every place that

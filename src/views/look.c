@@ -3,10 +3,10 @@
 
 #include "base/metrics.h"
 #include "cluster/view/view_feed.h"
+#include "os/thread.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 const char *view_state_name(enum view_state state)
 {
@@ -286,12 +286,8 @@ static bool has_settled(const struct view_entry *entry, const struct goal *goal)
 /* With the lock held, which it gives up: until something has changed, or a moment has gone by. */
 static void wait_for_change(struct views *views)
 {
-    enum { MOMENT_US = 10000, SECOND_NS = 1000 * 1000 * 1000 };
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t end_ns = until.tv_nsec + MOMENT_US * 1000;
-    until.tv_sec += end_ns / SECOND_NS;
-    until.tv_nsec = end_ns % SECOND_NS;
+    enum { MOMENT_US = 10000 };
+    const struct timespec until = thread_time_in(MOMENT_US);
     pthread_cond_clockwait(&views->changed, &views->lock, CLOCK_MONOTONIC, &until);
 }
 

@@ -78,13 +78,6 @@ enum view_state { VIEW_POPULATING, VIEW_READY, VIEW_RECONCILING, VIEW_FAILED };
 /* "populating" and so on. */
 const char *view_state_name(enum view_state state);
 
-/* How far the first look at all of the source has come, or one that was begun again since. */
-struct view_progress {
-    uint64_t rows_done; /* of the source */
-    uint64_t rows;      /* of about so many; never less than those done */
-    double share;       /* 0 to 1 */
-};
-
 /* A view that a client wants to read. */
 struct view_found {
     enum view_state state;
@@ -96,6 +89,13 @@ struct view_found {
 status views_find(struct views *views, const char *name, struct view_found *out);
 
 /* --- how they are --- */
+
+/* How far the first look at all of the source has come, or one that was begun again since. */
+struct view_progress {
+    uint64_t rows_done; /* of the source */
+    uint64_t rows;      /* of about so many; never less than those done */
+    double share;       /* 0 to 1 */
+};
 
 /* All counts are since the server's start, unless said. */
 struct view_status {

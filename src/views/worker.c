@@ -156,17 +156,12 @@ static struct view_pace_sample sample(const struct views *views)
 /* With the lock held, which it gives up while it waits. */
 static void wait_until(struct views *views, int64_t until_us)
 {
-    enum { SECOND_NS = 1000 * 1000 * 1000 };
     if (until_us == INT64_MAX) {
         pthread_cond_wait(&views->wake, &views->lock);
         return;
     }
     int64_t rest_us = until_us - views_steady_us(views);
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t end_ns = until.tv_nsec + (rest_us > 0 ? rest_us : 0) * 1000;
-    until.tv_sec += end_ns / SECOND_NS;
-    until.tv_nsec = end_ns % SECOND_NS;
+    const struct timespec until = thread_time_in(rest_us > 0 ? rest_us : 0);
     pthread_cond_clockwait(&views->wake, &views->lock, CLOCK_MONOTONIC, &until);
 }
 

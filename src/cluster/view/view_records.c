@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "cluster/cluster_private.h"
+#include "cluster/ranges.h"
 #include "tablet/key_bounds.h"
 #include "tablet/key_walk.h"
 
@@ -179,16 +180,9 @@ bytes view_cursor_value(const struct view_cursor *cursor)
 
 /* --- sizes --- */
 
-static uint64_t size_of(struct keyspace *keyspace)
-{
-    const struct keyspace_bytes bytes = keyspace_bytes(keyspace);
-    return bytes.tables + bytes.buffered;
-}
-
 struct view_sizes view_sizes(struct table *view)
 {
-    struct view_sizes sizes = {.records = size_of(records_of(view))};
-    for (size_t i = 0; i < view->space_count; i++)
-        sizes.rows += size_of(view->spaces[i].keyspace);
-    return sizes;
+    const struct keyspace_bytes records = keyspace_bytes(records_of(view));
+    return (struct view_sizes){.rows = table_stored_bytes(view),
+                               .records = records.tables + records.buffered};
 }

@@ -67,15 +67,6 @@ static bool is_held(struct part *part, bytes key)
     return at != NULL;
 }
 
-static struct timespec in_us(int64_t us)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    int64_t ns = at.tv_nsec + us % 1000000 * 1000;
-    return (struct timespec){.tv_sec = at.tv_sec + us / 1000000 + ns / 1000000000,
-                             .tv_nsec = ns % 1000000000};
-}
-
 static bool take_one(struct ds_locks *locks, struct ds_lock *lock, const struct timespec *until)
 {
     struct part *part = part_of(locks, lock->key);
@@ -108,7 +99,7 @@ static void release_one(struct ds_locks *locks, struct ds_lock *lock)
 
 status ds_locks_take(struct ds_locks *locks, struct ds_lock *taken, size_t count, int64_t most_us)
 {
-    const struct timespec until = in_us(most_us);
+    const struct timespec until = thread_time_in(most_us);
     for (size_t i = 0; i < count; i++) {
         DCHECK(i == 0 || bytes_compare(taken[i - 1].key, taken[i].key) < 0);
         if (take_one(locks, &taken[i], &until))

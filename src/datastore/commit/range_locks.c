@@ -249,14 +249,6 @@ static void break_circles(struct ds_range_locks *locks, struct ds_locker *locker
 
 /* --- waiting; with the lock held --- */
 
-static struct timespec in_us(int64_t us)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    int64_t ns = at.tv_nsec + us * 1000;
-    return (struct timespec){.tv_sec = at.tv_sec + ns / 1000000000, .tv_nsec = ns % 1000000000};
-}
-
 status ds_contended(void)
 {
     return status_make(STATUS_ABORTED,
@@ -279,7 +271,7 @@ static status wait_a_while(struct ds_range_locks *locks, struct ds_locker *locke
     }
     if (call != NULL && grpc_call_is_cancelled(call))
         return status_make(STATUS_CANCELLED, "The call was cancelled");
-    struct timespec next = in_us(left_us < LOOK_US ? left_us : LOOK_US);
+    struct timespec next = thread_time_in(left_us < LOOK_US ? left_us : LOOK_US);
     pthread_cond_timedwait(&locks->changed, &locks->lock, &next);
     return status_ok();
 }

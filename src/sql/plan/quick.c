@@ -11,9 +11,9 @@ static bool is_simple_kind(enum sql_kind kind)
 /* A walk along its arguments at most. Time zones, which are files, are in no cast between these. */
 static bool is_quick_function(const struct sql_expr *call)
 {
-    static const char *const names[] = {"$not",     "$equal",      "$not",       "$not_equal",
-                                        "$less",    "$less_equal", "$greater",   "$greater_equal",
-                                        "$between", "TO_INT64",    "TO_FLOAT32", "TO_FLOAT64"};
+    static const char *const names[] = {"$not",        "$equal",     "$not_equal",     "$less",
+                                        "$less_equal", "$greater",   "$greater_equal", "$between",
+                                        "TO_INT64",    "TO_FLOAT32", "TO_FLOAT64"};
     if ((call->function->flags & SQL_LOOKS_UP) != 0)
         return true;
     if (call->function == &sql_cast_function)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { MOST_PARTS = 64, PARTS_A_THREAD = 16, MOST_HELPERS = 15, WAIT_MS = 5 };
+enum { MOST_PARTS = 64, PARTS_A_THREAD = 16, MOST_HELPERS = 15, WAIT_US = 5000 };
 
 struct part {
     struct parts *parts;
@@ -281,16 +281,11 @@ static status merge_done(struct iterator *iterator, struct parts *parts)
 /* Goes on with a part; or, if others have all that are left, waits a little. */
 static void work(struct parts *parts)
 {
-    struct timespec until;
+    const struct timespec until = thread_time_in(WAIT_US);
     pthread_mutex_lock(&parts->lock);
     struct part *part = take_part(parts);
-    if (part == NULL && !parts->items[parts->merged].is_done) {
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += WAIT_MS * 1000000;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+    if (part == NULL && !parts->items[parts->merged].is_done)
         pthread_cond_timedwait(&parts->changed, &parts->lock, &until);
-    }
     pthread_mutex_unlock(&parts->lock);
     if (part != NULL)
         run_part(part);

@@ -253,7 +253,6 @@ static status expect_end(struct parser *parser)
     return parser->token.kind == TOKEN_END ? status_ok() : parser_expected(parser, "end of input");
 }
 
-/* Statements that are none of ours, as GoogleSQL calls them. */
 static status not_supported(const struct parser *parser, struct token at, const char *what)
 {
     return sql_error(parser->lexer.text, at.at, "Statement not supported: %s", what);
@@ -276,6 +275,7 @@ static status refuse_create(struct parser *parser)
                                          : "CreateViewStatement");
 }
 
+/* Statements that are none of ours, as GoogleSQL calls them. */
 static status check_is_query(struct parser *parser)
 {
     static const char *const others[][2] = {
