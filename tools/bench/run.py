@@ -17,6 +17,7 @@ import hot_cell
 import large
 import page
 import parts
+import peer
 import small_rows
 import sql
 import thousand_bytes
@@ -79,10 +80,20 @@ def datastore_page(options):
     yield from datastore.section(measured)
 
 
+def peer_page(options):
+    measured = peer.measure(options)
+    yield "## In short"
+    yield ""
+    yield from page.goals_met(list(peer.goals(measured)), issue=25)
+    yield ""
+    yield from peer.section(measured, options)
+
+
 # What is measured instead of small rows: its option, title, page and what is on it.
 PAGES = {
     "large": ("Benchmarks: a large table", "benchmarks-large.md", large_page),
     "sql": ("Benchmarks: SQL", "benchmarks-sql.md", sql_page),
+    "peer": ("Benchmarks: a durable peer", "benchmarks-peers.md", peer_page),
     "datastore": ("Benchmarks: Datastore", "benchmarks-datastore.md", datastore_page),
 }
 
@@ -108,6 +119,10 @@ def parse(arguments):
     parser.add_argument(
         "--datastore", action="store_true", help="Datastore beside both of Google's emulators"
     )
+    parser.add_argument(
+        "--peer", choices=["hbase"], help="beside another durable server, by programs in Java"
+    )
+    parser.add_argument("--peer-seconds", type=float, default=6, help="for each of its workloads")
     parser.add_argument("--entities", type=int, default=1_000_000, help="of Datastore")
     parser.add_argument(
         "--emulator-entities", type=int, default=200_000, help="of the emulators, and beside them"
