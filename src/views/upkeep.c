@@ -76,7 +76,7 @@ static status put_state(struct view_upkeep *upkeep, struct view_commit *commit)
 static status write_state(struct view_upkeep *upkeep)
 {
     struct view_commit *commit;
-    TRY(view_commit_begin(upkeep->table, &commit));
+    TRY(view_commit_begin(upkeep->table, NULL, &commit));
     status s = put_state(upkeep, commit);
     if (!status_is_ok(s)) {
         view_commit_cancel(commit);
