@@ -6,7 +6,7 @@
 status view_piece_begin(struct view_upkeep *upkeep, size_t most_rows, struct view_piece *piece)
 {
     *piece = (struct view_piece){.upkeep = upkeep, .arena = upkeep->arena, .most_rows = most_rows};
-    return view_commit_begin(upkeep->table, &piece->commit);
+    return view_commit_begin(upkeep->table, upkeep->commit_memory, &piece->commit);
 }
 
 void view_piece_end(struct view_piece *piece)

@@ -76,7 +76,7 @@ static status put_state(struct view_upkeep *upkeep, struct view_commit *commit)
 static status write_state(struct view_upkeep *upkeep)
 {
     struct view_commit *commit;
-    TRY(view_commit_begin(upkeep->table, &commit));
+    TRY(view_commit_begin(upkeep->table, NULL, &commit));
     status s = put_state(upkeep, commit);
     if (!status_is_ok(s)) {
         view_commit_cancel(commit);
@@ -325,19 +325,32 @@ static size_t keys_to_do(const struct view_upkeep *upkeep, const struct view_cha
     return count;
 }
 
+/* How many of so many rows go into a piece at most. A view that keeps up, while clients write, has
+ * pieces so small that no write waits long for one: in the commit queue, or for its bytes to be
+ * synced with its own. They are not so many that a slow disk's syncs would hold the view up. One
+ * that is behind saves what larger ones save. */
+static size_t most_at_once(const struct view_changes *changes, size_t count)
+{
+    enum { MOST_PIECES = 16, LEAST_ROWS = 8 };
+    if (!changes->is_end)
+        return count;
+    return count <= MOST_PIECES * LEAST_ROWS ? LEAST_ROWS : count / MOST_PIECES;
+}
+
 static status apply_changes(struct view_upkeep *upkeep, const struct view_changes *changes)
 {
-    size_t count = keys_to_do(upkeep, changes);
+    size_t count = keys_to_do(upkeep, changes), most = most_at_once(changes, count);
     TRY(add_passes(upkeep, changes));
     size_t done = 0;
     do { /* once at least: the position moves */
+        size_t left = count - done;
         struct portion portion = {.keys = done == 0 ? changes->keys : changes->keys + done,
-                                  .key_count = count - done};
+                                  .key_count = left < most ? left : most};
         if (atomic_load(upkeep->gives_up)) {
             upkeep->is_loaded = false;
             return status_make(STATUS_CANCELLED, "Upkeep is to end.");
         }
-        TRY(do_portion(upkeep, &portion, &changes->reached));
+        TRY(do_portion(upkeep, &portion, left <= most ? &changes->reached : NULL));
         done += portion.taken;
     } while (done < count);
     view_feed_keep(upkeep->table, upkeep->state.position.sequence);

@@ -50,6 +50,7 @@ struct view_upkeep {
     void (*rest)(void *context);
     void *rest_context;
     struct arena *arena; /* what a piece has, with VIEW_PIECE_MEMORY as its limit; the caller's */
+    struct view_commit_memory *commit_memory; /* what a commit has; the caller's; NULL: none */
     struct view_counts counts;
 };
 

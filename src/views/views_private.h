@@ -57,6 +57,7 @@ struct view_line {
     int64_t due_us;              /* the steady clock; INT64_MAX: nothing is known to be done */
     struct view_changes changes; /* the worker's */
     struct arena *arena;         /* the same: of pieces; NULL: there is nothing to do */
+    struct view_commit_memory *commit_memory; /* the same */
 };
 
 struct view_thread {

@@ -52,16 +52,28 @@ static struct view_line *line_of(struct views *views, struct table *source)
     return made;
 }
 
-static void free_arena(struct view_line *line)
+static void free_memory(struct view_line *line)
 {
     arena_destroy(line->arena);
     line->arena = NULL;
+    view_commit_memory_destroy(line->commit_memory);
+    line->commit_memory = NULL;
+}
+
+static status make_memory(struct view_line *line)
+{
+    if (line->arena == NULL)
+        line->arena = arena_create(VIEW_PIECE_MEMORY);
+    if (line->commit_memory == NULL)
+        line->commit_memory = view_commit_memory_create();
+    return line->arena != NULL && line->commit_memory != NULL ? status_ok()
+                                                              : status_out_of_memory();
 }
 
 /* It has no entry, and nobody has its turn. Not with the lock held. */
 static void free_line(struct view_line *line)
 {
-    free_arena(line);
+    free_memory(line);
     if (line->is_waiting)
         view_feed_forget(line->source, &line->waiter);
     view_changes_forget(&line->changes);
@@ -188,13 +200,11 @@ static status do_pieces(struct turn *turn, struct view_entry *entry)
 {
     bool follows = false, passes = false;
     struct view_line *line = turn->line;
-    if (line->arena == NULL)
-        line->arena = arena_create(VIEW_PIECE_MEMORY);
-    if (line->arena == NULL)
-        return status_out_of_memory();
+    TRY(make_memory(line));
     entry->upkeep.rest = rest;
     entry->upkeep.rest_context = turn;
     entry->upkeep.arena = line->arena;
+    entry->upkeep.commit_memory = line->commit_memory;
     if (!entry->upkeep.is_loaded) {
         status s = view_upkeep_load(&entry->upkeep);
         if (s.code == STATUS_ABORTED) {
@@ -282,7 +292,7 @@ static void take_turn(struct views *views, struct view_line *line, struct view_p
     if (!turn.has_more && line->entries != NULL)
         wait_for_changes(&turn);
     if (!turn.has_more)
-        free_arena(line);
+        free_memory(line);
     line->has_turn = false;
     make_due(line, turn.has_more ? 0 : turn.retry_us);
     pthread_cond_broadcast(&views->changed);

@@ -55,7 +55,7 @@ static inline status try_put_both(struct cluster_fixture *f, struct table *view,
                                   const char *value)
 {
     struct view_commit *commit;
-    assert_ok(view_commit_begin(view, &commit));
+    assert_ok(view_commit_begin(view, NULL, &commit));
     change_view_row(f, commit, key, value);
     if (value != NULL)
         view_commit_put(commit, bytes_of(key), bytes_of(value));

@@ -153,7 +153,7 @@ static void put_progress(struct history *h, const struct progress *progress)
     struct view_commit *commit;
     char text[32];
     snprintf(text, sizeof text, "%zu", progress->notes);
-    assert_ok(view_commit_begin(h->view, &commit));
+    assert_ok(view_commit_begin(h->view, NULL, &commit));
     change_view_row(h->f, commit, "n", text);
     view_commit_put(commit, bytes_of("P"), bytes_make(progress, sizeof *progress));
     assert_ok(view_commit_write(commit, NULL));

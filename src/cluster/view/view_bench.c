@@ -106,7 +106,7 @@ static void commit_lot(struct cluster_fixture *f, struct table *view, unsigned n
     struct view_commit *commit;
     char key[24], value[100];
     memset(value, 'v', sizeof value);
-    assert_ok(view_commit_begin(view, &commit));
+    assert_ok(view_commit_begin(view, NULL, &commit));
     for (unsigned i = 0; i < ROWS; i++) {
         struct row_change *change = row_change_create(f->arena);
         snprintf(key, sizeof key, "row%09llu",

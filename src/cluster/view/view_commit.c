@@ -10,6 +10,7 @@
 
 enum {
     COMMIT_MEMORY = 1 << 30, /* of the rows' keys */
+    KEPT_MEMORY = 4 << 20,   /* between commits: of the arena, and of rows */
     FIRST_ROWS = 64,
     TURNS = 16, /* that others are let go first */
 };
@@ -20,19 +21,72 @@ struct view_row_change {
     bool is_whole;
 };
 
-struct view_commit {
-    struct table *view;
+struct view_commit_memory {
     struct arena *arena;
     struct store_batch *records;
     struct view_row_change *rows;
-    size_t count;
     size_t capacity;
+};
+
+struct view_commit {
+    struct table *view;
+    struct view_commit_memory *memory;
+    struct view_commit_memory own; /* unless it was given one */
+    size_t count;
     size_t bytes; /* of rows */
     size_t record_count;
     status failure;
 };
 
-status view_commit_begin(struct table *view, struct view_commit **out)
+/* --- memory --- */
+
+static void free_memory(struct view_commit_memory *memory)
+{
+    free(memory->rows);
+    if (memory->records != NULL)
+        store_batch_destroy(memory->records);
+    arena_destroy(memory->arena);
+}
+
+static bool make_memory(struct view_commit_memory *memory)
+{
+    memory->arena = arena_create(COMMIT_MEMORY);
+    memory->records = store_batch_create();
+    return memory->arena != NULL && memory->records != NULL;
+}
+
+struct view_commit_memory *view_commit_memory_create(void)
+{
+    struct view_commit_memory *memory = calloc(1, sizeof *memory);
+    if (memory == NULL || make_memory(memory))
+        return memory;
+    view_commit_memory_destroy(memory);
+    return NULL;
+}
+
+void view_commit_memory_destroy(struct view_commit_memory *memory)
+{
+    if (memory != NULL)
+        free_memory(memory);
+    free(memory);
+}
+
+/* What was large goes. */
+static void clear_memory(struct view_commit_memory *memory)
+{
+    arena_reset_keeping(memory->arena, KEPT_MEMORY);
+    store_batch_clear(memory->records);
+    if (memory->capacity * sizeof *memory->rows <= KEPT_MEMORY)
+        return;
+    free(memory->rows);
+    memory->rows = NULL;
+    memory->capacity = 0;
+}
+
+/* --- begin and end --- */
+
+status view_commit_begin(struct table *view, struct view_commit_memory *memory,
+                         struct view_commit **out)
 {
     struct view_commit *commit = calloc(1, sizeof *commit);
     *out = NULL;
@@ -42,9 +96,8 @@ status view_commit_begin(struct table *view, struct view_commit **out)
     table_retain(view);
     commit->view = view;
     commit->failure = status_ok();
-    commit->arena = arena_create(COMMIT_MEMORY);
-    commit->records = store_batch_create();
-    if (commit->arena == NULL || commit->records == NULL) {
+    commit->memory = memory != NULL ? memory : &commit->own;
+    if (memory == NULL && !make_memory(&commit->own)) {
         view_commit_cancel(commit);
         return status_out_of_memory();
     }
@@ -57,12 +110,11 @@ void view_commit_cancel(struct view_commit *commit)
     if (commit == NULL)
         return;
     for (size_t i = 0; i < commit->count; i++)
-        packed_change_free(&commit->rows[i].change);
-    free(commit->rows);
-    if (commit->records != NULL)
-        store_batch_destroy(commit->records);
-    if (commit->arena != NULL)
-        arena_destroy(commit->arena);
+        packed_change_free(&commit->memory->rows[i].change);
+    if (commit->memory == &commit->own)
+        free_memory(&commit->own);
+    else
+        clear_memory(commit->memory);
     status_free(commit->failure);
     table_release(commit->view);
     free(commit);
@@ -72,28 +124,30 @@ void view_commit_cancel(struct view_commit *commit)
 
 static bool make_room(struct view_commit *commit)
 {
-    if (commit->count < commit->capacity)
+    struct view_commit_memory *memory = commit->memory;
+    if (commit->count < memory->capacity)
         return true;
-    size_t capacity = commit->capacity == 0 ? FIRST_ROWS : 2 * commit->capacity;
-    struct view_row_change *rows = realloc(commit->rows, capacity * sizeof *rows);
+    size_t capacity = memory->capacity == 0 ? FIRST_ROWS : 2 * memory->capacity;
+    struct view_row_change *rows = realloc(memory->rows, capacity * sizeof *rows);
     if (rows == NULL)
         return false;
-    commit->rows = rows;
-    commit->capacity = capacity;
+    memory->rows = rows;
+    memory->capacity = capacity;
     return true;
 }
 
 static status add_row(struct view_commit *commit, bytes key, struct row_change *change,
                       bool is_whole)
 {
-    struct view_row_change row = {.key = arena_copy(commit->arena, key), .is_whole = is_whole};
+    struct view_row_change row = {.key = arena_copy(commit->memory->arena, key),
+                                  .is_whole = is_whole};
     DCHECK(key.size > 0);
     if (row.key.data == NULL || !make_room(commit))
         return status_out_of_memory();
     TRY(row_change_pack(change, rows_big_value(commit->view), &row.change));
     DCHECK(!is_whole || row.change.big_count == 0);
     commit->bytes += key.size + packed_change_size(&row.change);
-    commit->rows[commit->count++] = row;
+    commit->memory->rows[commit->count++] = row;
     return status_ok();
 }
 
@@ -113,26 +167,26 @@ void view_commit_put(struct view_commit *commit, bytes key, bytes value)
 {
     DCHECK(key.size > 0 && value.size > 0);
     DCHECK(key.data[0] != ROW_SPACE && key.data[0] != OVERFLOW_SPACE);
-    store_batch_put(commit->records, commit->view->view.records, key, value);
+    store_batch_put(commit->memory->records, commit->view->view.records, key, value);
     commit->record_count++;
 }
 
 void view_commit_delete(struct view_commit *commit, bytes key)
 {
-    store_batch_delete(commit->records, commit->view->view.records, key);
+    store_batch_delete(commit->memory->records, commit->view->view.records, key);
     commit->record_count++;
 }
 
 void view_commit_delete_range(struct view_commit *commit, bytes from, bytes to)
 {
     DCHECK(bytes_compare(from, to) < 0);
-    store_batch_delete_range(commit->records, commit->view->view.records, from, to);
+    store_batch_delete_range(commit->memory->records, commit->view->view.records, from, to);
     commit->record_count++;
 }
 
 size_t view_commit_size(const struct view_commit *commit)
 {
-    return commit->bytes + store_batch_size(commit->records);
+    return commit->bytes + store_batch_size(commit->memory->records);
 }
 
 size_t view_commit_count(const struct view_commit *commit)
@@ -160,7 +214,7 @@ static void count_write(struct tablet *tablet, const struct view_row_change *row
 
 static void route_row(struct writing *writing, const struct view_commit *from, size_t i)
 {
-    struct view_row_change *row = &from->rows[i];
+    struct view_row_change *row = &from->memory->rows[i];
     struct tablet *tablet = table_route(from->view, row->key);
     writing->hashes[i] = row_lock_hash(keyspace_id(tablet->keyspace), row->key);
     writing->rows[i] = (struct commit){.kind = COMMIT_VIEW,
@@ -181,7 +235,7 @@ static void route(struct writing *writing, const struct view_commit *from)
                                       .table = from->view,
                                       .tablet = first,
                                       .keyspace = first->keyspace,
-                                      .records = from->records,
+                                      .records = from->memory->records,
                                       .others = writing->rows,
                                       .other_count = from->count};
     for (size_t i = 0; i < from->count; i++)
@@ -232,10 +286,10 @@ static status write_all(struct view_commit *commit, uint64_t *sequence)
     struct writing writing = {0};
     if (!status_is_ok(commit->failure))
         return status_copy(commit->failure);
-    if (store_batch_failed(commit->records))
+    if (store_batch_failed(commit->memory->records))
         return status_out_of_memory();
-    writing.rows = arena_alloc(commit->arena, commit->count * sizeof *writing.rows + 1);
-    writing.hashes = arena_alloc(commit->arena, commit->count * sizeof *writing.hashes + 1);
+    writing.rows = arena_alloc(commit->memory->arena, commit->count * sizeof *writing.rows + 1);
+    writing.hashes = arena_alloc(commit->memory->arena, commit->count * sizeof *writing.hashes + 1);
     if (writing.rows == NULL || writing.hashes == NULL)
         return status_out_of_memory();
     route(&writing, commit);

@@ -18,8 +18,16 @@
 
 struct view_commit;
 
-/* The view is held until the commit is written or cancelled. */
-status view_commit_begin(struct table *view, struct view_commit **out);
+/* Memory that commits use one after another, some megabytes at most: what each would take from the
+ * system, and give back, is a tenth of what a population costs. One commit has it at a time. */
+struct view_commit_memory;
+struct view_commit_memory *view_commit_memory_create(void); /* NULL without memory */
+/* Once no commit has it. NULL is fine. */
+void view_commit_memory_destroy(struct view_commit_memory *memory);
+
+/* The view is held until the commit is written or cancelled. `memory`: NULL: of its own. */
+status view_commit_begin(struct table *view, struct view_commit_memory *memory,
+                         struct view_commit **out);
 void view_commit_cancel(struct view_commit *commit); /* NULL is fine */
 
 /* A change of one row, each row once: cells that are set, columns, or times of them, and the row

@@ -82,7 +82,7 @@ static status upkeep_once(struct cluster_fixture *f, struct table *view, bool *i
 {
     struct round round = {.f = f, .progress = read_progress(view), .source = rows_of(f, f->table)};
     char count[24];
-    TRY(view_commit_begin(view, &round.commit));
+    TRY(view_commit_begin(view, NULL, &round.commit));
     status s = view_feed_read(f->table, round.progress.position, SIZE_MAX, copy_row, &round,
                               &round.progress.position, is_end);
     if (!status_is_ok(s)) {
@@ -109,7 +109,7 @@ static status create(struct cluster_fixture *f, const char *unused)
     TRY(cluster_ensure_view(f->cluster, &spec, &view, &is_new));
     status s = view_feed_end(f->table, &progress.position);
     if (status_is_ok(s))
-        s = view_commit_begin(view, &commit);
+        s = view_commit_begin(view, NULL, &commit);
     if (status_is_ok(s)) {
         change_view_row(f, commit, "-", "0");
         view_commit_put(commit, bytes_of("P"), bytes_make(&progress, sizeof progress));

@@ -86,7 +86,7 @@ static void records_alone_are_refused_when_the_view_is_gone(void **state)
     struct cluster_fixture *f = *state;
     struct table *view = create_view(f, TEST_VIEW);
     struct view_commit *commit;
-    assert_ok(view_commit_begin(view, &commit));
+    assert_ok(view_commit_begin(view, NULL, &commit));
     view_commit_put(commit, bytes_of("a"), bytes_of("1"));
     assert_ok(cluster_delete_view(f->cluster, bytes_of(TEST_VIEW), NULL));
     assert_status(view_commit_write(commit, NULL), STATUS_NOT_FOUND);
@@ -149,7 +149,7 @@ static void records_are_walked_both_ways(void **state)
     struct table *view = create_view(f, TEST_VIEW);
     struct view_commit *commit;
     struct view_cursor *cursor;
-    assert_ok(view_commit_begin(view, &commit));
+    assert_ok(view_commit_begin(view, NULL, &commit));
     for (const char *key = "abcd"; *key != 0; key++)
         view_commit_put(commit, bytes_make(key, 1), bytes_of("x"));
     view_commit_delete_range(commit, bytes_of("c"), bytes_of("d"));
@@ -188,7 +188,7 @@ static void several_records_are_got_at_once(void **state)
     char names[MANY][4];
     bytes keys[MANY];
     size_t sum = 0, hot = 0, expected = 0;
-    assert_ok(view_commit_begin(view, &commit));
+    assert_ok(view_commit_begin(view, NULL, &commit));
     for (size_t i = 0; i < MANY; i++) {
         snprintf(names[i], sizeof names[i], "%03zu", i);
         keys[i] = bytes_of(names[i]);
@@ -214,7 +214,7 @@ static void put_view_row(struct cluster_fixture *f, struct table *view, const ch
     assert_non_null(change);
     if (cell != NULL)
         row_change_set(change, FAMILY_DEFAULT, bytes_of(cell), 0, bytes_of(cell));
-    assert_ok(view_commit_begin(view, &commit));
+    assert_ok(view_commit_begin(view, NULL, &commit));
     view_commit_put_row(commit, bytes_of("a"), change);
     assert_ok(view_commit_write(commit, NULL));
 }
@@ -240,12 +240,56 @@ static void a_row_that_is_put_is_all_there_is_of_it(void **state)
     table_release(view);
 }
 
+/* A row and a record, in memory that others had before. */
+static status put_in(struct cluster_fixture *f, struct table *view,
+                     struct view_commit_memory *memory, const char *key, const char *value)
+{
+    struct view_commit *commit;
+    TRY(view_commit_begin(view, memory, &commit));
+    change_view_row(f, commit, key, value);
+    view_commit_put(commit, bytes_of(key), bytes_of(value));
+    return view_commit_write(commit, NULL);
+}
+
+static void commits_have_the_same_memory_one_after_another(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct table *view = create_view(f, TEST_VIEW);
+    struct view_commit_memory *memory = view_commit_memory_create();
+    struct view_commit *cancelled;
+    assert_non_null(memory);
+    assert_ok(put_in(f, view, memory, "a", "1"));
+    assert_ok(view_commit_begin(view, memory, &cancelled));
+    change_view_row(f, cancelled, "c", "lost");
+    view_commit_put(cancelled, bytes_of("c"), bytes_of("lost"));
+    view_commit_cancel(cancelled);
+    assert_ok(put_in(f, view, memory, "b", "2"));
+    view_commit_memory_destroy(memory);
+    assert_view(f, view, "a=1 b=2", "a=1 b=2");
+    table_release(view);
+}
+
+static void a_commit_of_a_view_that_is_gone_leaves_its_memory_empty(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct table *gone = create_view(f, OTHER_VIEW), *view = create_view(f, TEST_VIEW);
+    struct view_commit_memory *memory = view_commit_memory_create();
+    assert_non_null(memory);
+    assert_ok(cluster_delete_view(f->cluster, bytes_of(OTHER_VIEW), NULL));
+    assert_status(put_in(f, gone, memory, "a", "1"), STATUS_NOT_FOUND);
+    assert_ok(put_in(f, view, memory, "b", "2"));
+    view_commit_memory_destroy(memory);
+    assert_view(f, view, "b=2", "b=2");
+    table_release(gone);
+    table_release(view);
+}
+
 static void a_commit_meets_tablets_that_were_split(void **state)
 {
     struct cluster_fixture *f = *state;
     struct table *view = create_view(f, TEST_VIEW), *table = f->table;
     struct view_commit *commit;
-    assert_ok(view_commit_begin(view, &commit));
+    assert_ok(view_commit_begin(view, NULL, &commit));
     change_view_row(f, commit, "a", "1");
     change_view_row(f, commit, "m", "2");
     view_commit_put(commit, bytes_of("r"), bytes_of("3"));
@@ -503,6 +547,10 @@ int main(void)
                                         cluster_fixture_teardown),
         cmocka_unit_test_setup_teardown(a_row_that_is_put_is_all_there_is_of_it, setup,
                                         cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(commits_have_the_same_memory_one_after_another, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_commit_of_a_view_that_is_gone_leaves_its_memory_empty,
+                                        setup, cluster_fixture_teardown),
         cmocka_unit_test_setup_teardown(a_commit_meets_tablets_that_were_split, setup,
                                         cluster_fixture_teardown),
         cmocka_unit_test_setup_teardown(a_large_cell_of_a_view_is_read_again, setup,
