@@ -5,7 +5,15 @@
 #include "introspect/methods.h"
 #include "wire/timestamps.h"
 
-enum { POINTS_BY_DEFAULT = 120, POINTS_MOST = 2000, WORKING_MEMORY = 128 << 20 };
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    POINTS_BY_DEFAULT = 120,
+    POINTS_MOST = 2000,
+    DIGITS_MOST = 17, /* of a double */
+    WORKING_MEMORY = 128 << 20,
+};
 
 #define SECOND_US  INT64_C(1000000)
 #define DEFAULT_US (3600 * SECOND_US)
@@ -41,6 +49,8 @@ static status read_question(const struct admin_request *request, struct history_
     TRY(read_since(message, &since_us));
     if (message->points < 0 || message->points > POINTS_MOST)
         return status_make(STATUS_INVALID_ARGUMENT, "points must be from 0 to %d", POINTS_MOST);
+    if (message->digits < 0 || message->digits > DIGITS_MOST)
+        return status_make(STATUS_INVALID_ARGUMENT, "digits must be from 0 to %d", DIGITS_MOST);
     out->until_us = cluster_version_us(request->bigtable->cluster);
     out->from_us = since_us < out->until_us ? out->until_us - since_us : 0;
     out->most = message->points == 0 ? POINTS_BY_DEFAULT : (size_t)message->points;
@@ -72,6 +82,16 @@ static status add_line(struct telling *telling, const char *name, const char *he
     return status_ok();
 }
 
+/* As many digits as were asked for. */
+static double shortened(const struct telling *telling, double value)
+{
+    char text[DIGITS_MOST + sizeof "-.e+308"];
+    if (telling->request->digits == 0)
+        return value;
+    snprintf(text, sizeof text, "%.*e", telling->request->digits - 1, value);
+    return strtod(text, NULL);
+}
+
 /* A line that no point has is left out. */
 static status tell_line(struct telling *telling, enum history_line which)
 {
@@ -83,7 +103,7 @@ static status tell_line(struct telling *telling, enum history_line which)
             continue;
         if (line == NULL)
             TRY(add_line(telling, row->name, row->sentence, &line));
-        line->values[i] = value;
+        line->values[i] = shortened(telling, value);
     }
     return status_ok();
 }
@@ -115,7 +135,7 @@ static status tell_methods(struct telling *telling, size_t at)
         Insight__MetricHistory__Line *line;
         TRY(line_of_method(telling, point->methods[i].name, &line));
         if (line != NULL)
-            line->values[at] = point->methods[i].rate;
+            line->values[at] = shortened(telling, point->methods[i].rate);
     }
     return status_ok();
 }

@@ -5,8 +5,10 @@ there, and the heads of the answers."""
 import functools
 import gzip
 import json
+import random
 import struct
 import time
+from datetime import datetime, timedelta
 
 import pytest
 from harness.browser import chromium
@@ -16,6 +18,7 @@ from harness.server import Server
 
 FIRST_BYTES = 100 << 10
 NEXT_BYTES = 10 << 10
+MOST_METHODS = 17  # that a point has: the busiest, and the rest as one
 INSTANCE = "projects/demo/instances/shop"
 SHOP = "#/p/demo/i/shop"
 ORDERS = f"{SHOP}/t/orders"
@@ -151,6 +154,45 @@ def test_a_page_takes_no_more_than_it_may(browser, shop, name):
     print(f"{name}: {first} bytes, then {following}")
     assert 10_000 < first <= FIRST_BYTES, whats_large
     assert 0 < following <= NEXT_BYTES, window.largest()
+    window.context.close()
+
+
+def full(answer):
+    """The same, had there been an hour of it, with values as those of a busy server differ."""
+    step = int(answer["step"][:-1])
+    points = 3600 // step
+    chance = random.Random(1)
+    began = datetime.fromisoformat(answer["times"][0])
+    times = [began + timedelta(seconds=step * i) for i in range(points)]
+    answer["times"] = [time.isoformat().replace("+00:00", "Z") for time in times]
+    for line in answer["lines"]:
+        values = [chance.lognormvariate(5, 1) for _ in times]
+        line["values"] = [float(f"{value:.2e}") for value in values]
+    return answer
+
+
+def packed_size(text):
+    return len(gzip.compress(text, compresslevel=1))
+
+
+def test_the_page_of_metrics_takes_no_more_when_much_is_remembered(browser, shop):
+    """Its charts have all the points that they may have after an hour, and all methods are busy."""
+    window = Window(browser)
+    window.page.set_default_timeout(1000 * PATIENCE_SECONDS)
+    address = f"http://{shop}/console/#/metrics"
+    window.visit(address)
+    with window.page.expect_response("**/metricHistory?*") as asked:
+        following = window.visit(address)
+    answer = asked.value.json()
+    assert "NaN" not in answer["lines"][0]["values"] and len(answer["lines"]) > 20
+    methods = [line for line in answer["lines"] if line["name"].startswith("method/")]
+    for i in range(len(methods), MOST_METHODS):
+        other = f"method/google.bigtable.v2.Bigtable/Call{i}"
+        answer["lines"].append({**methods[0], "name": other})
+    before = packed_size(asked.value.body())
+    later = packed_size(json.dumps(full(answer), separators=(",", ":")).encode())
+    print(f"{following} bytes, of which {before}; {later} when there is an hour")
+    assert following - before + later <= NEXT_BYTES
     window.context.close()
 
 

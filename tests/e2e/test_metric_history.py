@@ -125,6 +125,31 @@ def without_retention_it_is_gone(server):
     assert "remembers no metrics" in said
 
 
+def rounded(value, digits):
+    return value if value == "NaN" else float(f"{value:.{digits - 1}e}")
+
+
+def test_values_have_as_many_digits_as_are_asked_for(fresh_server, connect):
+    server = fresh_server()
+    rpc, rest = connect(server.host), Rest(server.host)
+    table = rpc.create_table("t")
+    write_rows(rpc, table)
+    wait_for(rest, "method/google.bigtable.v2.Bigtable/MutateRow", 1)
+    for name in ("servers/self/metricHistory", f"{table}:metricHistory"):
+        path = f"/v1/{name}?since=3600s"
+        count, whole, short = 0, {"lines": []}, {}
+        while count != len(short.get("times", [])) or not short.get("times"):  # none came between
+            whole = rest.call("GET", path)
+            count, short = len(whole.get("times", [])), rest.call("GET", f"{path}&digits=3")
+        of_all, of_three = lines_of(whole), lines_of(short)
+        assert of_all.keys() == of_three.keys() and of_all != of_three
+        for line, values in of_all.items():
+            assert of_three[line] == [rounded(value, 3) for value in values], line
+        for wrong in (-1, 18):
+            status, answer = rest.ask("GET", f"{path}&digits={wrong}")
+            assert status == 400 and "digits must be from 0 to 17" in answer
+
+
 def test_whole_backups_have_them(tmp_path, fresh_server, connect):
     place = tmp_path / "places" / "whole"
     place.parent.mkdir()

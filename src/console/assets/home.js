@@ -26,6 +26,7 @@ const METRICS = [
 const LINES = ["requests", "errors", "p50_seconds", "p99_seconds"];
 const SIZE_LINES = ["table_bytes", "log_bytes", "write_buffer_bytes"];
 const POINTS = 60; // of each, so that this page is light
+const ALL_DIGITS = 0; // growth is a small difference of large numbers
 const GROWTH_SECONDS = 14 * 86_400;
 const LEAST_POINTS = 8; // of fewer a day is shown instead, more finely
 const ASKED_INSTANCES = 5; // of more neither the advisor nor hot ranges are asked for unasked
@@ -230,14 +231,12 @@ async function board(signal) {
   const look = read(answer);
   const queries = queriesAt(look.time);
   const asked = askedBy(queries, instances);
-  const past = (seconds, lines) =>
-    readHistory(HISTORY, seconds, look.time, signal, lines, POINTS);
-  const [hour, fortnight] = await Promise.all([
-    past(HOUR, LINES),
-    past(GROWTH_SECONDS, SIZE_LINES),
-  ]);
+  const past = (seconds, only, digits) =>
+    readHistory(HISTORY, seconds, look.time, signal, { only, points: POINTS, digits });
+  const growthIn = (seconds) => past(seconds, SIZE_LINES, ALL_DIGITS);
+  const [hour, fortnight] = await Promise.all([past(HOUR, LINES), growthIn(GROWTH_SECONDS)]);
   const isYoung = fortnight.samples.length < LEAST_POINTS;
-  const growth = isYoung ? await past(24 * HOUR, SIZE_LINES) : fortnight;
+  const growth = isYoung ? await growthIn(24 * HOUR) : fortnight;
   const tables = look.byName.get("tables")?.[0]?.value ?? 0;
   return [
     verdict(answer, look, asked),

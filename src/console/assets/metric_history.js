@@ -6,6 +6,7 @@ import { durationText, secondsOf } from "./formats.js";
 import { LineChart } from "./line_chart.js";
 
 const POINTS = 120;
+const DIGITS = 3; // of a value: no chart shows more, and they are most of an answer
 const FIELDS = "times,step,endTime,retention,trouble,lines(name,values)";
 export const HOUR = 3600;
 const RANGES = [
@@ -50,9 +51,10 @@ function withGaps(samples, step) {
 
 // {samples, step (ms), retention (s), trouble}: samples by the names of docs/reference, at the ends
 // of what they are about. `now`: what time it is for the page, whose clock may be another one. Of
-// `only` these lines, if there are some, in about so many `points`.
-export async function readHistory(path, seconds, now, signal, only = [], points = POINTS) {
-  const query = new URLSearchParams({ since: `${seconds}s`, points, fields: FIELDS });
+// `only` these lines, if there are some, in about so many `points`, of so many `digits` (0: all).
+export async function readHistory(path, seconds, now, signal, more = {}) {
+  const { only = [], points = POINTS, digits = DIGITS } = more;
+  const query = new URLSearchParams({ since: `${seconds}s`, points, digits, fields: FIELDS });
   for (const line of only) query.append("lines", line);
   const answer = await api.get(`${path}?${query}`, { signal });
   const step = 1000 * secondsOf(answer.step);

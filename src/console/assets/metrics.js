@@ -25,27 +25,42 @@ const orDash = (format) => (value) => (value === null ? "–" : format(value));
 
 const share = (part, all) => (part === null || all === 0 ? null : (100 * part) / all);
 
-function hitRate(look) {
-  const hits = look.rate("store_cache_hits_total");
-  return share(hits, hits + look.rate("store_cache_misses_total"));
-}
+// Out of looks, and out of what is remembered: by which names of docs/reference, and what they
+// come to.
+const value = (name) => ({ names: [name], of: (look) => look.value(name) });
+const rate = (name) => ({ names: [name], of: (look) => look.rate(name) });
+const quantile = (part) => ({
+  names: ["rpc_seconds"],
+  of: (look) => look.quantile(part, isClients),
+});
+const remembered = (name) => ({ names: [name], of: (values) => values[name] ?? null });
+
+const hitRate = {
+  names: ["store_cache_hits_total", "store_cache_misses_total"],
+  of(look) {
+    const hits = look.rate("store_cache_hits_total");
+    return share(hits, hits + look.rate("store_cache_misses_total"));
+  },
+};
+const pastHitRate = {
+  names: ["cache_hits", "cache_misses"],
+  of: ({ cache_hits: hits = null, cache_misses: misses }) => share(hits, hits + misses),
+};
 
 const stallShare = (milliseconds) =>
   milliseconds === null ? null : Math.min(milliseconds / 10, 100);
+const stallRate = {
+  names: ["store_stall_milliseconds_total"],
+  of: (look) => stallShare(look.rate("store_stall_milliseconds_total")),
+};
+const pastStallRate = {
+  names: ["stalled_milliseconds"],
+  of: (values) => stallShare(values.stalled_milliseconds ?? null),
+};
 
-const stallRate = (look) => stallShare(look.rate("store_stall_milliseconds_total"));
-const pastStallRate = (values) => stallShare(values.stalled_milliseconds ?? null);
-
-const pastHitRate = ({ cache_hits: hits = null, cache_misses: misses }) =>
-  share(hits, hits + misses);
-
-// `value` of a look, `past` of what is remembered, by the names of docs/reference.
-const line = (key, name, value, past) => ({ key, name, value, past });
-const remembered = (name) => (values) => values[name] ?? null;
-const rateLine = (metric, name, past) =>
-  line(metric, name, (look) => look.rate(metric), remembered(past));
-const valueLine = (metric, name, past) =>
-  line(metric, name, (look) => look.value(metric), remembered(past));
+const line = (key, name, now, past) => ({ key, name, now, past });
+const rateLine = (metric, name, past) => line(metric, name, rate(metric), remembered(past));
+const valueLine = (metric, name, past) => line(metric, name, value(metric), remembered(past));
 
 const CHARTS = [
   {
@@ -53,13 +68,8 @@ const CHARTS = [
     note: "How long the calls took that ended, of all methods together.",
     format: secondsText,
     lines: [
-      line("p50", "median", (look) => look.quantile(0.5, isClients), remembered("p50_seconds")),
-      line(
-        "p99",
-        "99th percentile",
-        (look) => look.quantile(0.99, isClients),
-        remembered("p99_seconds"),
-      ),
+      line("p50", "median", quantile(0.5), remembered("p50_seconds")),
+      line("p99", "99th percentile", quantile(0.99), remembered("p99_seconds")),
     ],
   },
   {
@@ -135,6 +145,12 @@ const CHARTS = [
   },
 ];
 
+// No more than is shown, and fewer points as long as nobody has chosen a time: this page is light.
+const LINES = CHARTS.flatMap(({ lines }) => lines);
+const METRICS = ["rpcs_total", ...new Set(LINES.flatMap(({ now }) => now.names))];
+const REMEMBERED = ["method", ...LINES.flatMap(({ past }) => past.names)];
+const POINTS = { first: 60, chosen: 120 };
+
 const OTHERS = "others";
 const REQUESTS = "Requests";
 const REQUESTS_NOTE = "A second, by method; what this page asks is left out.";
@@ -143,7 +159,7 @@ const REQUESTS_NOTE = "A second, by method; what this page asks is left out.";
 
 function sampleOf(look) {
   const values = {};
-  for (const { lines } of CHARTS) for (const each of lines) values[each.key] = each.value(look);
+  for (const { lines } of CHARTS) for (const each of lines) values[each.key] = each.now.of(look);
   const byMethod = {};
   for (const { method, callRate } of look.methods())
     byMethod[method] = callRate === null ? null : (byMethod[method] ?? 0) + callRate;
@@ -154,7 +170,7 @@ const pastSample = ({ time, values: remembered, byMethod, isGap }) => {
   const values = {};
   if (!isGap)
     for (const { lines } of CHARTS)
-      for (const each of lines) values[each.key] = each.past(remembered);
+      for (const each of lines) values[each.key] = each.past.of(remembered);
   return { time, values, byMethod, isFirst: isGap };
 };
 
@@ -280,12 +296,15 @@ export async function metrics(_place, _parameters, signal) {
   const toggle = () => pause.setAttribute("aria-pressed", String(!isPaused()));
   const pause = button("Pause", toggle, { "aria-pressed": "false" });
   let seconds = HOUR;
+  let points = POINTS.first;
   const ask = async () => {
-    const answer = await askMetrics(signal);
+    const answer = await askMetrics(signal, METRICS);
     return [answer, Date.parse(answer.time)];
   };
-  const remember = async (now) =>
-    board.remember(await readHistory(HISTORY, seconds, now, signal));
+  const remember = async (now) => {
+    const wanted = { only: REMEMBERED, points };
+    board.remember(await readHistory(HISTORY, seconds, now, signal, wanted));
+  };
   const [first, now] = await ask();
   await remember(now);
   board.take(first);
@@ -305,6 +324,7 @@ export async function metrics(_place, _parameters, signal) {
   };
   const range = rangeField((chosen) => {
     seconds = chosen;
+    points = POINTS.chosen;
     quietly(() => remember(board.before.time));
   });
   every(REFRESH_MS, () => !isPaused() && refresh(), signal);
