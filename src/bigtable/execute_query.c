@@ -333,7 +333,8 @@ static status begin(struct execute_query *self, bool *is_end)
                                       .catalog = &self->query.catalog.catalog,
                                       .parameters = self->values,
                                       .session = &self->query.session,
-                                      .memory_limit = data->bigtable->query_memory};
+                                      .memory_limit = data->bigtable->query_memory,
+                                      .is_measured = self->query.explain == QUERY_ANALYZE};
     TRY(read_resume_token(self, &spec, is_end));
     return sql_execution_create(&spec, &self->execution);
 }

@@ -92,6 +92,13 @@ void thread_give_way(void)
     (void)setpriority(PRIO_PROCESS, 0, NICENESS);
 }
 
+int64_t thread_steady_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 int64_t thread_cpu_us(void)
 {
     struct timespec used = {0};

@@ -38,6 +38,9 @@ bool thread_rest(struct thread_stop *stop, int64_t us);
 /* Ends the rest, and those to come. Any thread. */
 void thread_stop_now(struct thread_stop *stop);
 
+/* What the steady clock says, nanoseconds: for what takes less than a microsecond. */
+int64_t thread_steady_ns(void);
+
 /* Processor time of the calling thread so far, microseconds. */
 int64_t thread_cpu_us(void);
 

@@ -133,8 +133,12 @@ def test_a_plan_that_was_run_says_what_it_took(visit, table):
     badges = page.locator(".plan .badge")
     badges.first.wait_for()
     told = badges.all_inner_texts()
-    assert re.fullmatch(r"1 row in [\d.]+ m?s, [\d,]+ KB kept", told[0]), told
+    took = r"in [\d.]+ [mµ]?s"
+    assert re.fullmatch(f"1 row {took}", told[0]), told
+    assert re.fullmatch(f"in all 1 row {took}, [\\d,]+ KB kept", told[1]), told
+    assert re.fullmatch(f"30 rows {took}", told[-2]), told
     assert told[-1].startswith("30 rows and "), told
+    assert page.locator(".plan li", has_text="gave:").count() == 0
     assert somebody.violations() == []
     somebody.screenshot("query-plan")
     page.get_by_text("As text").click()

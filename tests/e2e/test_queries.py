@@ -1,6 +1,7 @@
 """SQL by Google's data client, and the messages underneath: PrepareQuery and ExecuteQuery."""
 
 import datetime
+import re
 import threading
 
 import pytest
@@ -308,9 +309,36 @@ def test_a_query_is_analyzed(rpc, letters):
     prepared = explain(rpc, f"SELECT COUNT(*) AS n FROM `{letters}` WHERE _key > 'a'", "analyze")
     lines = [value.string_value for value in values_of(execute(rpc, prepared))]
     assert lines[0] == "PROJECT $1 AS n"
-    assert lines[-3].strip() == 'keys: [b"a\\x00", )'
+    assert lines[-4].strip() == 'keys: [b"a\\x00", )'
     assert lines[-2] == "read: 2 rows, 2 cells"
     assert lines[-1].startswith("result: 1 rows in ")
+
+
+def given(lines):
+    """[(operator, rows that it gave, seconds)] of an analysis, the last operator first."""
+    gave = re.compile(r"gave: (\d+) rows in (\d+\.\d{6}) s")
+    found, operator = [], None
+    for line in map(str.strip, lines):
+        word = re.match(r"[A-Z]+", line)
+        operator = word[0] if word else operator
+        if told := gave.fullmatch(line):
+            found.append((operator, int(told[1]), float(told[2])))
+    return found
+
+
+def test_an_analysis_says_what_each_operator_gave_and_took(rpc, letters):
+    text = f"SELECT _key AS k FROM `{letters}` WHERE f['x'] IS NOT NULL ORDER BY k DESC LIMIT 2"
+    for _ in range(2):  # the second time from what was kept of the first
+        prepared = explain(rpc, text, "analyze")
+        lines = [value.string_value for value in values_of(execute(rpc, prepared))]
+        found = given(lines)
+        rows = {operator: count for operator, count, _ in found}
+        read, whole = re.match(r"read: (\d+) rows", lines[-2]), lines[-1].split()
+        assert rows["SCAN"] == int(read[1]) and found[0][1] == int(whole[1]) <= 2
+        seconds = [took for _, _, took in found]
+        assert min(seconds) >= 0 and 0 < sum(seconds) <= float(whole[4]) + 0.001
+    plan = [value.string_value for value in values_of(execute(rpc, explain(rpc, text, "plan")))]
+    assert given(plan) == []
 
 
 def test_only_plans_and_analyses_are_explained(rpc, letters):

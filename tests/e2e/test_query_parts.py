@@ -50,6 +50,9 @@ def test_it_is_read_in_parts_and_comes_to_the_same(rpc, large, numbers):
     assert (least.bytes_value, length.int_value) == (b"row000", VALUE)
     read = plan_of(rpc, explain(rpc, text, "analyze"))
     assert f"read: {ROWS} rows" in read
+    gave = re.findall(r"gave: (\d+) rows in ([\d.]+) s", read)
+    assert [int(rows) for rows, _ in gave] == [1, 1, ROWS], read  # PROJECT, AGGREGATE, SCAN
+    assert all(float(seconds) > 0 for _, seconds in gave), read  # the threads' are counted
 
 
 def test_groups_come_in_the_order_of_keys(rpc, large, numbers):

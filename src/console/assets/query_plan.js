@@ -1,5 +1,6 @@
 // A plan as a tree: the operator that comes last at its root, below each what it gets its rows
-// from. Of a query that was run it says what was read, and how long all of it took.
+// from. Of a query that was run it says what was read, how long all of it took, and of each
+// operator how many rows it gave, and how long that took by itself.
 import { h } from "./dom.js";
 import { countText, plural, secondsText } from "./formats.js";
 
@@ -7,6 +8,7 @@ const OPERATORS =
   "AGGREGATE|DISTINCT|FILTER|LEFT UNNEST|LIMIT|ONE ROW|PROJECT|SCAN|SORT|UNNEST|UNPACK|WINDOW";
 const OPERATOR = new RegExp(`^(${OPERATORS})\\b(.*)$`, "s");
 const READ = /^read: (\d+) rows, (\d+) cells$/;
+const GAVE = /^gave: (\d+) rows in ([\d.]+) s$/; // an operator, by itself
 const RESULT = /^result: (\d+) rows in ([\d.]+) s, (\d+) KB kept$/;
 
 // [{depth, text}] of lines that are indented by two for each level.
@@ -46,9 +48,14 @@ const badge = (text) => h("span", { class: "badge" }, text);
 const scanText = ({ read, cells }) => `${plural(read, "row")} and ${plural(cells, "cell")} read`;
 
 const rootText = ({ rows, seconds, kilobytes }) =>
-  `${plural(rows, "row")} in ${secondsText(seconds)}, ${countText(kilobytes)} KB kept`;
+  `in all ${plural(rows, "row")} in ${secondsText(seconds)}, ${countText(kilobytes)} KB kept`;
 
-function nodeOf({ text, children }, counts, isRoot) {
+const gaveText = ([, rows, seconds]) =>
+  `${plural(Number(rows), "row")} in ${secondsText(Number(seconds))}`;
+
+function nodeOf({ text, children: below }, counts, isRoot) {
+  const gave = below.map((child) => GAVE.exec(child.text)).find(Boolean);
+  const children = below.filter((child) => !GAVE.test(child.text));
   const [, operator, rest] = OPERATOR.exec(text) ?? [null, "", text];
   const isScan = operator === "SCAN";
   return h(
@@ -57,6 +64,7 @@ function nodeOf({ text, children }, counts, isRoot) {
     operator && h("strong", null, operator),
     operator && " ",
     h("code", null, rest.trimStart()),
+    gave && badge(gaveText(gave)),
     counts && isRoot && badge(rootText(counts)),
     counts && isScan && badge(scanText(counts)),
     children.length > 0 &&

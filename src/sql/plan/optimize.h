@@ -20,11 +20,19 @@ bool sql_plan_is_quick(const struct sql_plan *plan);
 status sql_scan_ranges(const struct sql_scan_plan *scan, struct sql_frame *frame,
                        const struct sql_key_range **out, size_t *count);
 
+/* What an operator took by itself, without those below it, by the steady clock; what several
+ * threads did at once counts for each. */
+struct sql_operator_time {
+    uint64_t rows; /* that it gave */
+    int64_t ns;
+};
+
 struct sql_explained {
     const struct sql_plan *plan;
     const struct sql_scan_spec *reading; /* what its scan was asked for; NULL: it has not begun */
     const struct sql_operator *divided;  /* what is done in parts, by several threads; or NULL */
     size_t parts;
+    const struct sql_operator_time *times; /* of each operator, the last first; NULL: not known */
 };
 
 /* What the plan does, a line for each operator, and a few for the scan: for EXPLAIN. */

@@ -311,6 +311,7 @@ status sql_execution_create(const struct sql_execution_spec *spec, struct sql_ex
     execution->is_streamed = is_streamed(spec->plan);
     execution->after_key = spec->after_key;
     execution->after_rows = spec->after_rows;
+    execution->is_measured = spec->is_measured;
     status result = sql_execution_make(execution, spec->plan->root, spec->memory_limit);
     if (status_is_ok(result))
         *out = execution;
@@ -367,7 +368,7 @@ status sql_execution_next(struct sql_execution *execution, const struct sql_valu
     execution->session->is_turn_over = false;
     if (!execution->has_begun)
         TRY(sql_execution_begin(execution));
-    status result = execution->root->kind->next(execution->root, row);
+    status result = iterator_next(execution->root, row);
     if (!execution->is_paused)
         return tell_limit(result);
     status_free(result);
@@ -396,8 +397,11 @@ status sql_execution_explain(struct sql_execution *execution, struct buffer *out
 {
     if (!execution->has_begun)
         TRY(sql_execution_begin(execution));
-    const struct sql_explained explained = {execution->plan, execution->reading,
-                                            parts_of(execution), parts_count(execution->parts)};
+    const struct sql_explained explained = {.plan = execution->plan,
+                                            .reading = execution->reading,
+                                            .divided = parts_of(execution),
+                                            .parts = parts_count(execution->parts),
+                                            .times = operator_times(execution)};
     sql_explain(&explained, out);
     return out->failed ? status_out_of_memory() : status_ok();
 }

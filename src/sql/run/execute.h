@@ -16,6 +16,7 @@ struct sql_execution_spec {
      * from the start. */
     bytes after_key;
     uint64_t after_rows;
+    bool is_measured; /* what each operator takes, which costs two looks at a clock for each row */
 };
 
 status sql_execution_create(const struct sql_execution_spec *spec, struct sql_execution **out);
@@ -38,7 +39,8 @@ void sql_execution_rest(struct sql_execution *execution);
  * row. Empty if it cannot, as when rows are sorted or grouped. Valid until the next row. */
 bytes sql_execution_place(const struct sql_execution *execution);
 
-/* The plan in words, with the ranges of keys that it reads: begins if it has not begun. */
+/* The plan in words, with the ranges of keys that it reads, and what each operator took so far, if
+ * it is measured: begins if it has not begun. */
 status sql_execution_explain(struct sql_execution *execution, struct buffer *out);
 
 /* Bytes that it holds at present. */

@@ -11,6 +11,7 @@
 #define TRESTLE_SQL_RUN_EXECUTE_PRIVATE_H
 
 #include "base/vector.h"
+#include "sql/plan/optimize.h"
 #include "sql/run/execute.h"
 #include "sql/work.h"
 
@@ -22,6 +23,8 @@ struct iterator {
     struct sql_value *row;  /* as many as the operator has columns: what it makes itself */
     void *state;            /* the kind's, in the execution's `own` arena */
     const struct iterator_kind *kind;
+    struct sql_operator_time took; /* if the execution is measured */
+    int64_t parts_ns;              /* what it took in parts, of all threads */
 };
 
 /* How an operator is carried out. */
@@ -52,6 +55,8 @@ struct sql_execution {
     struct vector iterators; /* of struct iterator *: all, to end them */
     struct sql_execution_counts counts;
     const struct sql_scan_spec *reading; /* what the scan was asked for; NULL: there is none */
+    bool is_measured;
+    int64_t inner_ns; /* if so: what the input of who runs now took, since he was asked */
     bool has_begun;
     bool is_paused;   /* the last failure was a pause */
     bool is_streamed; /* a row of the result comes of one of the table, in its order */
@@ -70,9 +75,24 @@ status sql_execution_make(struct sql_execution *execution, const struct sql_oper
 status sql_execution_begin(struct sql_execution *execution);
 void sql_execution_end(struct sql_execution *execution);
 
+/* The same as the kind's `next`, with what it takes (measure.c). */
+status measured_next(struct iterator *iterator, const struct sql_value **row);
+status measured_group_rows(struct iterator *iterator);
+/* Adds what a part's iterators took to those of the whole. */
+void add_part_times(struct sql_execution *execution, const struct sql_execution *part);
+/* Of each operator, the last first, in the `own` arena; NULL: it is not measured, or there is no
+ * memory. */
+const struct sql_operator_time *operator_times(const struct sql_execution *execution);
+
+static inline status iterator_next(struct iterator *iterator, const struct sql_value **row)
+{
+    return iterator->execution->is_measured ? measured_next(iterator, row)
+                                            : iterator->kind->next(iterator, row);
+}
+
 static inline status next_input(struct iterator *iterator, const struct sql_value **row)
 {
-    return iterator->input->kind->next(iterator->input, row);
+    return iterator_next(iterator->input, row);
 }
 
 /* Empties the scratch arena: before a row is computed. */

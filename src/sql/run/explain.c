@@ -485,6 +485,12 @@ static void append_operator(const struct words *words, const struct sql_operator
         buffer_append_format(words->out, "in %zu parts of the table, by several threads",
                              explained->parts);
     }
+    if (explained->times != NULL) {
+        const struct sql_operator_time *time = &explained->times[words->depth];
+        begin_line(words);
+        buffer_append_format(words->out, "gave: %llu rows in %.6f s",
+                             (unsigned long long)time->rows, (double)time->ns / 1e9);
+    }
     buffer_append_byte(words->out, '\n');
 }
 

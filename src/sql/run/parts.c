@@ -111,6 +111,7 @@ static status begin_part(struct part *part, const struct iterator *iterator, uin
                                              .catalog = whole->catalog,
                                              .session = &part->session,
                                              .parameters = whole->parameters,
+                                             .is_measured = whole->is_measured,
                                              .within = &part->range};
     TRY(sql_execution_make(&part->execution, iterator->operator_, whole->memory_limit));
     return sql_execution_begin(&part->execution);
@@ -146,7 +147,7 @@ static void run_part(struct part *part)
     parts->helpers_given.begin_turn(&part->session);
     part->session.watch = &part->watch;
     part->session.is_turn_over = execution->is_paused = false;
-    status s = group_rows(execution->root);
+    status s = measured_group_rows(execution->root);
     pthread_mutex_lock(&parts->lock);
     count_part(parts, part);
     part->is_taken = false;
@@ -264,6 +265,7 @@ static status merge_part(struct iterator *iterator, struct part *part)
     TRY(merge_groups(iterator, part->execution.root));
     status failure = part->failure;
     part->failure = status_ok();
+    add_part_times(iterator->execution, &part->execution);
     end_part(part);
     return failure;
 }
