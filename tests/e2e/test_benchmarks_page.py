@@ -15,6 +15,7 @@ import hot_cell  # noqa: E402
 import large  # noqa: E402
 import page  # noqa: E402
 import parts  # noqa: E402
+import peer  # noqa: E402
 import small_rows  # noqa: E402
 import sql  # noqa: E402
 import thousand_bytes  # noqa: E402
@@ -106,7 +107,10 @@ TABLE = {
 }
 LARGE = {large.SMALL_ROWS: TABLE, large.LARGE_ROWS: TABLE}
 SQL_CPU = {"scan": 0.9, "sift": 0.5, **dict.fromkeys(sql.QUERIES, 0.9)}
-SQL = {"cpu": SQL_CPU, "points": [[100, 40]], "sqlite": dict.fromkeys(sql.QUERIES, 0.1)}
+SQL = {
+    "cpu": SQL_CPU, "points": [[100, 70]], "threads": [(2, 1), (1.9, 1)],
+    "sqlite": dict.fromkeys(sql.QUERIES, 0.1),
+}  # fmt: skip
 # Of each section: figures that meet its goals, and what makes them miss one.
 SECTIONS = [
     (thousand_bytes, {"read": 1e9, "write": 1e9, "scan": 1e9}, {"scan": 899.0}),
@@ -115,6 +119,7 @@ SECTIONS = [
     (connections, CONNECTIONS, {("read", 4): result(busiest_loop=0.9)}),
     (large, LARGE, {large.LARGE_ROWS: {**TABLE, "space": 121}}),
     (sql, SQL, {"points": [[100, 30]]}),
+    (sql, SQL, {"threads": [(1.7, 1)]}),
 ]
 
 
@@ -126,6 +131,29 @@ def test_other_sections(section, good, bad):
     met = [goal.is_met for goal in section.goals({**good, **bad})]
     assert met.count(False) == 1
     assert_tables_are_whole(section.section({**good, **bad}))
+
+
+def peer_figures(rates):
+    """Two turns: in the second everything took twice the time."""
+    turns = [
+        {(at, who): result(rates[who], server_cpu_seconds=cpu)
+         for at in range(len(peer.WORKLOADS)) for who in peer.WHO}
+        for cpu in (1.0, 2.0)
+    ]  # fmt: skip
+    memory = {peer.HBASE: 2e9, peer.TRESTLE: 2e8}
+    return {cells: {"turns": turns, "memory": memory} for cells in (1, 10)}
+
+
+def test_beside_a_peer():
+    rates = {peer.HBASE: 1e6, peer.TRESTLE: 3.1e6, peer.JAVA: 2e6}
+    measured = peer_figures(rates)
+    assert all(goal.is_met for goal in peer.goals(measured))
+    slower = peer_figures({**rates, peer.TRESTLE: 2.9e6})
+    assert [goal.is_met for goal in peer.goals(slower)].count(False) == 2  # one and ten cells
+    java = peer_figures({**rates, peer.JAVA: 1.8e6})
+    assert [goal.is_met for goal in peer.goals(java)].count(False) == 4  # reads and writes
+    options = SimpleNamespace(rows=1000, runs=2, peer_seconds=6)
+    assert_tables_are_whole(peer.section(measured, options))
 
 
 def datastore_figures(emulators):
