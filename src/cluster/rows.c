@@ -29,7 +29,11 @@
  * cannot be read; an empty commit behind them says when they can. The read is tried in memory
  * first; if it would wait for the disk, read, decision and submission move to a pool thread.
  *
- * A lock is granted on whichever thread released it, so `granted` only posts to the request's loop.
+ * A lock is granted on whichever thread released it. A write that need not look at its row is
+ * submitted there at once, and the lock goes on to the next: were it posted to its loop, the lock
+ * would be had for as long as that loop's turn takes, all other writes of the row would get in line
+ * meanwhile, and each would take a turn of its loop, for as long as there are several of them. All
+ * else is posted.
  */
 #include "cluster/rows.h"
 
@@ -120,32 +124,43 @@ static status claim_and_submit(struct row_write *write)
     return s;
 }
 
-/* With the lock held. What was not taken into the queue ends the same way, a turn later. */
+/* With the lock held. What was not taken into the queue ends the same way, a turn later. On another
+ * thread than the loop's the write may be gone once it is submitted: what it left of a sequence is
+ * then no later than the queue's newest. */
 static void submit_locked(struct row_write *write)
 {
-    struct row_locks *locks = shard_of(&write->commit)->locks;
-    DCHECK(row_lock_is_held(locks, write->commit.row_hash));
+    struct shard *shard = shard_of(&write->commit);
+    struct loop *loop = write->loop;
+    const uint64_t hash = write->commit.row_hash;
+    DCHECK(row_lock_is_held(shard->locks, hash));
     write->commit.done.run = write_done;
     status s = claim_and_submit(write);
     if (status_is_ok(s)) { /* the result is the commit thread's from here on */
-        row_lock_note_sequence(locks, write->commit.row_hash, write->commit.sequence);
+        row_lock_note_sequence(shard->locks, hash,
+                               loop_is_current(loop) ? write->commit.sequence
+                                                     : commit_submitted(shard->commits));
     } else {
         write->is_repeated = false;
         write->commit.result = s;
-        loop_post(write->loop, &write->commit.done);
+        loop_post(loop, &write->commit.done);
     }
-    row_lock_release(locks, write->commit.row_hash);
+    row_lock_release(shard->locks, hash);
 }
 
-/* With the lock held. What a deletion of the row deletes is found before, and what a row had that
- * was dropped, if a stream is to tell. */
+/* With the lock held: whether it is to be found before what a deletion of the row deletes, or what
+ * a row had that was dropped, since a stream is to tell. */
+static bool looks_at_row(const struct row_write *write)
+{
+    return row_families_are_wanted(write->table, write->commit.keyspace, write->row_key,
+                                   &write->change);
+}
+
+/* With the lock held. */
 static void submit_write(struct row_write *write)
 {
     if (write->locked != NULL)
         write->locked(write);
-    if (!row_families_are_wanted(write->table, write->commit.keyspace, write->row_key,
-                                 &write->change) ||
-        !row_families_find(write, submit_locked))
+    if (!looks_at_row(write) || !row_families_find(write, submit_locked))
         submit_locked(write);
 }
 
@@ -158,6 +173,10 @@ static void grant_write(struct row_lock_waiter *waiter)
 {
     struct row_write *write = LIST_ENTRY(&waiter->link, struct row_write, waiter.link);
     write->locked_us = clock_steady_us(write->table->cluster->options.clock);
+    if (!looks_at_row(write)) {
+        submit_write(write);
+        return;
+    }
     write->commit.done.run = submit_granted_write;
     loop_post(write->loop, &write->commit.done);
 }

@@ -27,7 +27,8 @@ struct row_write {
     struct packed_change change; /* ended by the write: its buffer is freed */
     struct loop *loop;
     void (*done)(struct row_write *write, status result); /* takes the status */
-    /* The row's lock is had: on the loop, always before `done`; NULL: not called. */
+    /* The row's lock is had: on the loop or the thread that had the lock before, a few
+     * instructions, always before `done`; NULL: not called. */
     void (*locked)(struct row_write *write);
     /* for `done`: what it waited for */
     int64_t locked_us; /* clock_steady_us, when it was its turn to lock the row; 0: at once */
@@ -61,7 +62,7 @@ struct row_update {
     status (*decide)(struct row_update *update, const struct cell_list *cells,
                      struct packed_change *change, bool *writes);
     void (*done)(struct row_update *update, status result); /* takes the status */
-    void (*locked)(struct row_update *update);              /* as a write's; before `decide` */
+    void (*locked)(struct row_update *update); /* the lock is had: on the loop, before `decide` */
     /* Asked, on the loop and with the lock held, before more than SCAN_VALUES_KEPT bytes of values
      * are got that lie outside of the record: whether there is room in memory for so many, until
      * `done`. False: there is none yet, and rows_update_go_on will be called. NULL: not counted. */

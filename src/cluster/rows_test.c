@@ -1,5 +1,6 @@
 /* Tests of writes, updates and scans, also across tablets that split and merge meanwhile. */
 #include "cluster/testing/update_testing.h"
+#include "tablet/hot_rows.h"
 
 static int setup(void **state)
 {
@@ -467,6 +468,75 @@ static void a_failed_write_is_not_taken_for_done(void **state)
     assert_scan(f, "", "", false, "a=1");
 }
 
+/* --- writes in line for a row --- */
+
+enum { IN_LINE = HOT_ROW_OPERANDS / 2 }; /* no maintenance gets in line */
+
+struct line {
+    struct task release;
+    struct row_locks *locks;
+    uint64_t hash;
+    bool is_served; /* nobody has the lock any more */
+    struct event *event;
+};
+
+static void release(struct task *task)
+{
+    struct line *line = LIST_ENTRY(&task->link, struct line, release.link);
+    row_lock_release(line->locks, line->hash);
+    line->is_served = !row_lock_is_held(line->locks, line->hash);
+    event_add(line->event, status_ok());
+}
+
+/* The lock is released behind the writes' beginnings: on the loop, or on this thread once the loop
+ * has come that far. */
+static void assert_line_is_served(struct cluster_fixture *f, bool is_on_loop)
+{
+    struct test_write *writes = calloc(IN_LINE, sizeof *writes);
+    struct event event, begun;
+    assert_non_null(writes);
+    event_init(&event);
+    event_init(&begun);
+    struct tablet *tablet = table_route(f->table, bytes_of("a"));
+    struct line line = {.release.run = release,
+                        .locks = tablet->shard->locks,
+                        .hash = row_lock_hash(keyspace_id(tablet->keyspace), bytes_of("a")),
+                        .event = is_on_loop ? &begun : &event};
+    tablet_release(tablet);
+    row_lock_wait(line.locks, line.hash);
+    for (int i = 0; i < IN_LINE; i++)
+        post_write(f, &writes[i], bytes_of("a"),
+                   setting(f, FAMILY_F, "q", 1, i == IN_LINE - 1 ? "last" : "before"), &event);
+    if (is_on_loop) {
+        loop_post(f->loop, &line.release);
+        assert_ok(event_wait(&begun, 1));
+        assert_true(line.is_served);
+        assert_ok(event_wait(&event, IN_LINE));
+    } else {
+        set_cell(f, "behind the beginnings", "1");
+        release(&line.release);
+        assert_ok(event_wait(&event, IN_LINE + 1));
+    }
+    free(writes);
+}
+
+/* Each took a turn of its loop, and kept the lock until then: so whoever else came got in line as
+ * well, and 1,000 clients of one row woke a loop for each write of theirs. */
+static void writes_in_line_take_no_turn_each(void **state)
+{
+    struct cluster_fixture *f = *state;
+    assert_line_is_served(f, true);
+    assert_scan(f, "a", "b", false, "a=last");
+}
+
+static void a_line_is_served_by_whoever_lets_go(void **state)
+{
+    struct cluster_fixture *f = *state;
+    for (int round = 0; round < 20; round++)
+        assert_line_is_served(f, false);
+    assert_scan(f, "a", "b", false, "a=last");
+}
+
 /* --- while tablets split and merge --- */
 
 enum { KEYS = 200 };
@@ -575,6 +645,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_token_is_good_for_one_write, setup, teardown),
         cmocka_unit_test_setup_teardown(repetitions_under_way_at_once_write_once, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failed_write_is_not_taken_for_done, setup, teardown),
+        cmocka_unit_test_setup_teardown(writes_in_line_take_no_turn_each, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_line_is_served_by_whoever_lets_go, setup, teardown),
         cmocka_unit_test_setup_teardown(no_row_is_missed_while_tablets_split_and_merge, setup,
                                         teardown),
     };

@@ -23,15 +23,16 @@ enum : uint64_t {
     LOG_MIN = 128 * MiB,
 };
 
-/* Where flushes and compactions of large values wait for their turn (large_work.cc), and flushes
- * for compactions, those of other keyspaces have a thread to go on with. */
+/* At least two compactions at a time: while one brings level 0 to the next level nothing else may
+ * write that one, so what is below has to make room meanwhile, or level 0 grows until writes are
+ * held back. Left alone RocksDB would give one of two threads to flushes. Where flushes and
+ * compactions of large values wait for their turn (large_work.cc), and flushes for compactions,
+ * those of other keyspaces have a thread to go on with. */
 static void set_jobs(rocksdb::DBOptions *o, const store_options *options, store *store)
 {
     o->max_background_jobs = std::max(options->background_threads, 2);
-    if (store->large.is_bounded()) {
-        o->max_background_flushes = 2;
-        o->max_background_compactions = o->max_background_jobs;
-    }
+    o->max_background_compactions = o->max_background_jobs;
+    o->max_background_flushes = store->large.is_bounded() ? 2 : 1;
 }
 
 rocksdb::DBOptions make_db_options(const store_options *options, store *store)

@@ -10,6 +10,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "tools/bench"))
 
 import beside_load  # noqa: E402
 import connections  # noqa: E402
+import crowd  # noqa: E402
 import datastore  # noqa: E402
 import hot_cell  # noqa: E402
 import large  # noqa: E402
@@ -101,6 +102,7 @@ CONNECTIONS = {
     for workload in connections.WORKLOADS
     for count, _ in connections.SHAPES
 }
+CROWD = {what: [(2e5, 1.9e5)] * crowd.TURNS for what in crowd.COUPLES}
 TABLE = {
     **{name: result() for name in ("load", "read", "scan", "write")},
     **{"data": 100, "space": 110, "written": 500, "peak": 1e9, "rest_seconds": 1, "stalled_ms": 0},
@@ -117,6 +119,7 @@ SECTIONS = [
     (beside_load, READS_BESIDE_LOAD, {"beside": result(p99_us=5001, **LOAD)}),
     (hot_cell, HOT_CELL, {"read after": result(max_us=5001)}),
     (connections, CONNECTIONS, {("read", 4): result(busiest_loop=0.9)}),
+    (crowd, CROWD, {"point read": [(2e5, 1.1e5)] * 4 + [(1e5, 1e5)]}),
     (large, LARGE, {large.LARGE_ROWS: {**TABLE, "space": 121}}),
     (sql, SQL, {"points": [[100, 30]]}),
     (sql, SQL, {"threads": [(1.7, 1)]}),

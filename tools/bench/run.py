@@ -12,6 +12,7 @@ import sys
 
 import beside_load
 import connections
+import crowd
 import datastore
 import hot_cell
 import large
@@ -24,7 +25,7 @@ import thousand_bytes
 from servers import ROOT
 
 # Parts besides small_rows, which needs the parts of a request.
-SECTIONS = [thousand_bytes, beside_load, hot_cell, connections]
+SECTIONS = [thousand_bytes, beside_load, hot_cell, connections, crowd]
 
 
 def default_page(options):
