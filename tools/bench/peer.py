@@ -152,13 +152,6 @@ class NativeClient:
 # --- measuring ---
 
 
-def resident_bytes(server):
-    for line in Path(f"/proc/{server.pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) * 1024
-    raise KeyError("VmRSS")
-
-
 def warm_up(clients, options):
     """Compilers have then seen each call; what was written goes with the next load."""
     for who in (HBASE, JAVA):
@@ -198,7 +191,7 @@ def measure_cells(cells, libraries, options):
             running.enter_context(clients[who])
         warm_up(clients, options)
         turns = [one_turn(clients, turn, options) for turn in range(options.runs)]
-        memory = {HBASE: resident_bytes(hbase), TRESTLE: resident_bytes(trestle)}
+        memory = {HBASE: hbase.resident_bytes(), TRESTLE: trestle.resident_bytes()}
     return {"turns": turns, "memory": memory}
 
 

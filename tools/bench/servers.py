@@ -108,6 +108,12 @@ class Server:
         """Bytes on the disk of all of its data, logs included."""
         return sum(path.stat().st_blocks * 512 for path in self.data.iterdir())
 
+    def resident_bytes(self):
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+        raise KeyError("VmRSS")
+
     def written_bytes(self):
         """Bytes written to the disk so far."""
         for line in Path(f"/proc/{self.pid}/io").read_text().splitlines():

@@ -36,13 +36,6 @@ EXPLAINS = [
 MB = 1e6
 
 
-def resident_bytes(server):
-    for line in open(f"/proc/{server.pid}/status"):
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) * 1024
-    raise KeyError("VmRSS")
-
-
 def delete_table(server):
     request = urllib.request.Request(f"http://{server.endpoint}/v2/{TABLE}", method="DELETE")
     with urllib.request.urlopen(request) as answer:
@@ -68,7 +61,7 @@ class Turns:
         after = counters(server)
         result["told"] = {name: after[name] - before[name] for name in EXPLAINS}
         self.turns.append((workload, result))
-        self.most_resident = max(self.most_resident, resident_bytes(server))
+        self.most_resident = max(self.most_resident, server.resident_bytes())
 
     def shares(self, turns_a_minute):
         """{workload: rate of the last minute for that of the first}"""
@@ -101,12 +94,12 @@ def tell_shares(turns, options):
 
 
 def tell_memory(server, turns):
-    before = resident_bytes(server)
+    before = server.resident_bytes()
     delete_table(server)
     time.sleep(SETTLED_SECONDS)
     told = server.metrics()
     held = told["store_cache_bytes"] + told["store_write_buffer_bytes"]
-    after = resident_bytes(server)
+    after = server.resident_bytes()
     most, set_to, above = turns.most_resident, CACHE_BYTES + WRITE_BUFFER_BYTES, after - held
     print(f"\nResident: {most / MB:.0f} MB at most, {before / MB:.0f} at the end; "
           f"cache and write buffer are set to {set_to / MB:.0f}.")
