@@ -61,16 +61,29 @@ void ds_commit_unlock(struct ds_commit *commit)
         ds_range_locks_release(commit->call->datastore->range_locks, commit->locker);
 }
 
-/* All that wrote the entity before have been applied: they held its lock until then. */
-static status read_entity(struct ds_commit *commit, struct ds_written *written)
+static status get_version(const struct ds_commit *commit, const struct ds_written *written,
+                          struct ds_version *out)
 {
-    DCHECK(commit->locker != NULL || commit->lock_count == commit->written_count);
+    struct arena *arena = commit->call->arena;
     const struct ds_snapshot newest = {.table = commit->open->table,
                                        .database = commit->database,
                                        .at_us = INT64_MAX,
                                        .call = commit->call->call};
+    struct ds_recent_entity recent;
+    if (!ds_recent_find(&commit->open->recent, commit->open->table, written->row_key, arena,
+                        &recent))
+        return ds_snapshot_get(&newest, written->key, arena, out);
+    TRY(ds_record_version(recent.record, arena, out));
+    out->version_us = recent.at_us;
+    return status_ok();
+}
+
+/* All that wrote the entity before have been applied: they held its lock until then. */
+static status read_entity(struct ds_commit *commit, struct ds_written *written)
+{
+    DCHECK(commit->locker != NULL || commit->lock_count == commit->written_count);
     struct ds_version version;
-    TRY(ds_snapshot_get(&newest, written->key, commit->call->arena, &version));
+    TRY(get_version(commit, written, &version));
     written->old = written->now = version.entity;
     written->old_stored = version.stored;
     written->old_version_us = version.version_us;
