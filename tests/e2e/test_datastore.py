@@ -394,6 +394,9 @@ def test_ids_are_given_once(client):
     allocated = client.allocate_ids(client.key("K"), 30)
     ids = [e.key.id for e in made] + [key.id for key in allocated]
     assert len(set(ids)) == 60 and all(2**52 < number < 2**53 for number in ids)
+    assert {each["n"]: each.key for each in client.query(kind="K").fetch()} == {
+        each["n"]: each.key for each in made
+    }
 
 
 def test_ids_that_are_taken_are_not_given(server, client):

@@ -48,6 +48,7 @@ struct ds_work {
     const Ds__Mutation *mutation;
     Ds__Key *key;
     const Ds__Entity *entity; /* normalised; NULL: a delete */
+    bytes stored; /* the serialised form of what it makes; without data: not yet known */
     bool has_new_id;
     bool is_conflict;
     struct ds_written *written;

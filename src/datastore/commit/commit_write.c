@@ -144,15 +144,11 @@ static status encode_record(bytes entity, int64_t create_us, int64_t version_us,
                             struct arena *arena, bytes *out)
 {
     Datastore__Record record = DATASTORE__RECORD__INIT;
-    struct buffer encoded = {0};
     record.entity = proto_data(entity);
     record.create_us = create_us;
     record.version_us = version_us;
-    proto_encode(&record.base, &encoded);
-    *out = arena_copy(arena, buffer_bytes(&encoded));
-    bool failed = encoded.failed || out->data == NULL;
-    buffer_free(&encoded);
-    return failed ? status_out_of_memory() : status_ok();
+    *out = proto_encode_in(arena, &record.base);
+    return out->data == NULL ? status_out_of_memory() : status_ok();
 }
 
 /* An entity that changes again within that time is busy. */
