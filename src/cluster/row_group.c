@@ -180,6 +180,28 @@ status row_group_submit(struct row_group *group)
     return s;
 }
 
+/* A stripe's sequence may be another row's. */
+static bool is_newest(struct table *table, const struct tablet *tablet, bytes row_key,
+                      uint64_t sequence)
+{
+    struct row_locks *locks = tablet->shard->locks;
+    struct row_drops *drops = table_drops(table, tablet->keyspace);
+    uint64_t hash = row_lock_hash(keyspace_id(tablet->keyspace), row_key);
+    if (!row_lock_try(locks, hash))
+        return false;
+    bool is_newest = row_lock_sequence(locks, hash) == sequence;
+    row_lock_release(locks, hash);
+    return is_newest && row_drops_over(drops, row_key) == 0;
+}
+
+bool row_group_is_newest(struct table *table, bytes row_key, uint64_t sequence)
+{
+    struct tablet *tablet = table_route(table, row_key);
+    bool result = is_newest(table, tablet, row_key, sequence);
+    tablet_release(tablet);
+    return result;
+}
+
 /* --- waiting for it --- */
 
 struct row_group_waiting {

@@ -52,6 +52,11 @@ struct row_group {
  * the same. */
 status row_group_submit(struct row_group *group);
 
+/* Whether the row is as the commit of that sequence, which wrote it, has left it: nothing that
+ * changes it has entered the queue since, and it is not dropped. False, too, if that cannot be told
+ * without waiting. */
+bool row_group_is_newest(struct table *table, bytes row_key, uint64_t sequence);
+
 /* Submits it and waits for its end, whose result it gives: on threads that may block. */
 status row_group_write(struct row_group *group);
 

@@ -3,6 +3,7 @@
 
 #include "cluster/cluster_private.h"
 #include "cluster/testing/testing.h"
+#include "tablet/key_bounds.h"
 
 enum { ROWS = 9, WRITERS = 4, ROUNDS = 50 };
 
@@ -123,6 +124,68 @@ static void row_keys_may_be_long(void **state)
     free(shorter);
 }
 
+/* As the repair of a damaged range does. */
+static void delete_all_keys(struct cluster_fixture *f)
+{
+    struct key_bounds records, overflow;
+    const bytes all = bytes_make(NULL, 0);
+    assert_true(record_bounds(all, all, &records));
+    assert_true(overflow_bounds(all, all, &overflow));
+    assert_ok(shard_delete_keys(f->cluster->home, f->table, f->table->spaces[0].keyspace, &records,
+                                &overflow));
+    key_bounds_free(&records);
+    key_bounds_free(&overflow);
+}
+
+/* Writes f:q of "a"; the sequence of that. */
+static uint64_t write_and_tell(struct cluster_fixture *f, const char *value)
+{
+    struct arena *arena = arena_create(1 << 20);
+    struct grouped_row row = {.row_key = bytes_of("a")};
+    struct row_group group = {.table = f->table, .rows = &row, .count = 1, .arena = arena};
+    assert_non_null(arena);
+    struct row_change *change = row_change_create(arena);
+    row_change_set(change, FAMILY_F, bytes_of("q"), 1, bytes_of(value));
+    assert_ok(row_change_pack(change, rows_big_value(f->table), &row.change));
+    assert_ok(row_group_write(&group));
+    arena_destroy(arena);
+    return group.commit.sequence;
+}
+
+static void a_row_is_as_a_group_left_it_until_something_else_changes_it(void **state)
+{
+    struct cluster_fixture *f = *state;
+    uint64_t sequence = write_and_tell(f, "1");
+    bytes row = bytes_of("a");
+    assert_true(row_group_is_newest(f->table, row, sequence));
+    assert_false(row_group_is_newest(f->table, row, sequence - 1));
+    split_at(f, "a");
+    assert_true(row_group_is_newest(f->table, row, sequence));
+    assert_ok(try_write(f, "a", setting(f, FAMILY_F, "q", 1, "2")));
+    assert_false(row_group_is_newest(f->table, row, sequence));
+    sequence = write_and_tell(f, "3");
+    assert_true(row_group_is_newest(f->table, row, sequence));
+    delete_all_keys(f);
+    assert_false(row_group_is_newest(f->table, row, sequence));
+    sequence = write_and_tell(f, "4");
+    assert_true(row_group_is_newest(f->table, row, sequence));
+    assert_ok(table_drop_rows(f->table, row));
+    assert_false(row_group_is_newest(f->table, row, sequence));
+}
+
+static void a_row_that_somebody_writes_is_not_known(void **state)
+{
+    struct cluster_fixture *f = *state;
+    uint64_t sequence = write_and_tell(f, "1");
+    struct tablet *tablet = table_route(f->table, bytes_of("a"));
+    uint64_t hash = row_lock_hash(keyspace_id(tablet->keyspace), bytes_of("a"));
+    assert_true(row_lock_try(tablet->shard->locks, hash));
+    assert_false(row_group_is_newest(f->table, bytes_of("a"), sequence));
+    row_lock_release(tablet->shard->locks, hash);
+    assert_true(row_group_is_newest(f->table, bytes_of("a"), sequence));
+    tablet_release(tablet);
+}
+
 static void without_memory_nothing_is_taken(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -191,6 +254,8 @@ int main(void)
         TEST(rows_of_several_tablets_change_together),
         TEST(big_cells_count),
         TEST(row_keys_may_be_long),
+        TEST(a_row_is_as_a_group_left_it_until_something_else_changes_it),
+        TEST(a_row_that_somebody_writes_is_not_known),
         TEST(without_memory_nothing_is_taken),
         TEST(groups_have_one_order),
     };

@@ -124,6 +124,7 @@ static void close_database(struct ds_open_database *open)
         table_release(open->table);
     ds_usage_database_destroy(open->usage);
     ds_indexes_destroy(open->indexes);
+    ds_recent_free(&open->recent);
     ds_in_flight_free(&open->in_flight);
     ds_sequencer_free(&open->sequencer);
     ds_locks_destroy(open->locks);
@@ -144,6 +145,7 @@ static status new_database(const struct datastore *datastore, const struct ds_da
     open->table = table;
     ds_sequencer_init(&open->sequencer);
     ds_in_flight_init(&open->in_flight);
+    ds_recent_init(&open->recent);
     open->usage = ds_usage_database_create(datastore->usage);
     pthread_mutex_init(&open->ids_lock, NULL);
     open->project = strdup(database->project);

@@ -6,6 +6,7 @@
 
 #include "datastore/commit/entity_locks.h"
 #include "datastore/commit/in_flight.h"
+#include "datastore/commit/recent.h"
 #include "datastore/commit/sequencer.h"
 #include "datastore/datastore.h"
 #include "datastore/model/key.h"
@@ -30,6 +31,7 @@ struct ds_open_database {
     struct ds_sequencer sequencer;
     struct ds_locks *locks;
     struct ds_in_flight in_flight;
+    struct ds_recent recent;
     struct ds_indexes *indexes;      /* indexes.h */
     struct ds_usage_database *usage; /* usage.h; NULL: nothing is counted of it */
     /* Automatic ids (allocate.h): the next counter, and up to which counters are claimed, durably.

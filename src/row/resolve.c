@@ -66,6 +66,12 @@ static bool is_in_range(const struct family_scope *scope, bytes qualifier)
                              is_visible(scope, qualifier));
 }
 
+/* As those behind it in its column: newer cells come first. */
+static bool is_too_old(const struct family_scope *scope, const struct entry *cell)
+{
+    return scope != NULL && cell->timestamp_us < scope->least_us;
+}
+
 static void enter_column(struct resolver *resolver, bytes qualifier)
 {
     DCHECK(resolver->family != NULL);
@@ -131,7 +137,7 @@ static bool take_cell(struct resolver *resolver, const struct entry *entry)
     if (is_new_family || !bytes_equal(entry->qualifier, resolver->qualifier))
         enter_column(resolver, entry->qualifier);
     int32_t newer = resolver->newer++;
-    if (!resolver->in_range || newer >= resolver->most ||
+    if (!resolver->in_range || newer >= resolver->most || is_too_old(resolver->scope, entry) ||
         (resolver->gc != NULL &&
          gc_condemns(resolver->gc, entry->timestamp_us, newer, resolver->request->now_us)))
         return true;
@@ -180,9 +186,10 @@ struct merge {
     struct overflow_source *source;
     bool has_cold;
     struct entry cold; /* the next overflow cell */
-    bytes qualifier;   /* of the last overflow cell that was added, in the arena */
-    int skipped;       /* cells of its column in a row */
-    uint64_t kept;     /* bytes of overflow values in the arena */
+    const struct family_scope *cold_scope;
+    bytes qualifier; /* of the last overflow cell that was added, in the arena */
+    int skipped;     /* cells of its column in a row */
+    uint64_t kept;   /* bytes of overflow values in the arena */
 };
 
 static bool take_entry(void *context, const struct entry *entry)
@@ -253,6 +260,7 @@ static status advance_cold(struct merge *merge)
             TRY(seek_visible(merge, scope));
         else
             merge->has_cold = true;
+        merge->cold_scope = scope;
     }
     return status_ok();
 }
@@ -323,7 +331,7 @@ static status take_cold(struct merge *merge)
 {
     struct resolver *resolver = merge->resolver;
     uint64_t tombstone;
-    if (has_enough_of_column(resolver, &merge->cold))
+    if (is_too_old(merge->cold_scope, &merge->cold) || has_enough_of_column(resolver, &merge->cold))
         return skip_cold(merge);
     merge->skipped = 0;
     if (!combiner_tombstone_over(&merge->combiner, &merge->cold, &tombstone))

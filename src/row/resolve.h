@@ -13,13 +13,15 @@ struct string_set;
 
 /* Which part of a row a reader can use; the filter says so (filter_scope). It only ever narrows: a
  * reader may get more than its scope, never less. But of a family with `visible`, the columns that
- * it may see (columns_restrict), it gets no others, and none of a family that is not wanted. */
+ * it may see (columns_restrict), it gets no others, and none of a family that is not wanted, or of
+ * before `least_us`. */
 struct family_scope {
     bool is_wanted;
     bytes from; /* qualifiers, inclusive; empty: from the first */
     bytes to;   /* exclusive; */
     bool has_to;
     const struct string_set *visible; /* qualifiers; NULL: all */
+    int64_t least_us;                 /* cells of before this time do not come; 0: all do */
 };
 
 struct read_scope {

@@ -495,6 +495,43 @@ static void test_old_versions_are_skipped(void **state)
     assert_true(fixture->source.nexts < 20);
 }
 
+/* Also where they are next to others in the record, and of a family that comes behind. */
+static void test_a_scope_may_begin_at_a_time(void **state)
+{
+    struct fixture *fixture = *state;
+    has_record(fixture,
+               FRAGMENT(cell_entry(1, "q", 5, "five", 1), cell_entry(1, "q", 4, "four", 1),
+                        cell_entry(1, "r", 3, "three", 1), cell_entry(2, "q", 2, "two", 1)));
+    fixture->request.scope = &fixture->scope;
+    fixture->families[2].least_us = 5; /* z */
+    assert_cells(fixture, "a:q:2=two z:q:5=five");
+    fixture->families[2].least_us = 6;
+    assert_cells(fixture, "a:q:2=two");
+    fixture->families[0].least_us = 3; /* a */
+    assert_cells(fixture, "");
+}
+
+/* What a row was, at each of many times, cost who wanted what it is: a hot entity of Datastore's
+ * was read with all that it had been within the hour, and grew slower with each update. */
+static void test_overflow_cells_before_the_scope_are_skipped(void **state)
+{
+    static struct entry overflow[MOST_OVERFLOW];
+    struct fixture *fixture = *state;
+    for (int i = 0; i < MOST_OVERFLOW - 2; i++)
+        overflow[i] = cell_entry(1, "a", MOST_OVERFLOW - i, "v", 1);
+    overflow[MOST_OVERFLOW - 2] = cell_entry(1, "b", MOST_OVERFLOW, "w", 1);
+    overflow[MOST_OVERFLOW - 1] = cell_entry(2, "a", 1, "x", 1);
+    has_overflow(fixture, overflow, MOST_OVERFLOW);
+    fixture->request.scope = &fixture->scope;
+    fixture->families[2].least_us = MOST_OVERFLOW - 1; /* z */
+    assert_cells(fixture, "a:a:1=x z:a:4096=v z:a:4095=v z:b:4096=w");
+    assert_true(fixture->source.nexts < 20);
+    fixture->families[2].least_us = INT64_MAX;
+    fixture->source.nexts = 0;
+    assert_cells(fixture, "a:a:1=x");
+    assert_true(fixture->source.nexts < 20);
+}
+
 static void test_a_failing_source_fails_the_row(void **state)
 {
     struct fixture *fixture = *state;
@@ -653,6 +690,8 @@ int main(void)
         TEST(test_aggregates_are_never_left),
         TEST(test_one_column_of_many_is_sought),
         TEST(test_old_versions_are_skipped),
+        TEST(test_a_scope_may_begin_at_a_time),
+        TEST(test_overflow_cells_before_the_scope_are_skipped),
         TEST(test_a_failing_source_fails_the_row),
         cmocka_unit_test(test_an_overflow_visits_all_cells),
         cmocka_unit_test(test_an_overflow_stops_when_it_is_told),

@@ -55,6 +55,11 @@ static bool rule_has(const struct gc_rule *rule, enum gc_kind kind)
     return false;
 }
 
+bool gc_counts_versions(const struct gc_rule *rule)
+{
+    return rule != NULL && rule_has(rule, GC_MAX_VERSIONS);
+}
+
 /* Insertion: tables have few families, and catalogs mostly list them in order of their ids. */
 static void order_by_id(const struct family *families, size_t count, uint32_t *by_id)
 {
@@ -75,7 +80,7 @@ static void describe(struct schema *schema)
         const struct gc_rule *gc = schema->families[i].gc;
         schema->names_follow_ids &= schema->by_id[i] == i;
         schema->has_age_rules |= gc != NULL && rule_has(gc, GC_MAX_AGE);
-        schema->has_count_rules |= gc != NULL && rule_has(gc, GC_MAX_VERSIONS);
+        schema->has_count_rules |= gc_counts_versions(gc);
         schema->has_aggregates |= schema->families[i].aggregate != AGGREGATE_NONE;
     }
 }

@@ -85,6 +85,9 @@ bool schema_family_was_dropped(const struct schema *schema, uint32_t id);
  * not bound them: lets a reader stop early. */
 int32_t gc_most_versions(const struct gc_rule *rule);
 
+/* Whether the rule, or a part of it, counts versions. NULL does not. */
+bool gc_counts_versions(const struct gc_rule *rule);
+
 /* Whether the rule condemns a cell with this timestamp before which `newer` cells of its column
  * come. A NULL rule condemns nothing. A caller that knows of fewer newer cells than there are
  * condemns less, never more. */

@@ -214,6 +214,28 @@ static status record_place(struct collection *c, const struct entry *cell, bool 
     return is_cold ? next_cold(c) : status_ok();
 }
 
+/* Whether folds collect all that goes of the family: its rule counts no versions. */
+static bool is_for_folds(const struct collection *c, uint32_t id)
+{
+    const struct family *family = schema_family(c->rules->schema, id);
+    return !c->is_recorded && family != NULL && !gc_counts_versions(family->gc);
+}
+
+/* Passes what both sides have of the family. */
+static status pass_family(struct collection *c, uint32_t id)
+{
+    TRY(overflow_run_end(&c->run, bytes_make(NULL, 0)));
+    if (c->has_hot && c->hot.family == id) {
+        fragment_reader_seek_family(&c->reader, id + 1);
+        next_hot(c);
+    }
+    if (!c->has_cold || c->cold.family != id)
+        return status_ok();
+    buffer_clear(&c->seek_key);
+    overflow_column_prefix(&c->seek_key, c->row_key, id + 1, bytes_make(NULL, 0));
+    return seek_cold(c);
+}
+
 /* One place of the row: a cell of the record, an overflow cell, or both, which count as one. */
 static status look_at_place(struct collection *c, bool is_hot, bool is_cold)
 {
@@ -243,7 +265,8 @@ static status walk(struct collection *c)
         const struct entry *cell = order <= 0 ? &c->hot : &c->cold;
         if (c->keys_left == 0 && !is_in_column(c, cell))
             return stop_before(c, cell);
-        TRY(look_at_place(c, order <= 0, order >= 0));
+        TRY(is_for_folds(c, cell->family) ? pass_family(c, cell->family)
+                                          : look_at_place(c, order <= 0, order >= 0));
     }
     return c->reader.is_bad ? status_make(STATUS_DATA_LOSS, "The row's record does not parse")
                             : status_ok();

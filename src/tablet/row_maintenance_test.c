@@ -503,6 +503,35 @@ static void big_versions_are_collected(void **state)
     assert_int_equal(cell_count(f, "row"), 102);
 }
 
+/* Cells of families whose rules count nothing were walked through each time a row was looked after:
+ * what a hot entity of Datastore's had been within the hour. */
+static void families_without_counts_are_passed(void **state)
+{
+    enum { MANY = 5000 }; /* more than one maintenance looks at */
+    static char names[MANY][8];
+    struct tablet_fixture *f = *state;
+    struct overflow_place place = {0};
+    keep_two_versions(f);
+    for (int64_t t = 1; t <= 3; t++) {
+        struct row_change *big = new_change(f);
+        row_change_set(big, FAMILY_F, bytes_of("q"), t, bytes_of("x"));
+        for (int i = 0; i < MANY; i++) {
+            snprintf(names[i], sizeof names[i], "%07d", i);
+            row_change_set(big, FAMILY_G, bytes_make(names[i], 7), 1, bytes_of("y"));
+        }
+        write_change(f, "row", pack(big, 1));
+    }
+    assert_true(look_after_at(f, "row", &place).collected);
+    assert_true(place.is_over);
+    assert_int_equal(overflow_count(f), 2 + MANY);
+    write_change(f, "row", set_cell(f, FAMILY_F, "q", 4, "z"));
+    write_change(f, "row", set_cell(f, FAMILY_G, "q", 4, "z"));
+    assert_true(look_after_at(f, "row", &place).collected);
+    assert_int_equal(overflow_count(f), 1 + MANY);
+    assert_int_equal(cell_count(f, "row"), 3 + MANY);
+    buffer_free(&place.qualifier);
+}
+
 /* In the record as in the overflow cells; each maintenance sees both. */
 static void versions_are_counted_over_record_and_overflow_cells(void **state)
 {
@@ -671,6 +700,7 @@ int main(int argc, char **argv)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_cell_in_both_counts_once, setup, teardown),
         cmocka_unit_test_setup_teardown(a_wide_row_is_collected_to_its_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(families_without_counts_are_passed, setup, teardown),
         cmocka_unit_test_setup_teardown(versions_that_overflow_again_and_again_are_collected, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(versions_come_to_light_again_before_they_are_collected,

@@ -58,6 +58,11 @@ ProtobufCMessage *proto_set_sub_message(const ProtobufCFieldDescriptor *field,
 /* Appends the message to the buffer, whose `failed` says whether there was memory for it. */
 void proto_encode(const ProtobufCMessage *message, struct buffer *out);
 
+/* The same bytes, in about a third of the time if they are 4 KB at most. */
+void proto_encode_small(const ProtobufCMessage *message, struct buffer *out);
+/* The same in the arena; without memory its data is NULL. */
+bytes proto_encode_in(struct arena *arena, const ProtobufCMessage *message);
+
 /* Makes a message in `arena`, by its INIT macro, for building an answer; leaves the calling
  * function, which returns a status, without memory. */
 #define PROTO_NEW(arena, variable, ...)                                                            \

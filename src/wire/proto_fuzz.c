@@ -27,8 +27,12 @@ static const ProtobufCMessageDescriptor *const types[] = {
 
 static void encode(const ProtobufCMessage *message, struct buffer *out)
 {
+    struct buffer small = {0};
     proto_encode(message, out);
-    CHECK(!out->failed);
+    proto_encode_small(message, &small);
+    CHECK(!out->failed && !small.failed);
+    CHECK(bytes_equal(buffer_bytes(out), buffer_bytes(&small)));
+    buffer_free(&small);
 }
 
 /* Whether protobuf-c reads `wire`, which is our encoding of a message, as the same message. */

@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "base/varint.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
+#include "google/datastore/v1/datastore.pb-c.h"
 #include "google/protobuf/wrappers.pb-c.h"
 #include "grpc/reflection/v1/reflection.pb-c.h"
 
@@ -139,6 +140,91 @@ static void encoding_appends(void **state)
     value.value = 7;
     proto_encode(&value.base, &f->wire);
     assert_true(bytes_equal(buffer_bytes(&f->wire), bytes_make("12345\x08\x07", 7)));
+}
+
+/* What both encoders write is the same. */
+static void assert_same(const ProtobufCMessage *message)
+{
+    struct arena *arena = arena_create(1 << 20);
+    struct buffer theirs = {0}, small = {0};
+    buffer_append(&theirs, "12345", 5);
+    buffer_append(&small, "12345", 5);
+    proto_encode(message, &theirs);
+    proto_encode_small(message, &small);
+    bytes in = proto_encode_in(arena, message);
+    assert_false(theirs.failed || small.failed);
+    assert_true(bytes_equal(buffer_bytes(&theirs), buffer_bytes(&small)));
+    assert_true(bytes_equal(bytes_from(buffer_bytes(&theirs), 5), in));
+    buffer_free(&theirs);
+    buffer_free(&small);
+    arena_destroy(arena);
+}
+
+static void assert_same_value(const Ds__Value *value)
+{
+    Ds__ArrayValue array = DS__ARRAY_VALUE__INIT;
+    Ds__Value outer = DS__VALUE__INIT;
+    Ds__Value values[3] = {*value, *value, outer};
+    Ds__Value *items[] = {&values[0], &values[1], &values[2]};
+    array.values = items;
+    array.n_values = 3;
+    outer.value_type_case = DS__VALUE__VALUE_TYPE_ARRAY_VALUE;
+    outer.array_value = &array;
+    outer.meaning = -18;
+    outer.exclude_from_indexes = 1;
+    assert_same(&value->base);
+    assert_same(&outer.base);
+}
+
+static void a_small_message_is_encoded_as_any_other(void **state)
+{
+    (void)state;
+    const int64_t numbers[] = {0, 1, 127, 128, -1, INT64_MAX, INT64_MIN};
+    const double doubles[] = {0, -0.0, 1.5, -1e300};
+    const char *const texts[] = {"", "x", "two words", NULL};
+    Ds__Value value = DS__VALUE__INIT;
+    assert_same_value(&value);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        value.value_type_case = DS__VALUE__VALUE_TYPE_INTEGER_VALUE;
+        value.integer_value = numbers[i];
+        value.meaning = (int32_t)numbers[i];
+        assert_same_value(&value);
+    }
+    for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++) {
+        Ds__Value number = DS__VALUE__INIT;
+        number.value_type_case = DS__VALUE__VALUE_TYPE_DOUBLE_VALUE;
+        number.double_value = doubles[i];
+        assert_same_value(&number);
+    }
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        Ds__Value text = DS__VALUE__INIT;
+        text.value_type_case = DS__VALUE__VALUE_TYPE_STRING_VALUE;
+        text.string_value = texts[i];
+        assert_same_value(&text);
+    }
+}
+
+static void what_is_not_small_is_encoded_too(void **state)
+{
+    static uint8_t large[5000];
+    struct fixture *f = *state;
+    Ds__Value value = DS__VALUE__INIT;
+    value.value_type_case = DS__VALUE__VALUE_TYPE_BLOB_VALUE;
+    for (size_t size = 4080; size < 4110; size++) {
+        value.blob_value = proto_data(bytes_make(large, size));
+        assert_same(&value.base);
+    }
+    value.blob_value = proto_data(bytes_make(large, sizeof large));
+    assert_same_value(&value);
+    put_text(&f->wire, 100, "a field that is not known");
+    ProtobufCMessage *unknown =
+        protobuf_c_message_unpack(&ds__value__descriptor, NULL, f->wire.size, f->wire.data);
+    assert_int_equal(unknown->n_unknown_fields, 1);
+    assert_same(unknown);
+    protobuf_c_message_free_unpacked(unknown, NULL);
+    struct arena *none = arena_create(0);
+    assert_null(proto_encode_in(none, &value.base).data);
+    arena_destroy(none);
 }
 
 static void bytes_fields_point_into_the_wire(void **state)
@@ -451,6 +537,8 @@ int main(void)
         TEST(an_empty_message_has_defaults),
         TEST(a_message_survives_encoding_and_decoding),
         TEST(encoding_appends),
+        TEST(a_small_message_is_encoded_as_any_other),
+        TEST(what_is_not_small_is_encoded_too),
         TEST(bytes_fields_point_into_the_wire),
         TEST(fixed_and_negative_numbers_decode),
         TEST(any_non_zero_number_is_true),

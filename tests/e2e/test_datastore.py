@@ -325,6 +325,66 @@ def test_what_was(raw):
         at(now + datetime.timedelta(minutes=5))
 
 
+def test_what_a_busy_entity_was(server, raw):
+    """Its next commit begins with what the last one has left, and nothing of what it was is read;
+    all of that is there, in the row's record and beside it."""
+    times = 80  # 2 KB each: more than a record holds
+    text = {"string_value": "x" * 2000, "exclude_from_indexes": True}
+    key, moments = raw.key("Busy", 1), {}
+
+    def change(n):
+        written = raw.entity("Busy", 1, n=n)
+        written.properties["text"] = text
+        return {
+            "upsert": written,
+            "property_transforms": [{"property": "sum", "increment": {"integer_value": 1}}],
+            "property_mask": {"paths": ["n", "text"]},
+        }
+
+    def found_at(**options):
+        return [each.entity.properties for each in raw.lookup(key, **options).found]
+
+    for n in range(1, times + 1):
+        answer = raw.transact(change(n))
+        moments[n] = answer.commit_time
+        assert answer.mutation_results[0].transform_results[0].integer_value == n
+    gone = raw.moment({"delete": key})
+    again = raw.transact(change(0))
+    assert again.mutation_results[0].transform_results[0].integer_value == 1
+    for n, moment in moments.items():
+        (found,) = found_at(read_time=moment)
+        assert (found["n"].integer_value, found["sum"].integer_value) == (n, n)
+    assert found_at(read_time=gone) == []
+    assert [found["sum"].integer_value for found in found_at()] == [1]
+    assert found_at(read_time=moments[1] - datetime.timedelta(microseconds=1)) == []
+
+
+def test_writers_of_one_entity_each_count(server, client):
+    """Without transactions: each begins with what the one before it has left."""
+    writers, times = 4, 50
+    own = Raw(client)
+    key = own.key("Busy", "all")
+
+    def write():
+        writer = Raw(client_of(server.host, client.project))
+        for _ in range(times):
+            writer.commit(
+                {
+                    "upsert": writer.entity("Busy", "all"),
+                    "property_mask": {"paths": ["n"]},
+                    "property_transforms": [{"property": "sum", "increment": {"integer_value": 1}}],
+                }
+            )
+
+    threads = [threading.Thread(target=write) for _ in range(writers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (found,) = own.lookup(key).found
+    assert found.entity.properties["sum"].integer_value == writers * times
+
+
 # --- ids ---
 
 
@@ -334,6 +394,9 @@ def test_ids_are_given_once(client):
     allocated = client.allocate_ids(client.key("K"), 30)
     ids = [e.key.id for e in made] + [key.id for key in allocated]
     assert len(set(ids)) == 60 and all(2**52 < number < 2**53 for number in ids)
+    assert {each["n"]: each.key for each in client.query(kind="K").fetch()} == {
+        each["n"]: each.key for each in made
+    }
 
 
 def test_ids_that_are_taken_are_not_given(server, client):

@@ -121,6 +121,7 @@ static void finish(struct task *task)
         metrics_add(commit->call->datastore->metrics, METRIC_datastore_transactions_committed_total,
                     1);
     ds_usage_note_commit(commit, commit->writing.result.code);
+    ds_commit_tell(commit);
     let_go(commit);
     status s = commit->writing.result;
     if (status_is_ok(s))
@@ -190,6 +191,7 @@ static status run_own(struct ds_commit *commit, const Ds__CommitRequest *request
     TRY(prepare(commit, request));
     ds_commit_write(commit);
     ds_sequencer_end(&commit->open->sequencer, &commit->writing.moment);
+    ds_commit_tell(commit);
     return commit->writing.result;
 }
 

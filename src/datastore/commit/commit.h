@@ -38,6 +38,7 @@ struct ds_written {
     const Ds__Entity *now; /* NULL: it is deleted, or was never there */
     bytes now_stored;      /* its serialised form, when all mutations have been applied */
     bool is_changed;
+    bytes record;                  /* of a busy entity: what its row is to have; else empty */
     int last_operation;            /* of the mutation before; 0: none */
     const Ds__Mutation *versioned; /* the last so far that wants it to have a version; NULL */
 };
@@ -47,6 +48,7 @@ struct ds_work {
     const Ds__Mutation *mutation;
     Ds__Key *key;
     const Ds__Entity *entity; /* normalised; NULL: a delete */
+    bytes stored; /* the serialised form of what it makes; without data: not yet known */
     bool has_new_id;
     bool is_conflict;
     struct ds_written *written;
@@ -91,6 +93,9 @@ status ds_commit_own(struct datastore *datastore, const struct ds_database *data
  * then, and the arena, which has it, as new. */
 status ds_commit_mutations(struct datastore *datastore, const struct ds_database *database,
                            struct vector *mutations, struct arena *arena);
+
+/* Tells what it has left of busy entities (recent.h), before it unlocks them (commit_write.c). */
+void ds_commit_tell(const struct ds_commit *commit);
 
 /* Step 1 (commit_check.c), for a commit whose database is open. */
 status ds_commit_prepare(struct ds_commit *commit, const Ds__CommitRequest *request);

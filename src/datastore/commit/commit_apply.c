@@ -61,16 +61,29 @@ void ds_commit_unlock(struct ds_commit *commit)
         ds_range_locks_release(commit->call->datastore->range_locks, commit->locker);
 }
 
-/* All that wrote the entity before have been applied: they held its lock until then. */
-static status read_entity(struct ds_commit *commit, struct ds_written *written)
+static status get_version(const struct ds_commit *commit, const struct ds_written *written,
+                          struct ds_version *out)
 {
-    DCHECK(commit->locker != NULL || commit->lock_count == commit->written_count);
+    struct arena *arena = commit->call->arena;
     const struct ds_snapshot newest = {.table = commit->open->table,
                                        .database = commit->database,
                                        .at_us = INT64_MAX,
                                        .call = commit->call->call};
+    struct ds_recent_entity recent;
+    if (!ds_recent_find(&commit->open->recent, commit->open->table, written->row_key, arena,
+                        &recent))
+        return ds_snapshot_get(&newest, written->key, arena, out);
+    TRY(ds_record_version(recent.record, arena, out));
+    out->version_us = recent.at_us;
+    return status_ok();
+}
+
+/* All that wrote the entity before have been applied: they held its lock until then. */
+static status read_entity(struct ds_commit *commit, struct ds_written *written)
+{
+    DCHECK(commit->locker != NULL || commit->lock_count == commit->written_count);
     struct ds_version version;
-    TRY(ds_snapshot_get(&newest, written->key, commit->call->arena, &version));
+    TRY(get_version(commit, written, &version));
     written->old = written->now = version.entity;
     written->old_stored = version.stored;
     written->old_version_us = version.version_us;
@@ -182,7 +195,7 @@ static status make_entity(struct ds_commit *commit, struct ds_work *work, const 
     }
     return *out == work->entity || *out == NULL
                ? status_ok()
-               : ds_entity_check(*out, &commit->database, DS_KEY_WRITE);
+               : ds_entity_encode(*out, &commit->database, DS_KEY_WRITE, arena, &work->stored);
 }
 
 static status apply(struct ds_commit *commit, struct ds_work *work)
@@ -197,6 +210,7 @@ static status apply(struct ds_commit *commit, struct ds_work *work)
     if (work->is_conflict)
         return status_ok();
     TRY(make_entity(commit, work, &written->now));
+    written->now_stored = work->stored;
     written->is_changed = written->is_changed || written->now != written->old;
     return status_ok();
 }
@@ -205,12 +219,8 @@ static status apply(struct ds_commit *commit, struct ds_work *work)
 
 static status encode(const Ds__Entity *entity, struct arena *arena, bytes *out)
 {
-    struct buffer encoded = {0};
-    proto_encode(&entity->base, &encoded);
-    *out = arena_copy(arena, buffer_bytes(&encoded));
-    bool failed = encoded.failed || out->data == NULL;
-    buffer_free(&encoded);
-    return failed ? status_out_of_memory() : status_ok();
+    *out = proto_encode_in(arena, &entity->base);
+    return out->data == NULL ? status_out_of_memory() : status_ok();
 }
 
 /* An entity that has become what it was is left alone, and keeps its version. */
@@ -219,7 +229,8 @@ static status drop_unchanged(struct ds_commit *commit, struct ds_written *writte
     DCHECK(written->old == NULL || written->old_stored.data != NULL);
     if (!written->is_changed || written->now == NULL)
         return status_ok();
-    TRY(encode(written->now, commit->call->arena, &written->now_stored));
+    if (written->now_stored.data == NULL)
+        TRY(encode(written->now, commit->call->arena, &written->now_stored));
     if (written->old != NULL)
         written->is_changed = !bytes_equal(written->now_stored, written->old_stored);
     return status_ok();

@@ -33,12 +33,15 @@ static enum ds_key_use use_of(const Ds__Mutation *mutation)
     return may_be_new ? DS_KEY_INSERT : DS_KEY_WRITE;
 }
 
-static status check_entity(struct ds_commit *commit, Ds__Entity *entity, enum ds_key_use use)
+static status check_entity(struct ds_commit *commit, Ds__Entity *entity, enum ds_key_use use,
+                           bytes *stored)
 {
+    struct arena *arena = commit->call->arena;
     if (entity->key == NULL)
         return status_make(STATUS_INVALID_ARGUMENT, "Entity is missing key.");
-    TRY(ds_entity_normalise(entity, &commit->database, commit->call->arena));
-    return commit->is_own ? status_ok() : ds_entity_check(entity, &commit->database, use);
+    TRY(ds_entity_normalise(entity, &commit->database, arena));
+    return commit->is_own ? status_ok()
+                          : ds_entity_encode(entity, &commit->database, use, arena, stored);
 }
 
 static status check_delete(struct ds_commit *commit, Ds__Key *key)
@@ -77,7 +80,7 @@ static status prepare_work(struct ds_commit *commit, Ds__Mutation *mutation, str
     Ds__Entity *entity = entity_of(mutation);
     *work = (struct ds_work){.mutation = mutation, .entity = entity};
     if (entity != NULL) {
-        TRY(check_entity(commit, entity, use_of(mutation)));
+        TRY(check_entity(commit, entity, use_of(mutation), &work->stored));
         TRY(check_changes(commit, mutation));
         work->key = entity->key;
     } else if (mutation->operation_case == DS__MUTATION__OPERATION_DELETE) {
@@ -87,6 +90,8 @@ static status prepare_work(struct ds_commit *commit, Ds__Mutation *mutation, str
         return status_make(STATUS_INVALID_ARGUMENT, "Mutation is missing operation.");
     }
     work->has_new_id = !ds_key_is_complete(work->key);
+    if (work->has_new_id)
+        work->stored = bytes_make(NULL, 0); /* it has no id in there */
     return work->has_new_id ? ds_id_allocate(commit->call->datastore, commit->open, work->key,
                                              commit->call->arena)
                             : status_ok();

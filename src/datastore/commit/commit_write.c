@@ -144,18 +144,23 @@ static status encode_record(bytes entity, int64_t create_us, int64_t version_us,
                             struct arena *arena, bytes *out)
 {
     Datastore__Record record = DATASTORE__RECORD__INIT;
-    struct buffer encoded = {0};
     record.entity = proto_data(entity);
     record.create_us = create_us;
     record.version_us = version_us;
-    proto_encode(&record.base, &encoded);
-    *out = arena_copy(arena, buffer_bytes(&encoded));
-    bool failed = encoded.failed || out->data == NULL;
-    buffer_free(&encoded);
-    return failed ? status_out_of_memory() : status_ok();
+    *out = proto_encode_in(arena, &record.base);
+    return out->data == NULL ? status_out_of_memory() : status_ok();
 }
 
-static status add_entity(struct ds_commit *commit, const struct ds_written *written)
+/* An entity that changes again within that time is busy. */
+enum { BUSY_US = 1000000 };
+
+static bool is_busy(const struct ds_commit *commit, const struct ds_written *written)
+{
+    return written->old != NULL && written->now != NULL &&
+           commit->writing.moment.at_us - written->old_version_us < BUSY_US;
+}
+
+static status add_entity(struct ds_commit *commit, struct ds_written *written)
 {
     DCHECK(written->is_changed && commit->writing.moment.at_us != 0);
     struct arena *arena = commit->call->arena;
@@ -168,6 +173,8 @@ static status add_entity(struct ds_commit *commit, const struct ds_written *writ
     if (row.was)
         TRY(encode_record(written->old_stored, written->create_us, written->old_version_us, arena,
                           &row.past));
+    if (is_busy(commit, written))
+        written->record = row.now;
     return vector_add(&commit->rows, arena, &row, sizeof row);
 }
 
@@ -317,6 +324,21 @@ static int64_t earliest_us(const struct ds_commit *commit)
         if (commit->written[i].old_version_us >= at_us)
             at_us = commit->written[i].old_version_us + 1;
     return at_us;
+}
+
+void ds_commit_tell(const struct ds_commit *commit)
+{
+    if (!status_is_ok(commit->writing.result))
+        return;
+    for (size_t i = 0; i < commit->written_count; i++) {
+        const struct ds_written *written = &commit->written[i];
+        const struct ds_recent_entity entity = {.row_key = written->row_key,
+                                                .record = written->record,
+                                                .at_us = commit->writing.moment.at_us,
+                                                .sequence = commit->writing.group.commit.sequence};
+        if (written->record.size > 0)
+            ds_recent_tell(&commit->open->recent, &entity);
+    }
 }
 
 void ds_commit_write(struct ds_commit *commit)

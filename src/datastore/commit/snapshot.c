@@ -47,13 +47,48 @@ static struct seen look_at(const struct cell_list *cells, int64_t at_us)
 
 /* --- one row --- */
 
-static status open_scan(struct scan_spec spec, struct scan **out)
+/* What is read of a row: of what it was, that of after the moment, which may be little of an
+ * hour's.
+ */
+enum wanted {
+    WHAT_WAS_THERE, /* at the moment */
+    WHAT_CAME_LATER,
+};
+
+static void set_scope(struct family_scope *scope, bytes family, int64_t at_us, enum wanted wanted)
 {
+    bool is_all = wanted == WHAT_WAS_THERE && bytes_equal(family, bytes_of(DS_FAMILY_IS));
+    scope->is_wanted = is_all || at_us < INT64_MAX; /* nothing is later than that */
+    scope->least_us = is_all || at_us == INT64_MAX ? 0 : at_us + 1;
+}
+
+static status scope_of(const struct schema *schema, int64_t at_us, enum wanted wanted,
+                       struct arena *arena, struct read_scope *out)
+{
+    struct family_scope *families = arena_zalloc(arena, schema->family_count * sizeof *families);
+    if (families == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < schema->family_count; i++)
+        set_scope(&families[i], schema->families[i].name, at_us, wanted);
+    *out = (struct read_scope){.families = families,
+                               .cells_per_column = INT32_MAX,
+                               .cells_per_row = INT32_MAX,
+                               .wants_values = true};
+    return status_ok();
+}
+
+static status open_scan(const struct ds_snapshot *snapshot, enum wanted wanted,
+                        struct scan_spec spec, struct scan **out)
+{
+    struct read_scope scope;
     *out = NULL;
-    if (spec.table == NULL) /* a database that was never written to */
+    if (snapshot->table == NULL) /* a database that was never written to */
         return status_ok();
+    spec.table = snapshot->table;
     spec.schema = table_schema(spec.table);
     spec.applies_gc = true;
+    TRY(scope_of(spec.schema, snapshot->at_us, wanted, spec.arena, &scope));
+    spec.scope = &scope;
     return scan_create(&spec, out);
 }
 
@@ -81,7 +116,7 @@ static status check_call(const struct ds_snapshot *snapshot)
     return status_ok();
 }
 
-/* The next row, of whatever cells; `*found` false at the end. */
+/* The next row with cells that are wanted; `*found` false at the end. */
 static status next_row(const struct ds_snapshot *snapshot, struct scan *scan, struct scan_row *row,
                        bool *found)
 {
@@ -89,10 +124,13 @@ static status next_row(const struct ds_snapshot *snapshot, struct scan *scan, st
     *found = false;
     if (scan == NULL)
         return status_ok();
-    do {
+    TRY(check_call(snapshot));
+    TRY(scan_next(scan, STORE_READ_ANY, row, &outcome));
+    while (outcome == ROW_ABSENT) { /* it has passed many */
         TRY(check_call(snapshot));
+        TRY(ds_snapshot_check(snapshot));
         TRY(scan_next(scan, STORE_READ_ANY, row, &outcome));
-    } while (outcome == ROW_ABSENT);
+    }
     if (outcome == ROW_TOO_LARGE)
         return status_make(STATUS_FAILED_PRECONDITION,
                            "A row of the database is too large to be read");
@@ -158,10 +196,8 @@ status ds_snapshot_get(const struct ds_snapshot *snapshot, const Ds__Key *key, s
     struct scan *scan;
     bool found;
     *out = (struct ds_version){0};
-    TRY(open_scan(
-        (struct scan_spec){
-            .table = snapshot->table, .ranges = &range, .range_count = 1, .arena = arena},
-        &scan));
+    TRY(open_scan(snapshot, WHAT_WAS_THERE,
+                  (struct scan_spec){.ranges = &range, .range_count = 1, .arena = arena}, &scan));
     status s = next_row(snapshot, scan, &row, &found);
     if (status_is_ok(s) && found)
         s = entity_of(snapshot, row.cells, arena, out);
@@ -204,8 +240,8 @@ static status open_at(struct ds_rows_reader *reader, bytes at)
         range = (struct key_range){.from = reader->end, .to = edge};
     reader->range = range;
     size_t count = range.to.size == 0 || bytes_compare(range.from, range.to) < 0;
-    return open_scan((struct scan_spec){.table = reader->snapshot.table,
-                                        .ranges = &reader->range,
+    return open_scan(&reader->snapshot, WHAT_WAS_THERE,
+                     (struct scan_spec){.ranges = &reader->range,
                                         .range_count = count,
                                         .reversed = reader->way == DS_BACKWARDS,
                                         .arena = reader->arena},
@@ -393,19 +429,10 @@ status ds_changed_since(const struct ds_snapshot *snapshot, bytes from, bytes to
     struct key_range range = {.from = from, .to = to, .is_point = ds_is_one_entity(from, to)};
     struct scan_row row;
     struct scan *scan;
-    bool found = true;
     *out = false;
-    TRY(open_scan(
-        (struct scan_spec){
-            .table = snapshot->table, .ranges = &range, .range_count = 1, .arena = arena},
-        &scan));
-    status s = next_row(snapshot, scan, &row, &found);
-    while (status_is_ok(s) && found && !*out) {
-        for (size_t i = 0; i < row.cells->count; i++)
-            *out = *out || row.cells->items[i].timestamp_us > snapshot->at_us;
-        if (!*out)
-            s = next_row(snapshot, scan, &row, &found);
-    }
+    TRY(open_scan(snapshot, WHAT_CAME_LATER,
+                  (struct scan_spec){.ranges = &range, .range_count = 1, .arena = arena}, &scan));
+    status s = next_row(snapshot, scan, &row, out);
     scan_destroy(scan);
     return status_is_ok(s) ? ds_snapshot_check(snapshot) : s;
 }

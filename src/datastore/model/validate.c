@@ -5,6 +5,7 @@
 #include "datastore/model/meaning.h"
 #include "datastore/model/storage_size.h"
 #include "datastore/model/value.h"
+#include "wire/proto.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -309,16 +310,34 @@ static status check_entity_in_value(const Ds__Entity *entity, struct place place
     return check_properties(entity, place);
 }
 
-status ds_entity_check(const Ds__Entity *entity, const struct ds_database *database,
-                       enum ds_key_use use)
+static status check_entity(const Ds__Entity *entity, const struct ds_database *database,
+                           enum ds_key_use use)
 {
     if (entity->key == NULL)
         return INVALID("Entity is missing key.");
     TRY(ds_key_check(entity->key, database, use));
-    TRY(check_properties(entity, (struct place){.is_stored = true}));
-    if (protobuf_c_message_get_packed_size(&entity->base) > LIMIT_DS_ENTITY_BYTES)
-        return INVALID("entity is too big");
-    return status_ok();
+    return check_properties(entity, (struct place){.is_stored = true});
+}
+
+static status check_entity_size(size_t size)
+{
+    return size > LIMIT_DS_ENTITY_BYTES ? INVALID("entity is too big") : status_ok();
+}
+
+status ds_entity_check(const Ds__Entity *entity, const struct ds_database *database,
+                       enum ds_key_use use)
+{
+    TRY(check_entity(entity, database, use));
+    return check_entity_size(protobuf_c_message_get_packed_size(&entity->base));
+}
+
+status ds_entity_encode(const Ds__Entity *entity, const struct ds_database *database,
+                        enum ds_key_use use, struct arena *arena, bytes *stored)
+{
+    *stored = bytes_make(NULL, 0);
+    TRY(check_entity(entity, database, use));
+    *stored = proto_encode_in(arena, &entity->base);
+    return stored->data == NULL ? status_out_of_memory() : check_entity_size(stored->size);
 }
 
 /* --- normalising --- */

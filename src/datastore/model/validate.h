@@ -42,6 +42,10 @@ status ds_value_check(const Ds__Value *value, const char *name);
 status ds_entity_check(const Ds__Entity *entity, const struct ds_database *database,
                        enum ds_key_use use);
 
+/* The same, and its serialised form, in the arena. */
+status ds_entity_encode(const Ds__Entity *entity, const struct ds_database *database,
+                        enum ds_key_use use, struct arena *arena, bytes *stored);
+
 /* To be called before anything else: ds_key_fill for its key and for all keys in its values; and
  * properties, here and in values, are sorted by name, of those with one name the last kept, as
  * protobuf has it for maps. Timestamps are rounded down to microseconds, as entity.proto has it. */
