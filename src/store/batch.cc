@@ -2,6 +2,10 @@
 #include "store/log_ends.h"
 #include "store/uncounted.h"
 
+extern "C" {
+#include "base/varint.h"
+}
+
 #include <algorithm>
 
 using rocksdb::Slice;
@@ -9,6 +13,8 @@ using rocksdb::Status;
 
 /* A batch keeps its memory for the next use, but not that of one huge value. */
 enum : size_t { BATCH_KEEP_BYTES = 4 << 20, BATCH_STEP_BYTES = 16 << 20, BATCH_SPARE_BYTES = 512 };
+
+enum : size_t { KEYS_NOTED = 64 << 10 }; /* for looking ahead: 1 MB */
 
 store_batch *store_batch_create(void)
 {
@@ -31,6 +37,7 @@ void store_batch_clear(store_batch *batch)
         batch->batch = rocksdb::WriteBatch();
     else
         batch->batch.Clear();
+    batch->keys.clear();
     batch->failed = false;
 }
 
@@ -77,27 +84,46 @@ static void note_write(const keyspace *keyspace)
         is_set->store(true, std::memory_order_relaxed);
 }
 
-void store_batch_put(store_batch *batch, keyspace *keyspace, bytes key, bytes value)
+/* Appends a change of one key, behind which the batch has so many bytes more. */
+template <typename function>
+static void append_change(store_batch *batch, keyspace *keyspace, size_t size, size_t behind,
+                          function change)
 {
     note_write(keyspace);
-    append(batch, key.size, value.size, [&](rocksdb::WriteBatch *b) {
+    append(batch, size, behind, [&](rocksdb::WriteBatch *b) {
+        Status s = change(b);
+        if (s.ok() && batch->keys.size() < KEYS_NOTED)
+            batch->keys.push_back({b->GetDataSize() - behind - size, static_cast<uint32_t>(size),
+                                   keyspace->handle->GetID()});
+        return s;
+    });
+}
+
+/* Bytes that a value takes in a batch. */
+static size_t size_of(bytes value)
+{
+    return varint_size(value.size) + value.size;
+}
+
+void store_batch_put(store_batch *batch, keyspace *keyspace, bytes key, bytes value)
+{
+    append_change(batch, keyspace, key.size, size_of(value), [&](rocksdb::WriteBatch *b) {
         return b->Put(keyspace->handle, to_slice(key), to_slice(value));
     });
 }
 
 void store_batch_merge(store_batch *batch, keyspace *keyspace, bytes key, bytes operand)
 {
-    note_write(keyspace);
-    append(batch, key.size, operand.size, [&](rocksdb::WriteBatch *b) {
+    append_change(batch, keyspace, key.size, size_of(operand), [&](rocksdb::WriteBatch *b) {
         return b->Merge(keyspace->handle, to_slice(key), to_slice(operand));
     });
 }
 
 void store_batch_delete(store_batch *batch, keyspace *keyspace, bytes key)
 {
-    note_write(keyspace);
-    append(batch, key.size, 0,
-           [&](rocksdb::WriteBatch *b) { return b->Delete(keyspace->handle, to_slice(key)); });
+    append_change(batch, keyspace, key.size, 0, [&](rocksdb::WriteBatch *b) {
+        return b->Delete(keyspace->handle, to_slice(key));
+    });
 }
 
 void store_batch_delete_range(store_batch *batch, keyspace *keyspace, bytes from, bytes to)
@@ -250,10 +276,11 @@ static status write_failed(store *store, const rocksdb::Status &s)
     return store->trouble.is_fenced() ? store->trouble.health() : status_from(s);
 }
 
-static status write(store *store, const rocksdb::WriteOptions &options, rocksdb::WriteBatch *batch)
+static status write(store *store, const rocksdb::WriteOptions &options, store_batch *batch)
 {
     try {
-        rocksdb::Status s = store->db->Write(options, batch);
+        const look_ahead_scope ahead(batch->batch.Data().data(), batch->keys);
+        rocksdb::Status s = store->db->Write(options, &batch->batch);
         return s.ok() ? status_ok() : write_failed(store, s);
     } catch (const std::exception &e) {
         /* Its queue of writers has been left behind: see internal.h. */
@@ -288,7 +315,7 @@ status store_write(store *store, store_batch *batch, enum store_durability durab
     forgo_counting();
     rocksdb::WriteOptions options;
     options.sync = durability == STORE_SYNCED;
-    status s = write(store, options, &batch->batch);
+    status s = write(store, options, batch);
     store->room->give_back(size);
     return s;
 }

@@ -1,6 +1,10 @@
 /* See entry_tree.h. */
 #include "store/entry_tree.h"
 
+extern "C" {
+#include "base/check.h"
+}
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -11,6 +15,7 @@ enum : unsigned {
     SLOTS = 14, /* of a node; see slot_order */
     TAG_BYTES = 8,
     HEAD_BYTES = 8,
+    HEAD_BITS = 64,
     CACHE_LINE = 64,
     MAX_LEVELS = 24, /* far more than memory allows */
     /* Steps of a cursor in which memory has arrived, and what it calls for: a key and the row of a
@@ -121,7 +126,12 @@ struct entry_tree::node {
     /* Takes a slot for the entry. It is not seen before it is published. */
     unsigned fill(const char *entry)
     {
-        heads[used] = entry == nullptr ? 0 : head_of(internal_key::of_entry(entry), skip);
+        return fill(entry, entry == nullptr ? 0 : head_of(internal_key::of_entry(entry), skip));
+    }
+
+    unsigned fill(const char *entry, uint64_t head)
+    {
+        heads[used] = head;
         entries[used] = entry;
         return used++;
     }
@@ -166,13 +176,22 @@ void *entry_tree::allocate(size_t size)
     return reinterpret_cast<void *>((start + CACHE_LINE - 1) & ~uintptr_t{CACHE_LINE - 1});
 }
 
-entry_tree::leaf *entry_tree::new_leaf(const char *low, const char *high,
-                                       const char *const *entries, unsigned count)
+/* Heads after `skip` bytes that tell keys apart by their first half are kept: to make new ones is
+ * to wait for the memory of each entry. */
+static bool do_tell_apart(const uint64_t *heads, unsigned count)
 {
-    leaf *made = new (allocate(sizeof(leaf))) leaf(common_bytes(low, high));
+    return count > 0 && (heads[0] ^ heads[count - 1]) >> HEAD_BITS / 2 != 0;
+}
+
+entry_tree::leaf *entry_tree::new_leaf(const char *low, const char *high, uint32_t skip,
+                                       const char *const *entries, const uint64_t *heads,
+                                       unsigned count)
+{
+    bool is_same = do_tell_apart(heads, count);
+    leaf *made = new (allocate(sizeof(leaf))) leaf(is_same ? skip : common_bytes(low, high));
     slot_order order(0);
     for (unsigned i = 0; i < count; i++)
-        order.insert(i, made->fill(entries[i]));
+        order.insert(i, is_same ? made->fill(entries[i], heads[i]) : made->fill(entries[i]));
     made->publish(order);
     return made;
 }
@@ -213,15 +232,15 @@ static void prefetch(const void *node, size_t size)
 }
 
 /* Goes to the last child whose lower bound sorts before the key. A key that equals a bound is the
- * first of the leaf after the one found. */
+ * first of the leaf after the one found. Does not look at the leaf: its memory is on the way. */
 const entry_tree::leaf *entry_tree::find_leaf(const internal_key &key) const
 {
     const node *at = root.load(std::memory_order_acquire);
-    while (at->level > 0) {
+    for (unsigned level = at->level; level > 0; level--) {
         slot_order order = at->load();
         unsigned before = keys_before(at, order, key);
         at = static_cast<const inner *>(at)->children[order.slot(before > 0 ? before - 1 : 0)];
-        prefetch(at, sizeof(node));
+        prefetch(at, level > 1 ? sizeof(inner) : sizeof(leaf));
     }
     return static_cast<const leaf *>(at);
 }
@@ -288,7 +307,21 @@ uint64_t entry_tree::rank(const internal_key &key) const
 
 entry_tree::entry_tree(allocator *memory_) : memory(memory_)
 {
-    root.store(new_leaf(nullptr, nullptr, nullptr, 0), std::memory_order_release);
+    root.store(new_leaf(nullptr, nullptr, 0, nullptr, nullptr, 0), std::memory_order_release);
+}
+
+/* The leaf has a slot left. */
+void entry_tree::add(leaf *to, const char *entry)
+{
+    slot_order order = to->load();
+    unsigned at = keys_before(to, order, internal_key::of_entry(entry));
+    order.insert(at, to->fill(entry));
+    to->publish(order);
+}
+
+void entry_tree::count()
+{
+    entry_count.store(entry_count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 void entry_tree::insert(const char *entry)
@@ -296,15 +329,37 @@ void entry_tree::insert(const char *entry)
     internal_key key = internal_key::of_entry(entry);
     path path;
     leaf *to = find_leaf(key, &path);
-    slot_order order = to->load();
-    unsigned at = keys_before(to, order, key);
-    if (to->used < SLOTS) {
-        order.insert(at, to->fill(entry));
-        to->publish(order);
-    } else {
-        split(to, at, entry, path);
+    if (to->used < SLOTS)
+        add(to, entry);
+    else
+        split(to, keys_before(to, to->load(), key), entry, path);
+    count();
+}
+
+entry_tree::place entry_tree::look_up(const internal_key &key) const
+{
+    return place(const_cast<leaf *>(find_leaf(key)));
+}
+
+void entry_tree::fetch(const internal_key &key, const place &place) const
+{
+    const uint64_t head = head_of(key, place.to->skip);
+    for (unsigned i = 0; i < place.to->used; i++)
+        if (place.to->heads[i] == head)
+            __builtin_prefetch(place.to->entries[i]);
+}
+
+/* A leaf that has a slot left is in the tree, with the bounds that it was made with (entry_tree.h,
+ * 2). */
+void entry_tree::insert(const char *entry, const place &place)
+{
+    if (place.to == nullptr || place.to->used == SLOTS) {
+        insert(entry);
+        return;
     }
-    entry_count.store(entry_count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    DCHECK(find_leaf(internal_key::of_entry(entry)) == place.to);
+    add(place.to, entry);
+    count();
 }
 
 /* Two leaves take the place of the full one; the second has only the new entry if that is the
@@ -312,15 +367,20 @@ void entry_tree::insert(const char *entry)
 void entry_tree::split(leaf *full, unsigned at, const char *entry, const path &path)
 {
     const char *all[SLOTS + 1];
+    uint64_t heads[SLOTS + 1];
+    const uint32_t skip = full->skip;
     slot_order order = full->load();
-    for (unsigned i = 0; i < SLOTS; i++)
+    for (unsigned i = 0; i < SLOTS; i++) {
         all[i < at ? i : i + 1] = full->entries[order.slot(i)];
+        heads[i < at ? i : i + 1] = full->heads[order.slot(i)];
+    }
     all[at] = entry;
+    heads[at] = head_of(internal_key::of_entry(entry), skip);
 
     leaf *after = full->next.load(std::memory_order_relaxed);
     unsigned half = after == nullptr && at == SLOTS ? SLOTS : (SLOTS + 1) / 2;
-    leaf *left = new_leaf(path.low, all[half], all, half);
-    leaf *right = new_leaf(all[half], path.high, all + half, SLOTS + 1 - half);
+    leaf *left = new_leaf(path.low, all[half], skip, all, heads, half);
+    leaf *right = new_leaf(all[half], path.high, skip, all + half, heads + half, SLOTS + 1 - half);
     right->next.store(after, std::memory_order_relaxed);
     right->before = left;
     left->next.store(right, std::memory_order_relaxed);

@@ -17,8 +17,8 @@
  *  3. So a reader that goes from a node that was in the tree at some moment, to a child or along
  *     the leaves, arrives at one that was in the tree then or later: nothing that had been inserted
  *     before it came is missing. What is inserted after it may be.
- *  4. All keys that can ever come into a node begin with the same `skip` bytes, those that its
- *     bounds have in common. Of each key it keeps the eight bytes that follow, its head.
+ *  4. All keys that can ever come into a node begin with the same `skip` bytes, as its bounds do.
+ *     Of each key it keeps the eight bytes that follow, its head.
  *  5. Nodes are never freed one by one: their memory goes with the allocator's. */
 #ifndef TRESTLE_STORE_ENTRY_TREE_H
 #define TRESTLE_STORE_ENTRY_TREE_H
@@ -56,8 +56,19 @@ class entry_tree {
     entry_tree(const entry_tree &) = delete;
     entry_tree &operator=(const entry_tree &) = delete;
 
+    /* Where an entry belongs that is about to be inserted. Stays right while others are. */
+    class place;
+
     /* By one thread at a time. The entry must outlive the tree. */
     void insert(const char *entry);
+
+    /* For who knows what comes next, as the thread that inserts. `look_up` finds where an entry
+     * belongs that is to have that key, and calls for the memory; some inserts later, when it is
+     * there, `fetch` calls for that of entries which it must be compared with. The key's tag may be
+     * another than the entry's if none with that user key lies between the two. */
+    place look_up(const internal_key &key) const;
+    void fetch(const internal_key &key, const place &place) const;
+    void insert(const char *entry, const place &place);
 
     /* About how many entries come before the key. By any thread. */
     uint64_t rank(const internal_key &key) const;
@@ -76,7 +87,10 @@ class entry_tree {
         node *to;
     };
 
-    leaf *new_leaf(const char *low, const char *high, const char *const *entries, unsigned count);
+    leaf *new_leaf(const char *low, const char *high, uint32_t skip, const char *const *entries,
+                   const uint64_t *heads, unsigned count);
+    void add(leaf *to, const char *entry);
+    void count();
     inner *new_inner(const child *children, unsigned count, const char *high);
     void *allocate(size_t size);
     void split(leaf *full, unsigned at, const char *entry, const path &path);
@@ -93,6 +107,17 @@ class entry_tree {
     allocator *const memory;
     std::atomic<node *> root;
     std::atomic<uint64_t> entry_count{0};
+};
+
+class entry_tree::place {
+  public:
+    place() = default;
+
+  private:
+    friend class entry_tree;
+    explicit place(leaf *to_) : to(to_) {}
+
+    leaf *to = nullptr;
 };
 
 /* A place in the tree. Sees what was inserted before it was last moved by a seek; of later entries

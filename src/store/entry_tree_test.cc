@@ -167,6 +167,61 @@ void test_numbered_keys(void **)
     }
 }
 
+/* As a batch does it: `steps` keys ahead, looked up with a tag above all that their key has. */
+void insert_ahead(pair *p, const std::vector<std::string> &users, size_t steps)
+{
+    std::vector<entry_tree::place> places(users.size());
+    auto newest = [&](size_t i) {
+        return internal_key{users[i].data(), users[i].size(), UINT64_MAX};
+    };
+    size_t looked = 0;
+    for (size_t i = 0; i < users.size(); i++) {
+        for (; looked < users.size() && looked < i + steps; looked++)
+            places[looked] = p->tree.look_up(newest(looked));
+        if (i + steps / 2 < looked)
+            p->tree.fetch(newest(i + steps / 2), places[i + steps / 2]);
+        const std::string key = internal(users[i], i);
+        assert_true(p->keys.insert(key).second);
+        p->entries.push_back(std::make_unique<std::string>(entry_of(key)));
+        p->tree.insert(p->entries.back()->data(), places[i]);
+    }
+}
+
+/* Leaves are split between the look and the insert, and a key comes several times within a batch.
+ */
+void test_places_looked_up_ahead(void **)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        generator random{seed};
+        pair p;
+        std::vector<std::string> users;
+        for (unsigned i = 0; i < 3000; i++)
+            users.push_back(seed % 2 == 0 ? random_user_key(&random)
+                                          : "user" + std::to_string(random.below(1000)));
+        insert_ahead(&p, users, 1 + random.below(64));
+        check_walks(p);
+        for (auto i = p.keys.begin(); i != p.keys.end(); ++i)
+            check_seeks(p, *i);
+    }
+}
+
+/* Keys that differ late in what a leaf has of them, and keys that do not at all. */
+void test_heads_that_are_kept_and_made_anew(void **)
+{
+    generator random{5};
+    pair p;
+    char name[64];
+    for (unsigned i = 0; i < 20000; i++) {
+        unsigned place = (unsigned)random.below(4);
+        snprintf(name, sizeof name, "%s%0*u", place == 0 ? "a" : "the same for many",
+                 4 + 4 * (int)place, (unsigned)random.below(3000));
+        p.insert(internal(name, random.below(3)));
+    }
+    check_walks(p);
+    for (auto i = p.keys.begin(); i != p.keys.end(); ++i)
+        check_seeks(p, *i);
+}
+
 /* A hot row: its entries come newest last and sort newest first. */
 void test_one_key_with_many_tags(void **)
 {
@@ -299,6 +354,8 @@ int main()
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_random_keys),
         cmocka_unit_test(test_numbered_keys),
+        cmocka_unit_test(test_places_looked_up_ahead),
+        cmocka_unit_test(test_heads_that_are_kept_and_made_anew),
         cmocka_unit_test(test_one_key_with_many_tags),
         cmocka_unit_test(test_long_keys),
         cmocka_unit_test(test_ranks_are_near),

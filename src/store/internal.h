@@ -585,10 +585,7 @@ status summarize_table(rocksdb::FileSystem *files, const std::string &path, uint
                        table_summary *summary, table_findings *findings);
 
 #include "store/damage_watch.h"
-
-/* --- memtable.cc --- */
-
-std::shared_ptr<rocksdb::MemTableRepFactory> make_memtable_factory();
+#include "store/memtable.h"
 
 /* --- options.cc --- */
 
@@ -720,6 +717,7 @@ struct store_batch {
     uint32_t magic = BATCH_MAGIC;
     bool failed = false; /* something could not be appended */
     rocksdb::WriteBatch batch;
+    std::vector<batch_key> keys; /* the first of what it puts, merges and deletes */
 };
 
 static inline rocksdb::Slice to_slice(bytes b)

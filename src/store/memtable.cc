@@ -6,8 +6,6 @@
 #include "store/entry_tree.h"
 #include "store/internal.h"
 
-#include "rocksdb/memtablerep.h"
-
 namespace {
 
 using rocksdb::MemTableRep;
@@ -100,13 +98,84 @@ class lent_iterator final : public iterator {
     static void operator delete(void *) {}
 };
 
+/* Inserts the keys of a batch, each after the places of those that follow have been looked up. */
+class look_ahead {
+  public:
+    void begin(const char *data_, const std::vector<batch_key> &keys_)
+    {
+        data = data_;
+        keys = keys_.data();
+        count = keys_.size();
+        next = looked = 0;
+    }
+
+    void end() { count = next = 0; }
+
+    void insert(entry_tree *tree, const char *entry)
+    {
+        if (!is_next(internal_key::of_entry(entry))) {
+            end(); /* it is not what was thought */
+            tree->insert(entry);
+            return;
+        }
+        for (; looked < count && looked < next + STEPS; looked++)
+            found[looked % STEPS] = look_up(tree, keys[looked]);
+        if (next + STEPS / 2 < looked)
+            fetch(tree, next + STEPS / 2);
+        const step &here = found[next++ % STEPS];
+        tree->insert(entry, here.tree == tree ? here.place : entry_tree::place());
+    }
+
+  private:
+    enum : size_t { STEPS = 8 }; /* 4 and 16 do no better */
+    struct step {
+        const entry_tree *tree; /* NULL: it was not looked up */
+        entry_tree::place place;
+    };
+
+    bool is_next(const internal_key &key) const
+    {
+        return next < count && keys[next].size == key.size &&
+               memcmp(data + keys[next].at, key.data, key.size) == 0;
+    }
+
+    /* Newer than all that there is, as RocksDB numbers what it inserts. */
+    internal_key newest(const batch_key &key) const
+    {
+        return {data + key.at, key.size, UINT64_MAX};
+    }
+
+    /* Keys of one family go into one tree. */
+    step look_up(const entry_tree *tree, const batch_key &key) const
+    {
+        if (key.family != keys[next].family)
+            return {nullptr, entry_tree::place()};
+        return {tree, tree->look_up(newest(key))};
+    }
+
+    void fetch(const entry_tree *tree, size_t i) const
+    {
+        if (found[i % STEPS].tree == tree)
+            tree->fetch(newest(keys[i]), found[i % STEPS].place);
+    }
+
+    const char *data = nullptr;
+    const batch_key *keys = nullptr;
+    size_t count = 0;
+    size_t next = 0;   /* to be inserted */
+    size_t looked = 0; /* how many have been looked up */
+    step found[STEPS];
+};
+
+thread_local look_ahead ahead;
+
 class memtable final : public MemTableRep, private entry_tree::allocator {
   public:
     explicit memtable(rocksdb::Allocator *allocator) : MemTableRep(allocator), tree(this) {}
 
     void Insert(rocksdb::KeyHandle handle) override
     {
-        tree.insert(static_cast<const char *>(handle));
+        ahead.insert(&tree, static_cast<const char *>(handle));
     }
 
     bool Contains(const char *entry) const override
@@ -157,6 +226,16 @@ class memtable_factory final : public rocksdb::MemTableRepFactory {
 };
 
 } // namespace
+
+look_ahead_scope::look_ahead_scope(const char *data, const std::vector<batch_key> &keys)
+{
+    ahead.begin(data, keys);
+}
+
+look_ahead_scope::~look_ahead_scope()
+{
+    ahead.end();
+}
 
 std::shared_ptr<rocksdb::MemTableRepFactory> make_memtable_factory()
 {
