@@ -5,7 +5,6 @@
 #include "os/thread.h"
 #include "tablet/change_log.h"
 #include "tablet/commit_private.h"
-#include "tablet/gathering.h"
 #include "tablet/key_bounds.h"
 #include "tablet/tablet.h"
 
@@ -29,14 +28,13 @@ struct commit_queue {
 
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    struct list waiting;        /* lock */
-    size_t count;               /* lock; of what waits */
-    size_t bytes;               /* lock; of what waits and of the batch under way */
-    struct gathering gathering; /* lock */
-    bool is_stopping;           /* lock */
-    bool is_held;               /* lock; see commit_hold */
-    pthread_cond_t idle;        /* the holder waits for the batch under way */
-    int64_t begun_us; /* lock; clock_steady_us when the batch under way was taken; 0: none is */
+    struct list waiting; /* lock */
+    size_t bytes;        /* lock; of what waits and of the batch under way */
+    bool is_asleep;      /* lock; the thread waits for `wake` */
+    bool is_stopping;    /* lock */
+    bool is_held;        /* lock; see commit_hold */
+    pthread_cond_t idle; /* the holder waits for the batch under way */
+    int64_t begun_us;    /* lock; clock_steady_us when the batch under way was taken; 0: none is */
 
     /* The newest version given out, or raised to. Only rises; written under the lock. */
     atomic_ullong newest;
@@ -211,7 +209,6 @@ static void refuse_waiting(struct commit_queue *queue)
     pthread_mutex_lock(&queue->lock);
     struct list refused = queue->waiting;
     queue->waiting = (struct list){0};
-    queue->count = 0;
     for (struct link *at = refused.first; at != NULL; at = at->next)
         queue->bytes -= LIST_ENTRY(at, struct commit, link)->bytes;
     pthread_mutex_unlock(&queue->lock);
@@ -235,14 +232,6 @@ static enum queue_state state_of(const struct commit_queue *queue, size_t bytes,
 }
 
 /* With the lock held. */
-static void wake(struct commit_queue *queue)
-{
-    DCHECK(check_is_held(&queue->lock));
-    queue->gathering.wanted = 0;
-    pthread_cond_signal(&queue->wake);
-}
-
-/* With the lock held. */
 static void append(struct commit_queue *queue, struct commit *commit, size_t bytes,
                    int64_t steady_us)
 {
@@ -259,9 +248,9 @@ static void append(struct commit_queue *queue, struct commit *commit, size_t byt
     }
     queue->bytes += bytes;
     list_append(&queue->waiting, &commit->link);
-    queue->count++;
-    if (gathering_is_there(&queue->gathering, queue->count))
-        wake(queue);
+    if (queue->is_asleep)
+        pthread_cond_signal(&queue->wake);
+    queue->is_asleep = false;
 }
 
 /* Whether its rows are in this queue's store; for DCHECKs. */
@@ -371,18 +360,16 @@ static struct list take_batch(struct commit_queue *queue)
 {
     struct list taken = {0};
     pthread_mutex_lock(&queue->lock);
-    gathering_wait(&queue->gathering, &queue->count, &queue->wake, &queue->lock);
     while ((list_is_empty(&queue->waiting) || queue->is_held) && !queue->is_stopping) {
-        queue->gathering.wanted = 1;
+        queue->is_asleep = true;
         pthread_cond_wait(&queue->wake, &queue->lock);
     }
-    queue->gathering.wanted = 0;
+    queue->is_asleep = false;
     bool is_last = false;
     for (size_t bytes = 0; !is_last && fits_batch(queue, bytes);) {
         struct link *link = list_take(&queue->waiting);
         const struct commit *commit = LIST_ENTRY(link, struct commit, link);
         bytes += commit->bytes;
-        queue->count--;
         is_last = commit_ends_batch(commit->kind);
         list_append(&taken, link);
     }
@@ -399,9 +386,8 @@ static enum store_durability durability_of(const struct commit_queue *queue,
     return batch->wants_sync ? queue->options.durability : STORE_ASYNC;
 }
 
-/* Writes what the batch holds, durably; `*written_us`: when it was, 0 if there is nothing;
- * `*sync_us`: how long it took with a sync, else as it was. */
-static status write_batch(struct commit_queue *queue, int64_t *written_us, int64_t *sync_us)
+/* Writes what the batch holds, durably; `*written_us`: when it was, 0 if there is nothing. */
+static status write_batch(struct commit_queue *queue, int64_t *written_us)
 {
     struct commit_batch *batch = &queue->batch;
     DCHECK(batch->head_count == 0);
@@ -415,8 +401,6 @@ static status write_batch(struct commit_queue *queue, int64_t *written_us, int64
     queue->marks_clusters = false;
     queue->ends_log = false;
     *written_us = clock_steady_us(queue->options.clock);
-    if (durability_of(queue, batch) == STORE_SYNCED)
-        *sync_us = *written_us - started_us;
     struct metrics *metrics = queue->options.metrics;
     metrics_observe(metrics, METRIC_HISTOGRAM_commit_seconds, (uint64_t)(*written_us - started_us));
     metrics_add(metrics, METRIC_commits_total, 1);
@@ -558,13 +542,12 @@ static void apply(const struct commit *last)
 
 static void commit_batch_of(struct commit_queue *queue, struct list *commits)
 {
-    size_t bytes = 0, count = 0;
+    size_t bytes = 0;
     uint64_t newest = 0;
     const struct commit *last = NULL;
     for (struct link *at = commits->first; at != NULL; at = at->next) {
         struct commit *commit = LIST_ENTRY(at, struct commit, link);
         bytes += commit->bytes;
-        count++;
         DCHECK(commit->sequence > newest);
         DCHECK(last == NULL || !commit_ends_batch(last->kind));
         newest = commit->sequence;
@@ -573,8 +556,7 @@ static void commit_batch_of(struct commit_queue *queue, struct list *commits)
     DCHECK(newest > commit_applied(queue));
     fill_batch(queue, commits);
     struct write_times times;
-    int64_t sync_us = 0;
-    status written = write_batch(queue, &times.written_us, &sync_us);
+    status written = write_batch(queue, &times.written_us);
     commit_batch_tell_written(&queue->batch, status_is_ok(written));
     if (status_is_ok(written))
         apply(last);
@@ -582,7 +564,6 @@ static void commit_batch_of(struct commit_queue *queue, struct list *commits)
     pthread_mutex_lock(&queue->lock);
     DCHECK(queue->bytes >= bytes);
     queue->bytes -= bytes;
-    gathering_note_batch(&queue->gathering, sync_us, count, queue->count);
     times.begun_us = queue->begun_us;
     queue->begun_us = 0;
     if (queue->is_held)
@@ -643,7 +624,8 @@ void commit_release(struct commit_queue *queue)
     pthread_mutex_lock(&queue->lock);
     CHECK(queue->is_held);
     queue->is_held = false;
-    wake(queue);
+    pthread_cond_signal(&queue->wake);
+    queue->is_asleep = false;
     pthread_mutex_unlock(&queue->lock);
 }
 
@@ -669,7 +651,7 @@ status commit_queue_create(const struct commit_options *options, struct commit_q
     queue->magic = COMMIT_QUEUE_MAGIC;
     queue->options = *options;
     pthread_mutex_init(&queue->lock, NULL);
-    thread_init_steady_wake(&queue->wake);
+    pthread_cond_init(&queue->wake, NULL);
     pthread_cond_init(&queue->idle, NULL);
     status s = commit_batch_init(&queue->batch, options->store, options->observers,
                                  options->observer_count);
@@ -693,7 +675,7 @@ void commit_queue_destroy(struct commit_queue *queue)
     CHECK_MAGIC(queue, COMMIT_QUEUE_MAGIC);
     pthread_mutex_lock(&queue->lock);
     queue->is_stopping = true;
-    wake(queue);
+    pthread_cond_signal(&queue->wake);
     pthread_mutex_unlock(&queue->lock);
     store_stop_waiting(queue->options.store);
     pthread_join(queue->thread, NULL);
