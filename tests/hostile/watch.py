@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import os
 import threading
+import time
 
 import grpc
 from harness.patience import PATIENCE_SECONDS
@@ -79,6 +80,21 @@ class Victim:
                 if line.startswith(field + ":"):
                     return int(line.split()[1]) * 1024
         raise AssertionError(f"no {field}")
+
+    def cpu_ticks(self):
+        with open(f"/proc/{self.pid()}/stat") as stat:
+            return sum(map(int, stat.read().rsplit(")", 1)[1].split()[11:13]))
+
+    def await_rest(self):
+        """Until flushes and compactions of what tests before have left are over, on a busy machine,
+        too: they take tens of megabytes, which would count as this test's."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        idle, before = 0, self.cpu_ticks()
+        while idle < 2 and time.monotonic() < deadline:
+            time.sleep(0.25)
+            now = self.cpu_ticks()
+            idle = idle + 1 if now - before <= 1 else 0
+            before = now
 
     def is_sanitized(self):
         with open(f"/proc/{self.pid()}/maps") as maps:

@@ -145,11 +145,11 @@ const CHARTS = [
   },
 ];
 
-// No more than is shown, and fewer points as long as nobody has chosen a time: this page is light.
+// No more than is shown, and fewer points at first, so that this page is light.
 const LINES = CHARTS.flatMap(({ lines }) => lines);
 const METRICS = ["rpcs_total", ...new Set(LINES.flatMap(({ now }) => now.names))];
 const REMEMBERED = ["method", ...LINES.flatMap(({ past }) => past.names)];
-const POINTS = { first: 60, chosen: 120 };
+const POINTS = { first: 50, later: 120 };
 
 const OTHERS = "others";
 const REQUESTS = "Requests";
@@ -304,6 +304,7 @@ export async function metrics(_place, _parameters, signal) {
   const remember = async (now) => {
     const wanted = { only: REMEMBERED, points };
     board.remember(await readHistory(HISTORY, seconds, now, signal, wanted));
+    points = POINTS.later;
   };
   const [first, now] = await ask();
   await remember(now);
@@ -324,7 +325,6 @@ export async function metrics(_place, _parameters, signal) {
   };
   const range = rangeField((chosen) => {
     seconds = chosen;
-    points = POINTS.chosen;
     quietly(() => remember(board.before.time));
   });
   every(REFRESH_MS, () => !isPaused() && refresh(), signal);
