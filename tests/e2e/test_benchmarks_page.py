@@ -144,7 +144,9 @@ def peer_figures(rates):
         for cpu in (1.0, 2.0)
     ]  # fmt: skip
     memory = {peer.HBASE: 2e9, peer.TRESTLE: 2e8}
-    return {cells: {"turns": turns, "memory": memory} for cells in (1, 10)}
+    options = SimpleNamespace(rows=1000, runs=2, peer_seconds=6)
+    of_cells = {cells: {"turns": turns, "memory": memory} for cells in (1, 10)}
+    return {"options": options, "cells": of_cells}
 
 
 def test_beside_a_peer():
@@ -155,8 +157,7 @@ def test_beside_a_peer():
     assert [goal.is_met for goal in peer.goals(slower)].count(False) == 2  # one and ten cells
     java = peer_figures({**rates, peer.JAVA: 1.8e6})
     assert [goal.is_met for goal in peer.goals(java)].count(False) == 4  # reads and writes
-    options = SimpleNamespace(rows=1000, runs=2, peer_seconds=6)
-    assert_tables_are_whole(peer.section(measured, options))
+    assert_tables_are_whole(peer.section(measured))
 
 
 def datastore_figures(emulators):

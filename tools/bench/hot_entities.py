@@ -16,11 +16,7 @@ from pathlib import Path
 
 import client as clients
 from client import Client
-from servers import TRESTLE, Server
-
-
-def serve(program):
-    return Server([program, "serve", "--listen", "{endpoint}", "--data-dir", "{data}"])
+from servers import TRESTLE, serve
 
 
 def new_client(server, options):

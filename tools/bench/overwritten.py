@@ -21,7 +21,7 @@ from pathlib import Path
 
 import client as clients
 from client import Client
-from servers import TRESTLE, Server
+from servers import TRESTLE, serve
 
 FRESH, WORN = (f"projects/p/instances/i/tables/{name}" for name in ("fresh", "worn"))
 AFTER_SECONDS = 10
@@ -44,10 +44,6 @@ class Sum:
 
 def scan(client, table, seconds, into):
     into.add(client.run("scan", table=table, duration=seconds))
-
-
-def serve(program):
-    return Server([program, "serve", "--listen", "{endpoint}", "--data-dir", "{data}"])
 
 
 # --- scans ---

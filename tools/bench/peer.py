@@ -5,8 +5,6 @@ Trestle by `trestle bench`, and Trestle by Google's client for Java, which is th
 for who writes Java. The programs in Java are in peer/; Maven fetches what they need."""
 
 import json
-import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -17,14 +15,18 @@ from pathlib import Path
 
 from client import Client
 from page import at_least, milliseconds, number, table
-from servers import Server, free_port, trestle_command, wait_for
+from servers import ROOT, Server, free_port, trestle_command, wait_for
+
+sys.path.append(str(ROOT / "tools/clients"))
+
+from fetching import cache, demand, fetch  # noqa: E402
+from outcomes import UnavailableError  # noqa: E402
 
 HERE = Path(__file__).resolve().parent / "peer"
 HEAP = ["-Xmx2g", "-XX:+UseG1GC"]
 OPENED = ["java.lang", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util",
           "java.util.concurrent", "sun.nio.ch", "jdk.internal.ref"]  # fmt: skip
 AWAIT_SECONDS = 120
-FETCH_SECONDS = 1800
 HBASE, TRESTLE, JAVA = "HBase", "Trestle", "Trestle, Java"
 WHO = [HBASE, TRESTLE, JAVA]
 # What issue 25 wants: times HBase's rate, and Java's share of that of `trestle bench`.
@@ -55,29 +57,18 @@ def say(text):
 # --- programs ---
 
 
-def cache():
-    root = os.environ.get("SUITES_CACHE") or Path.home() / ".cache/trestle/clients"
-    folder = Path(root, "peer")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def run(*command):
-    command = [str(part) for part in command]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_SECONDS)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command[:3])} …: {done.stdout}{done.stderr}")
-
-
 def class_path(name, program):
     """Fetches the libraries of peer/NAME.xml, and compiles the program with them."""
-    listing, compiled = cache() / f"{name}.classpath", cache() / name
+    folder = cache("peer")
+    listing, compiled = folder / f"{name}.classpath", folder / name
     say(f"fetching what {program} needs")
-    run("mvn", "-q", "-B", "-f", HERE / f"{name}.xml", "dependency:build-classpath",
-        f"-Dmdep.outputFile={listing}", "-Dmdep.includeScope=runtime")  # fmt: skip
+    fetch(f"what {program} needs", [
+        "mvn", "-q", "-B", "-f", HERE / f"{name}.xml", "dependency:build-classpath",
+        f"-Dmdep.outputFile={listing}", "-Dmdep.includeScope=runtime",
+    ])  # fmt: skip
     libraries = listing.read_text().strip()
     sources = [HERE / f"{each}.java" for each in ("Calls", "Streams", program)]
-    run("javac", "-nowarn", "-cp", libraries, "-d", compiled, *sources)
+    fetch(program, ["javac", "-nowarn", "-cp", libraries, "-d", compiled, *sources])
     return f"{compiled}:{libraries}"
 
 
@@ -196,12 +187,14 @@ def measure_cells(cells, libraries, options):
 
 
 def measure(options):
-    for program in ("java", "javac", "mvn"):
-        if shutil.which(program) is None:
-            sys.exit(f"{program} is not installed, and HBase needs it")
-    libraries = {"hbase": class_path("hbase", "HBaseCalls"),
-                 "bigtable": class_path("bigtable", "BigtableCalls")}  # fmt: skip
-    return {cells: measure_cells(cells, libraries, options) for cells in options.cells}
+    try:
+        demand("java", "javac", "mvn")
+        libraries = {"hbase": class_path("hbase", "HBaseCalls"),
+                     "bigtable": class_path("bigtable", "BigtableCalls")}  # fmt: skip
+    except UnavailableError as missing:
+        sys.exit(f"peer: {missing}")
+    of_cells = {cells: measure_cells(cells, libraries, options) for cells in options.cells}
+    return {"options": options, "cells": of_cells}
 
 
 # --- figures ---
@@ -222,7 +215,7 @@ def ratio(turns, at, who, other=HBASE):
 
 
 def goals(measured):
-    for cells, found in measured.items():
+    for cells, found in measured["cells"].items():
         turns = found["turns"]
         for at, workload in enumerate(WORKLOADS):
             what = f"{workload.words}, {cells} cells: "
@@ -273,7 +266,8 @@ def latencies(found):
     yield from table(["p50, p99, ms", *WHO], rows)
 
 
-def section(measured, options):
+def section(measured):
+    options = measured["options"]
     yield from settings()
     yield ""
     yield (
@@ -284,7 +278,7 @@ def section(measured, options):
         "included. Clients run on the same processors: latencies are theirs as much as the "
         "servers'."
     )
-    for cells, found in measured.items():
+    for cells, found in measured["cells"].items():
         yield ""
         yield f"## {cells} cell{'s' if cells != 1 else ''} of 100 bytes a row"
         yield ""

@@ -54,48 +54,26 @@ def default_page(options):
         yield from section.section(figures)
 
 
-def large_page(options):
-    measured = large.measure(options)
-    yield "## In short"
-    yield ""
-    yield from page.goals_met(list(large.goals(measured)))
-    yield ""
-    yield from large.section(measured)
+def page_of(section, issue=4):
+    """What makes the page of a section that has one by itself, with goals of that issue."""
 
+    def made(options):
+        measured = section.measure(options)
+        yield "## In short"
+        yield ""
+        yield from page.goals_met(list(section.goals(measured)), issue=issue)
+        yield ""
+        yield from section.section(measured)
 
-def sql_page(options):
-    measured = sql.measure(options)
-    yield "## In short"
-    yield ""
-    yield from page.goals_met(list(sql.goals(measured)), issue="6 and 25")
-    yield ""
-    yield from sql.section(measured)
-
-
-def datastore_page(options):
-    measured = datastore.measure(options)
-    yield "## In short"
-    yield ""
-    yield from page.goals_met(list(datastore.goals(measured)), issue=7)
-    yield ""
-    yield from datastore.section(measured)
-
-
-def peer_page(options):
-    measured = peer.measure(options)
-    yield "## In short"
-    yield ""
-    yield from page.goals_met(list(peer.goals(measured)), issue=25)
-    yield ""
-    yield from peer.section(measured, options)
+    return made
 
 
 # What is measured instead of small rows: its option, title, page and what is on it.
 PAGES = {
-    "large": ("Benchmarks: a large table", "benchmarks-large.md", large_page),
-    "sql": ("Benchmarks: SQL", "benchmarks-sql.md", sql_page),
-    "peer": ("Benchmarks: a durable peer", "benchmarks-peers.md", peer_page),
-    "datastore": ("Benchmarks: Datastore", "benchmarks-datastore.md", datastore_page),
+    "large": ("Benchmarks: a large table", "benchmarks-large.md", page_of(large)),
+    "sql": ("Benchmarks: SQL", "benchmarks-sql.md", page_of(sql, "6 and 25")),
+    "peer": ("Benchmarks: a durable peer", "benchmarks-peers.md", page_of(peer, 25)),
+    "datastore": ("Benchmarks: Datastore", "benchmarks-datastore.md", page_of(datastore, 7)),
 }
 
 

@@ -18,8 +18,8 @@ LOOK_SECONDS = 0.25  # between two looks at a process that shall come to rest
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def trestle_command(*settings):
-    return [TRESTLE, "serve", "--listen", "{endpoint}", "--data-dir", "{data}", *settings]
+def trestle_command(*settings, program=TRESTLE):
+    return [program, "serve", "--listen", "{endpoint}", "--data-dir", "{data}", *settings]
 
 
 def emulator_command():
@@ -120,6 +120,11 @@ class Server:
             if line.startswith("write_bytes:"):
                 return int(line.split()[1])
         raise KeyError("write_bytes")
+
+
+def serve(program):
+    """A server of that program, with default settings."""
+    return Server(trestle_command(program=program))
 
 
 def free_port():
