@@ -89,13 +89,10 @@ static status check_routing(const struct ds_call *call)
 
 void ds_call_finish(struct ds_call *call, status s, const ProtobufCMessage *response)
 {
-    struct buffer encoded = {0};
-    if (status_is_ok(s)) {
-        grpc_message_start(&encoded);
-        proto_encode_small(response, &encoded);
-        grpc_call_send(call->call, &encoded);
-    }
-    grpc_call_finish(call->call, s);
+    if (status_is_ok(s))
+        grpc_call_answer(call->call, response);
+    else
+        grpc_call_finish(call->call, s);
 }
 
 static void run_on_pool(struct task *task)

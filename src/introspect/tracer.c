@@ -46,20 +46,10 @@ struct tracer {
 
 /* --- waiting --- */
 
-static struct timespec after(int64_t us)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    int64_t ns = time.tv_nsec + us % 1000000 * 1000;
-    time.tv_sec += (time_t)(us / 1000000 + ns / 1000000000);
-    time.tv_nsec = (long)(ns % 1000000000);
-    return time;
-}
-
 /* With the lock held: until the time has passed, a batch is full, or the end. */
 static void wait_for_batch(struct tracer *tracer, int64_t us)
 {
-    const struct timespec until = after(us);
+    const struct timespec until = thread_time_in(us);
     int error = 0;
     while (error == 0 && !tracer->is_ending && tracer->count < BATCH_MOST)
         error = pthread_cond_timedwait(&tracer->wake, &tracer->lock, &until);
@@ -68,7 +58,7 @@ static void wait_for_batch(struct tracer *tracer, int64_t us)
 /* Before a batch is sent again; false if there is an end to come to. */
 static bool pause_for(struct tracer *tracer, int64_t us)
 {
-    const struct timespec until = after(us);
+    const struct timespec until = thread_time_in(us);
     int error = 0;
     pthread_mutex_lock(&tracer->lock);
     while (error == 0 && !tracer->is_ending)

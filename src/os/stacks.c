@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "os/symbols.h"
+#include "os/thread.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -143,9 +144,7 @@ static void sleep_ms(int64_t ms)
 
 static int64_t now_ms(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * SECOND_MS + now.tv_nsec / MS_NS;
+    return thread_steady_ns() / MS_NS;
 }
 
 /* --- taking samples --- */

@@ -10,7 +10,7 @@ static inline void grpc_call_send_proto(struct grpc_call *call, const ProtobufCM
 {
     struct buffer encoded = {0};
     grpc_message_start(&encoded);
-    proto_encode(message, &encoded);
+    proto_encode_small(message, &encoded); /* as most are */
     grpc_call_send(call, &encoded);
 }
 
