@@ -7,6 +7,7 @@ import threading
 import time
 
 import grpc
+from harness.cpu_time import read_stat
 from harness.patience import PATIENCE_SECONDS
 from harness.rpc import Rpc, set_cell
 
@@ -81,19 +82,18 @@ class Victim:
                     return int(line.split()[1]) * 1024
         raise AssertionError(f"no {field}")
 
-    def cpu_ticks(self):
-        with open(f"/proc/{self.pid()}/stat") as stat:
-            return sum(map(int, stat.read().rsplit(")", 1)[1].split()[11:13]))
+    def cpu_seconds(self):
+        return read_stat(self.pid())[2]
 
     def await_rest(self):
         """Until flushes and compactions of what tests before have left are over, on a busy machine,
         too: they take tens of megabytes, which would count as this test's."""
         deadline = time.monotonic() + PATIENCE_SECONDS
-        idle, before = 0, self.cpu_ticks()
+        idle, before = 0, self.cpu_seconds()
         while idle < 2 and time.monotonic() < deadline:
             time.sleep(0.25)
-            now = self.cpu_ticks()
-            idle = idle + 1 if now - before <= 1 else 0
+            now = self.cpu_seconds()
+            idle = idle + 1 if now - before < 0.015 else 0  # a tick at most
             before = now
 
     def is_sanitized(self):
