@@ -1,6 +1,7 @@
 /* Of a view's resource what is needed to keep it up: see views_private.h. */
 #include "views/views_private.h"
 
+#include "base/check.h"
 #include "base/siphash.h"
 #include "views/keys.h"
 
@@ -11,7 +12,7 @@ enum { PROGRAM_MEMORY = 64 << 20 };
 /* --- the table --- */
 
 struct making {
-    const char *name;
+    const struct view_entry *entry;
     struct view_spec spec;
     bool is_anew; /* what there is goes first */
     struct table *table;
@@ -21,18 +22,21 @@ static status make_table(struct cluster *cluster, struct making *making, struct 
 {
     bool is_new;
     if (making->is_anew)
-        TRY(cluster_delete_view(cluster, bytes_of(making->name), NULL));
+        TRY(cluster_delete_view(cluster, bytes_of(making->entry->name), NULL));
     making->spec.txn = txn;
     return cluster_ensure_view(cluster, &making->spec, &making->table, &is_new);
 }
 
-/* Within an edit nobody deletes the view: so no table is left behind. */
+/* Within an edit nobody deletes the view: so no table is left behind. Of all edits before this one
+ * the entry has been told: while it was being opened its view may have gone, and another one have
+ * come by its name, whose table is not this entry's to replace. */
 static status make_in_edit(void *context, struct edit *edit)
 {
     struct making *making = context;
     struct catalog_txn *txn;
-    if (edit_find(edit, RESOURCE_MATERIALIZED_VIEW, making->name) == NULL)
-        return status_make(STATUS_NOT_FOUND, "Not found: %s", making->name);
+    if (atomic_load(&making->entry->gives_up))
+        return status_make(STATUS_CANCELLED, "Upkeep is to end.");
+    DCHECK(edit_find(edit, RESOURCE_MATERIALIZED_VIEW, making->entry->name) != NULL);
     TRY(edit_txn(edit, &txn));
     return make_table(control_cluster(edit_control(edit)), making, txn);
 }
@@ -65,7 +69,7 @@ static status hold_table(struct views *views, struct view_entry *entry)
     struct view_upkeep *upkeep = &entry->upkeep;
     if (find_table(views->options.cluster, entry->name, upkeep->source, &upkeep->table))
         return status_ok();
-    struct making making = {.name = entry->name,
+    struct making making = {.entry = entry,
                             .spec = spec_of(entry->name, upkeep->source, upkeep->program)};
     TRY(control_edit(views->options.control, make_in_edit, &making));
     upkeep->table = making.table;
@@ -75,7 +79,7 @@ static status hold_table(struct views *views, struct view_entry *entry)
 status view_entry_remake(struct views *views, struct view_entry *entry)
 {
     struct view_upkeep *upkeep = &entry->upkeep;
-    struct making making = {.name = entry->name,
+    struct making making = {.entry = entry,
                             .spec = spec_of(entry->name, upkeep->source, upkeep->program),
                             .is_anew = true};
     TRY(control_edit(views->options.control, make_in_edit, &making));

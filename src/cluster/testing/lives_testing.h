@@ -7,7 +7,10 @@
 #define TRESTLE_CLUSTER_TESTING_LIVES_TESTING_H
 
 #include "cluster/testing/testing.h"
+#include "os/stacks.h"
 
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -31,18 +34,50 @@ static inline unsigned lives_random(struct lives *lives, unsigned end)
     return (unsigned)((lives->random >> 11) % end);
 }
 
-/* False: there is another one. A failed assertion cmocka tells in the child, where it goes on with
- * the other tests as if that were the parent. */
+/* Ten minutes: that says that a life hangs, never that a machine has much else to do. Where its
+ * threads stand is all that is known of it afterwards. */
+static inline void *lives_watch(void *unused)
+{
+    enum { MOST_SECONDS = 600 };
+    struct stacks *stacks;
+    struct buffer text = {0};
+    (void)unused;
+    poll(NULL, 0, MOST_SECONDS * 1000);
+    status s = stacks_open(&stacks);
+    if (status_is_ok(s))
+        s = stacks_write(stacks, &text);
+    fprintf(stderr, "a life goes on for %d seconds: %s\n%.*s", MOST_SECONDS, status_message(s),
+            (int)text.size, (const char *)text.data);
+    _exit(1);
+}
+
+/* Without the destructors, which its threads would be in the way of. */
+static inline void lives_leave(void)
+{
+    fflush(NULL);
+    _exit(1);
+}
+
+/* In a process of its own. A failed assertion cmocka tells here, and goes on with the other tests
+ * as if this were the parent, up to the end of `main`. */
+static inline void lives_live(struct lives *lives, void (*live)(struct lives *lives))
+{
+    pthread_t watch;
+    assert_int_equal(atexit(lives_leave), 0);
+    assert_int_equal(pthread_create(&watch, NULL, lives_watch, NULL), 0);
+    live(lives);
+    _exit(0);
+}
+
+/* False: there is another one. */
 static inline bool lives_one_was_last(struct lives *lives, void (*live)(struct lives *lives))
 {
     int how;
     fflush(NULL);
     pid_t child = fork();
     assert_true(child >= 0);
-    if (child == 0) {
-        live(lives);
-        _exit(0);
-    }
+    if (child == 0)
+        lives_live(lives, live);
     assert_int_equal(waitpid(child, &how, 0), child);
     bool is_killed = WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL;
     if (!is_killed && !(WIFEXITED(how) && WEXITSTATUS(how) == 0))
