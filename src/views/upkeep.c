@@ -241,10 +241,13 @@ static double share_taken(int64_t cpu_us, const struct portion *portion)
     return of_cpu > of_writes ? of_cpu : of_writes;
 }
 
-/* At most twice as many, and that only after one that had as many as it might. */
+/* At most twice as many, and that only after one that had as many as it might. One of no rows says
+ * nothing. */
 static void adapt(struct view_upkeep *upkeep, size_t rows, double taken)
 {
     size_t most = most_rows(upkeep);
+    if (rows == 0)
+        return;
     double wanted = taken <= 0.5 ? 2 * (double)rows : (double)rows / taken;
     if (wanted > (double)rows && rows < upkeep->piece_rows)
         return;
