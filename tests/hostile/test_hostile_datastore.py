@@ -120,7 +120,6 @@ def test_entities_with_too_many_index_entries(victim, raw):
 
 
 def test_transactions_that_nobody_ends(victim, raw):
-    victim.await_rest()
     with victim.attacked(128):
         begun = 0
         for _ in range(20_000):
