@@ -23,11 +23,12 @@ static _Thread_local struct {
     bool active;
     bool failed;
     size_t left;
+    size_t least; /* bytes of those that are meant */
 } plan;
 
-static bool fails(void)
+static bool fails(size_t size)
 {
-    if (!plan.active)
+    if (!plan.active || size < plan.least)
         return false;
     if (plan.left > 0) {
         plan.left--;
@@ -42,6 +43,13 @@ void failmalloc_start(size_t count)
     plan.active = true;
     plan.failed = false;
     plan.left = count;
+    plan.least = 0;
+}
+
+void failmalloc_start_large(size_t least)
+{
+    failmalloc_start(0);
+    plan.least = least;
 }
 
 bool failmalloc_stop(void)
@@ -63,25 +71,25 @@ void failmalloc_each(void (*body)(void *context), void *context)
 
 void *__wrap_malloc(size_t size)
 {
-    return fails() ? NULL : __real_malloc(size);
+    return fails(size) ? NULL : __real_malloc(size);
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    return fails() ? NULL : __real_calloc(count, size);
+    return fails(count * size) ? NULL : __real_calloc(count, size);
 }
 
 void *__wrap_realloc(void *memory, size_t size)
 {
-    return fails() ? NULL : __real_realloc(memory, size);
+    return fails(size) ? NULL : __real_realloc(memory, size);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
-    return fails() ? NULL : __real_aligned_alloc(alignment, size);
+    return fails(size) ? NULL : __real_aligned_alloc(alignment, size);
 }
 
 char *__wrap_strdup(const char *string)
 {
-    return fails() ? NULL : __real_strdup(string);
+    return fails(strlen(string) + 1) ? NULL : __real_strdup(string);
 }

@@ -11,6 +11,9 @@
  * failmalloc_stop. */
 void failmalloc_start(size_t count);
 
+/* Each allocation of at least so many bytes fails, until failmalloc_stop; smaller ones do not. */
+void failmalloc_start_large(size_t least);
+
 /* Whether any allocation failed since the start. */
 bool failmalloc_stop(void);
 

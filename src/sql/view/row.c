@@ -131,7 +131,7 @@ static status make_group_row(struct view_runner *runner, const struct view_group
 static bool is_of_value(status result)
 {
     return result.code == STATUS_OUT_OF_RANGE || result.code == STATUS_INVALID_ARGUMENT ||
-           result.code == STATUS_RESOURCE_EXHAUSTED;
+           (result.code == STATUS_RESOURCE_EXHAUSTED && !view_lacks_memory(result));
 }
 
 status view_group_row(struct view_runner *runner, const struct view_group *group, bytes id,

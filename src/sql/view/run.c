@@ -199,6 +199,16 @@ static status catalog_scan(void *context, const struct sql_relation *table,
 
 /* --- running --- */
 
+bool view_lacks_memory(status result)
+{
+    if (result.code != STATUS_RESOURCE_EXHAUSTED)
+        return false;
+    void *volatile room = malloc(EXECUTION_MEMORY); /* or the compiler knows that there is some */
+    bool is_none = room == NULL;
+    free(room);
+    return is_none;
+}
+
 /* Until an error of an expression, which is in *error, or the end. */
 static status run_execution(struct run *run, struct sql_execution *execution, status *error)
 {
@@ -206,7 +216,7 @@ static status run_execution(struct run *run, struct sql_execution *execution, st
     *error = status_ok();
     for (;;) {
         status result = sql_execution_next(execution, &row);
-        if (!status_is_ok(result) && !run->is_fatal && run->has_row) {
+        if (!status_is_ok(result) && !run->is_fatal && run->has_row && !view_lacks_memory(result)) {
             *error = result;
             return status_ok();
         }

@@ -35,7 +35,8 @@ typedef status view_visit(void *context, bytes source_key, enum view_outcome out
                           bytes contribution, const char *why);
 
 /* Runs the program over all rows of the source. A row that fails is EXCLUDED and ends nothing;
- * failures of the scan and of `visit` end the run and are returned. May be called again. */
+ * failures of the scan and of `visit`, and want of memory, end the run and are returned. May be
+ * called again. */
 status view_runner_run(struct view_runner *runner, const struct view_source *source,
                        view_visit *visit, void *context);
 

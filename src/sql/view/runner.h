@@ -15,4 +15,8 @@ struct view_runner {
     struct sql_value *arguments;
 };
 
+/* Whether it failed for want of memory, and not because one row or group wants more than it may
+ * have: none is to be had now. It is to be tried again, then, and leaves nothing out. */
+bool view_lacks_memory(status result);
+
 #endif
