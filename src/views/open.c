@@ -87,6 +87,7 @@ status view_entry_remake(struct views *views, struct view_entry *entry)
     struct table *former = entry->table;
     table_retain(making.table);
     entry->table = making.table;
+    atomic_store(&upkeep->counts.was_ready, false); /* nobody reads it empty */
     pthread_mutex_unlock(&views->lock);
     table_release(former);
     table_release(upkeep->table);

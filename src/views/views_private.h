@@ -102,7 +102,7 @@ void view_entry_note(struct views *views, struct view_entry *entry, status s);
 void view_entry_foresee(struct views *views, struct view_entry *entry);
 /* All that a worker needs of it; its line is still to be found. Blocks. */
 status view_entry_open(struct views *views, struct view_entry *entry);
-/* The view was made by another program: its table is made anew, empty. Blocks. */
+/* The view was made by another program, or is damaged: its table is made anew, empty. Blocks. */
 status view_entry_remake(struct views *views, struct view_entry *entry);
 /* Gives back what opening took. */
 void view_entry_close(struct view_entry *entry);

@@ -150,6 +150,33 @@ static void a_view_whose_table_was_lost_is_made_anew(void **state)
     assert_query(v, "SELECT * FROM counts", " b\"a\" 2\n");
 }
 
+/* Its records, or its rows, are out of service: so it was until the next start. */
+static void close_part_of(struct views_fixture *v, const char *name, bool is_of_records)
+{
+    struct table *table;
+    assert_ok(cluster_table(v->f->cluster, bytes_of(name), &table));
+    struct keyspace *keyspace = is_of_records ? table->view.records : table->spaces[0].keyspace;
+    const struct store_damage damage = {
+        .keyspace_id = keyspace_id(keyspace), .file = 1, .what = "a test", .is_remembered = true};
+    assert_ok(keyspace_close_range(keyspace, &damage));
+    table_release(table);
+}
+
+static void a_view_that_is_damaged_is_populated_anew(void **state)
+{
+    struct views_fixture *v = *state;
+    put(v, "r1", "a");
+    create_view(v, COUNTS, count_query);
+    assert_ok(views_settle(v->views));
+    for (int i = 0; i < 2; i++) {
+        close_part_of(v, COUNTS, i == 1);
+        put(v, "r2", "a");
+        assert_ok(views_settle(v->views));
+        assert_int_equal(state_of(v, COUNTS), VIEW_READY);
+        assert_query(v, "SELECT * FROM counts", " b\"a\" 2\n");
+    }
+}
+
 static void threads_keep_it_up(void **state)
 {
     struct views_fixture *v = *state;
@@ -184,6 +211,8 @@ int main(void)
             a_view_that_is_deleted_and_made_anew_has_nothing_of_the_old_one, views_setup,
             views_teardown),
         cmocka_unit_test_setup_teardown(a_view_whose_table_was_lost_is_made_anew, views_setup,
+                                        views_teardown),
+        cmocka_unit_test_setup_teardown(a_view_that_is_damaged_is_populated_anew, views_setup,
                                         views_teardown),
         cmocka_unit_test_setup_teardown(threads_keep_it_up, views_setup_with_threads,
                                         views_teardown),

@@ -195,6 +195,27 @@ static void rest(void *context)
     view_pace_begin(turn->pace, &now);
 }
 
+static status load(struct turn *turn, struct view_entry *entry)
+{
+    status s = view_upkeep_load(&entry->upkeep);
+    if (s.code != STATUS_ABORTED)
+        return s;
+    status_free(s);
+    TRY(view_entry_remake(turn->views, entry));
+    return view_upkeep_load(&entry->upkeep);
+}
+
+/* Whatever of it is out of service its source has. */
+static status replace_damaged(struct turn *turn, struct view_entry *entry)
+{
+    if (!table_view_is_damaged(entry->upkeep.table))
+        return status_ok();
+    log_warn(turn->views->options.log, "a materialized view is damaged, and is populated anew",
+             LOG_STR("view", entry->name));
+    entry->upkeep.is_loaded = false;
+    return view_entry_remake(turn->views, entry);
+}
+
 /* A piece of its feed, and a piece of a pass. */
 static status do_pieces(struct turn *turn, struct view_entry *entry)
 {
@@ -205,15 +226,9 @@ static status do_pieces(struct turn *turn, struct view_entry *entry)
     entry->upkeep.rest_context = turn;
     entry->upkeep.arena = line->arena;
     entry->upkeep.commit_memory = line->commit_memory;
-    if (!entry->upkeep.is_loaded) {
-        status s = view_upkeep_load(&entry->upkeep);
-        if (s.code == STATUS_ABORTED) {
-            status_free(s);
-            TRY(view_entry_remake(turn->views, entry));
-            s = view_upkeep_load(&entry->upkeep);
-        }
-        TRY(s);
-    }
+    TRY(replace_damaged(turn, entry));
+    if (!entry->upkeep.is_loaded)
+        TRY(load(turn, entry));
     TRY(view_upkeep_follow(&entry->upkeep, &line->changes, &follows));
     TRY(view_upkeep_pass(&entry->upkeep, &passes));
     turn->has_more |= follows || passes || entry->upkeep.state.pass_count > 0;
