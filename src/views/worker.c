@@ -210,10 +210,11 @@ static status replace_damaged(struct turn *turn, struct view_entry *entry)
 {
     if (!table_view_is_damaged(entry->upkeep.table))
         return status_ok();
-    log_warn(turn->views->options.log, "a materialized view is damaged, and is populated anew",
-             LOG_STR("view", entry->name));
     entry->upkeep.is_loaded = false;
-    return view_entry_remake(turn->views, entry);
+    TRY(view_entry_remake(turn->views, entry));
+    log_warn(turn->views->options.log, "a materialized view was damaged, and is populated anew",
+             LOG_STR("view", entry->name));
+    return status_ok();
 }
 
 /* A piece of its feed, and a piece of a pass. */
