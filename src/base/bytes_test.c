@@ -152,6 +152,28 @@ static void varints_round_trip(void **state)
         }
 }
 
+/* What follows one must not matter, nor whether there is a word of it; nor need it be as short as
+ * it can be. */
+static void varints_end_where_they_end(void **state)
+{
+    (void)state;
+    for (unsigned bit = 0; bit < 64; bit++)
+        for (size_t behind = 0; behind <= 16; behind++) {
+            uint8_t written[VARINT_MAX_SIZE + 1 + 16];
+            uint64_t value = (1ull << bit) | 1, read = 0;
+            memset(written, behind % 2 == 0 ? 0xff : 0x01, sizeof written);
+            uint8_t *end = varint_write(written, value);
+            assert_ptr_equal(varint_read(written, end + behind, &read), end);
+            assert_true(read == value);
+            if (bit == 63)
+                continue; /* an eleventh byte there may not be */
+            end[-1] |= 0x80;
+            *end = 0;
+            assert_ptr_equal(varint_read(written, end + 1 + behind, &read), end + 1);
+            assert_true(read == value);
+        }
+}
+
 static void bad_varints_are_refused(void **state)
 {
     (void)state;
@@ -238,6 +260,7 @@ int main(void)
         cmocka_unit_test(memory_runs_out_anywhere),   cmocka_unit_test(varints_round_trip),
         cmocka_unit_test(bad_varints_are_refused),    cmocka_unit_test(lists_keep_order),
         cmocka_unit_test(utf8_is_told_apart),         cmocka_unit_test(bytes_are_shown_as_text),
+        cmocka_unit_test(varints_end_where_they_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
