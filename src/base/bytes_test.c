@@ -106,6 +106,28 @@ static void an_absurd_size_fails(void **state)
     buffer_free(&buffer);
 }
 
+static void fill_lent_memory(void *context)
+{
+    struct buffer buffer;
+    buffer_start_in(&buffer, context, 8);
+    buffer_append(&buffer, "01234567", 8);
+    assert_ptr_equal(buffer.data, context);
+    buffer_append(&buffer, "89", 2);
+    assert_true(buffer.failed ? buffer.data == context : buffer.data != context);
+    assert_true(bytes_equal(buffer_bytes(&buffer), of(buffer.failed ? "01234567" : "0123456789")));
+    buffer_free(&buffer);
+    assert_null(buffer.data);
+}
+
+/* Not even when a buffer outgrows it. */
+static void lent_memory_is_not_freed(void **state)
+{
+    (void)state;
+    char memory[8];
+    failmalloc_each(fill_lent_memory, memory);
+    assert_memory_equal(memory, "01234567", 8);
+}
+
 static void bytes_are_shown_as_text(void **state)
 {
     (void)state;
@@ -260,7 +282,7 @@ int main(void)
         cmocka_unit_test(memory_runs_out_anywhere),   cmocka_unit_test(varints_round_trip),
         cmocka_unit_test(bad_varints_are_refused),    cmocka_unit_test(lists_keep_order),
         cmocka_unit_test(utf8_is_told_apart),         cmocka_unit_test(bytes_are_shown_as_text),
-        cmocka_unit_test(varints_end_where_they_end),
+        cmocka_unit_test(lent_memory_is_not_freed),   cmocka_unit_test(varints_end_where_they_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

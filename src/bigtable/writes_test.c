@@ -57,7 +57,9 @@ void rows_update_go_on(struct row_update *update, status s)
     assert_ptr_equal(update->schema, rows.schema);
     if (status_is_ok(s))
         s = update->decide(update, &cells, &change, &rows.writes);
-    rows.written = change.fragment;
+    buffer_clear(&rows.written);
+    buffer_append_bytes(&rows.written, buffer_bytes(&change.fragment)); /* gone with the call */
+    buffer_free(&change.fragment);
     update->done(update, s);
 }
 

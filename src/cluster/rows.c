@@ -186,6 +186,8 @@ void rows_write(struct row_write *write)
     struct tablet *tablet = table_route(write->table, write->row_key);
     write->heat = heat_begin(write->table);
     write->locked_us = 0;
+    write->is_repeated = false;
+    write->failures = 0;
     write->commit = (struct commit){.kind = COMMIT_ROWS,
                                     .table = write->table,
                                     .tablet = tablet,
