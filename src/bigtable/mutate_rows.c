@@ -210,7 +210,8 @@ static void fill_place(struct mutate_rows *self, size_t index, struct place *pla
     write->locked = NULL;
 }
 
-static void write_entry(struct mutate_rows *self, size_t index)
+/* Adds it to those that are written with it. */
+static void add_entry(struct mutate_rows *self, size_t index, struct list *writes)
 {
     struct place *place = LIST_ENTRY(list_take(&self->free_places), struct place, link);
     status s = pack_entry(self, index, &place->write.change, &place->bytes);
@@ -221,17 +222,19 @@ static void write_entry(struct mutate_rows *self, size_t index)
     }
     fill_place(self, index, place);
     self->bytes_on_way += place->bytes;
-    rows_write(&place->write);
+    list_append(writes, &place->write.link);
 }
 
 static void write_slice(struct task *task)
 {
     struct mutate_rows *self = LIST_ENTRY(&task->link, struct mutate_rows, task.link);
     size_t count = self->request->n_entries;
+    struct list writes = {0};
     self->is_posted = false;
     grpc_call_step(self->data.call, CALL_WORKS);
     for (int i = 0; i < SLICE_ENTRIES && self->next < count && has_room(self); i++)
-        write_entry(self, self->next++);
+        add_entry(self, self->next++, &writes);
+    rows_write_all(&writes);
     grpc_call_step(self->data.call, CALL_COMMITS);
     grpc_call_count(self->data.call, (int64_t)self->answered, (int64_t)self->answered);
     if (self->answered == count)

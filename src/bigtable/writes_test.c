@@ -42,6 +42,13 @@ void rows_write(struct row_write *write)
     rows.waiting[rows.write_count++] = write;
 }
 
+void rows_write_all(struct list *writes)
+{
+    struct link *link;
+    while ((link = list_take(writes)) != NULL)
+        rows_write(LIST_ENTRY(link, struct row_write, link));
+}
+
 static void complete(size_t index, enum status_code code)
 {
     struct row_write *write = rows.waiting[index];
