@@ -52,8 +52,10 @@ char *bytes_to_string(bytes b)
 
 void buffer_free(struct buffer *buffer)
 {
-    free(buffer->data);
-    budget_give_back(buffer->budget, buffer->capacity);
+    if (!buffer->is_lent) {
+        free(buffer->data);
+        budget_give_back(buffer->budget, buffer->capacity);
+    }
     *buffer = (struct buffer){0};
 }
 
@@ -66,8 +68,21 @@ static size_t grown_capacity(size_t capacity, size_t needed)
     return capacity;
 }
 
+/* Out of memory that is not the buffer's. */
+static uint8_t *move_out(struct buffer *buffer, size_t capacity)
+{
+    uint8_t *data = budget_take(buffer->budget, capacity) ? malloc(capacity) : NULL;
+    if (data == NULL)
+        return NULL;
+    memcpy(data, buffer->data, buffer->size);
+    buffer->is_lent = false;
+    return data;
+}
+
 static uint8_t *grow(struct buffer *buffer, size_t capacity)
 {
+    if (buffer->is_lent)
+        return move_out(buffer, capacity);
     size_t more = capacity - buffer->capacity;
     if (!budget_take(buffer->budget, more))
         return NULL;

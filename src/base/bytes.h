@@ -78,7 +78,15 @@ struct buffer {
     size_t capacity;
     struct budget *budget; /* bounds its memory, and outlives it; NULL: nothing does */
     bool failed;
+    bool is_lent; /* `data` is not the buffer's own */
 };
+
+/* Begins an empty buffer in memory of somebody else's, which outlives it. What does not fit in
+ * there takes memory of its own. */
+static inline void buffer_start_in(struct buffer *buffer, void *memory, size_t size)
+{
+    *buffer = (struct buffer){.data = (uint8_t *)memory, .capacity = size, .is_lent = true};
+}
 
 void buffer_free(struct buffer *buffer);
 

@@ -106,6 +106,28 @@ static void an_absurd_size_fails(void **state)
     buffer_free(&buffer);
 }
 
+static void fill_lent_memory(void *context)
+{
+    struct buffer buffer;
+    buffer_start_in(&buffer, context, 8);
+    buffer_append(&buffer, "01234567", 8);
+    assert_ptr_equal(buffer.data, context);
+    buffer_append(&buffer, "89", 2);
+    assert_true(buffer.failed ? buffer.data == context : buffer.data != context);
+    assert_true(bytes_equal(buffer_bytes(&buffer), of(buffer.failed ? "01234567" : "0123456789")));
+    buffer_free(&buffer);
+    assert_null(buffer.data);
+}
+
+/* Not even when a buffer outgrows it. */
+static void lent_memory_is_not_freed(void **state)
+{
+    (void)state;
+    char memory[8];
+    failmalloc_each(fill_lent_memory, memory);
+    assert_memory_equal(memory, "01234567", 8);
+}
+
 static void bytes_are_shown_as_text(void **state)
 {
     (void)state;
@@ -149,6 +171,28 @@ static void varints_round_trip(void **state)
             assert_true(read == value);
             assert_null(varint_read(written, end - 1, &read)); /* cut short */
             assert_true(zigzag_decode(zigzag_encode((int64_t)value)) == (int64_t)value);
+        }
+}
+
+/* What follows one must not matter, nor whether there is a word of it; nor need it be as short as
+ * it can be. */
+static void varints_end_where_they_end(void **state)
+{
+    (void)state;
+    for (unsigned bit = 0; bit < 64; bit++)
+        for (size_t behind = 0; behind <= 16; behind++) {
+            uint8_t written[VARINT_MAX_SIZE + 1 + 16];
+            uint64_t value = (1ull << bit) | 1, read = 0;
+            memset(written, behind % 2 == 0 ? 0xff : 0x01, sizeof written);
+            uint8_t *end = varint_write(written, value);
+            assert_ptr_equal(varint_read(written, end + behind, &read), end);
+            assert_true(read == value);
+            if (bit == 63)
+                continue; /* an eleventh byte there may not be */
+            end[-1] |= 0x80;
+            *end = 0;
+            assert_ptr_equal(varint_read(written, end + 1 + behind, &read), end + 1);
+            assert_true(read == value);
         }
 }
 
@@ -238,6 +282,7 @@ int main(void)
         cmocka_unit_test(memory_runs_out_anywhere),   cmocka_unit_test(varints_round_trip),
         cmocka_unit_test(bad_varints_are_refused),    cmocka_unit_test(lists_keep_order),
         cmocka_unit_test(utf8_is_told_apart),         cmocka_unit_test(bytes_are_shown_as_text),
+        cmocka_unit_test(lent_memory_is_not_freed),   cmocka_unit_test(varints_end_where_they_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

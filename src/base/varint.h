@@ -25,19 +25,16 @@ static inline size_t varint_size(uint64_t value)
     return size;
 }
 
+/* varint_read of more than a byte. */
+const uint8_t *varint_read_long(const uint8_t *from, const uint8_t *end, uint64_t *value);
+
 /* Reads a value and returns where it ended; NULL if it runs past `end` or over 64 bits. */
 static inline const uint8_t *varint_read(const uint8_t *from, const uint8_t *end, uint64_t *value)
 {
-    uint64_t result = 0;
-    for (unsigned shift = 0; shift < 64 && from < end; shift += 7) {
-        uint8_t byte = *from++;
-        result |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            *value = result;
-            return shift == 63 && byte > 1 ? NULL : from;
-        }
-    }
-    return NULL;
+    if (from >= end || *from >= 0x80)
+        return varint_read_long(from, end, value);
+    *value = *from;
+    return from + 1;
 }
 
 static inline uint64_t zigzag_encode(int64_t value)

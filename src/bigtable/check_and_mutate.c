@@ -71,6 +71,7 @@ static status decide(struct row_update *update, const struct cell_list *cells,
         .big_value = rows_big_value(self->data.table),
         .wants_list = table_has_stream(self->data.table),
         .arena = self->data.arena,
+        .home = self->data.arena,
     };
     return mutations_pack(&context, update->row_key,
                           self->matched ? request->true_mutations : request->false_mutations, count,

@@ -61,6 +61,7 @@ static status start(struct mutate_row *self, bytes wire)
         .big_value = rows_big_value(data->table),
         .wants_list = table_has_stream(data->table),
         .arena = data->arena,
+        .home = data->arena,
     };
     TRY(view_check_mutations(data->view, context.schema, row_key, request->mutations,
                              request->n_mutations));

@@ -18,6 +18,7 @@
 enum {
     WINDOW_ENTRIES = 1000,
     WINDOW_BYTES = 8 << 20, /* of packed changes and big cells; one more may pass it */
+    CALL_BYTES = 1 << 20,   /* of packed changes that stay until the call ends */
     SLICE_ENTRIES = 200,
     SCRATCH_BYTES = 64 << 20, /* to pack one entry in: 100,000 mutations */
     MESSAGE_BYTES = 64 << 10,
@@ -49,7 +50,8 @@ struct mutate_rows {
     struct arena *scratch; /* reset for each entry */
     struct list free_places;
     size_t bytes_on_way;
-    size_t next; /* entry to be packed */
+    size_t bytes_packed; /* in all */
+    size_t next;         /* entry to be packed */
     size_t answered;
     struct task task;
     bool is_posted;
@@ -166,6 +168,12 @@ static status check_inside(const struct mutate_rows *self, size_t index)
     return is_outside(self, index) ? view_refusal(self->data.view) : status_ok();
 }
 
+/* The first changes lie in the call's memory, and others in memory that goes with them. */
+static struct arena *home_of_next(const struct mutate_rows *self)
+{
+    return self->bytes_packed < CALL_BYTES ? self->data.arena : NULL;
+}
+
 static status pack_entry(struct mutate_rows *self, size_t index, struct packed_change *change,
                          size_t *size)
 {
@@ -175,8 +183,10 @@ static status pack_entry(struct mutate_rows *self, size_t index, struct packed_c
     TRY(check_inside(self, index));
     TRY(idempotency_check_age(entry->idempotency, cluster_clock(self->data.bigtable->cluster)));
     arena_reset(self->scratch);
+    self->context.home = home_of_next(self);
     TRY(mutations_pack(&self->context, row_key, entry->mutations, entry->n_mutations, change));
     *size = packed_change_size(change) + change_list_size(&change->list);
+    self->bytes_packed += *size;
     if (change->big_count == 0)
         return status_ok();
     status s = keep_big_cells(self, change);
@@ -185,40 +195,46 @@ static status pack_entry(struct mutate_rows *self, size_t index, struct packed_c
     return s;
 }
 
-static void write_entry(struct mutate_rows *self, size_t index)
+/* The change has been packed where it is. */
+static void fill_place(struct mutate_rows *self, size_t index, struct place *place)
 {
     const Bt__MutateRowsRequest__Entry *entry = self->request->entries[index];
-    struct packed_change change;
-    size_t size;
-    status s = pack_entry(self, index, &change, &size);
+    struct row_write *write = &place->write;
+    place->call = self;
+    place->index = index;
+    write->table = self->data.table;
+    write->row_key = proto_bytes(entry->row_key);
+    write->token = idempotency_token(entry->idempotency);
+    write->loop = grpc_call_loop(self->data.call);
+    write->done = entry_done;
+    write->locked = NULL;
+}
+
+/* Adds it to those that are written with it. */
+static void add_entry(struct mutate_rows *self, size_t index, struct list *writes)
+{
+    struct place *place = LIST_ENTRY(list_take(&self->free_places), struct place, link);
+    status s = pack_entry(self, index, &place->write.change, &place->bytes);
     if (!status_is_ok(s)) {
+        list_append(&self->free_places, &place->link);
         answer(self, index, s);
         return;
     }
-    struct place *place = LIST_ENTRY(list_take(&self->free_places), struct place, link);
-    *place = (struct place){
-        .write = {.table = self->data.table,
-                  .row_key = proto_bytes(entry->row_key),
-                  .token = idempotency_token(entry->idempotency),
-                  .change = change,
-                  .loop = grpc_call_loop(self->data.call),
-                  .done = entry_done},
-        .call = self,
-        .index = index,
-        .bytes = size,
-    };
-    self->bytes_on_way += size;
-    rows_write(&place->write);
+    fill_place(self, index, place);
+    self->bytes_on_way += place->bytes;
+    list_append(writes, &place->write.link);
 }
 
 static void write_slice(struct task *task)
 {
     struct mutate_rows *self = LIST_ENTRY(&task->link, struct mutate_rows, task.link);
     size_t count = self->request->n_entries;
+    struct list writes = {0};
     self->is_posted = false;
     grpc_call_step(self->data.call, CALL_WORKS);
     for (int i = 0; i < SLICE_ENTRIES && self->next < count && has_room(self); i++)
-        write_entry(self, self->next++);
+        add_entry(self, self->next++, &writes);
+    rows_write_all(&writes);
     grpc_call_step(self->data.call, CALL_COMMITS);
     grpc_call_count(self->data.call, (int64_t)self->answered, (int64_t)self->answered);
     if (self->answered == count)

@@ -438,6 +438,7 @@ status mutations_pack(const struct mutation_context *context, bytes row_key,
         .context = context, .row_key = row_key, .change = row_change_create(context->arena)};
     if (packing.change == NULL)
         return status_out_of_memory();
+    row_change_keep_in(packing.change, context->home);
     status s = pack_all(&packing, mutations, count, out);
     if (!status_is_ok(s))
         change_list_free(&packing.list);

@@ -28,7 +28,8 @@ struct mutation_context {
     int64_t now_us;         /* for cells that want the server's time: one for the whole request */
     size_t big_value;       /* see row_change_pack */
     struct arena *arena;
-    bool wants_list; /* a change stream tells what is asked for: see row/change_list.h */
+    struct arena *home; /* where the packed change lies; NULL: in memory of its own */
+    bool wants_list;    /* a change stream tells what is asked for: see row/change_list.h */
 };
 
 /* Whether all mutations that are for a known family are of its type: for mutations that

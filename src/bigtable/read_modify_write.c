@@ -202,6 +202,7 @@ static status decide(struct row_update *update, const struct cell_list *cells,
     struct row_change *building = row_change_create(self->data.arena);
     if (building == NULL)
         return status_out_of_memory();
+    row_change_keep_in(building, self->data.arena);
     row_change_reserve(building, self->result_count);
     for (size_t i = 0; i < self->result_count; i++) {
         const struct result *result = &self->results[i];

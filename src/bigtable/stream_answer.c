@@ -232,7 +232,8 @@ static uint64_t tiebreaker_of(const struct stream_record *record)
 {
     enum { ORDINAL_BITS = 18 }; /* two records for each entry of a MutateRows */
     uint64_t ordinal = record->position.ordinal % (UINT64_C(1) << ORDINAL_BITS);
-    return record->version % VERSION_STEP << ORDINAL_BITS | ordinal;
+    uint64_t low_bits = record->version % (UINT64_C(1) << VERSION_LOW_BITS);
+    return low_bits << ORDINAL_BITS | ordinal;
 }
 
 /* --- changes --- */

@@ -42,6 +42,13 @@ void rows_write(struct row_write *write)
     rows.waiting[rows.write_count++] = write;
 }
 
+void rows_write_all(struct list *writes)
+{
+    struct link *link;
+    while ((link = list_take(writes)) != NULL)
+        rows_write(LIST_ENTRY(link, struct row_write, link));
+}
+
 static void complete(size_t index, enum status_code code)
 {
     struct row_write *write = rows.waiting[index];
@@ -57,7 +64,9 @@ void rows_update_go_on(struct row_update *update, status s)
     assert_ptr_equal(update->schema, rows.schema);
     if (status_is_ok(s))
         s = update->decide(update, &cells, &change, &rows.writes);
-    rows.written = change.fragment;
+    buffer_clear(&rows.written);
+    buffer_append_bytes(&rows.written, buffer_bytes(&change.fragment)); /* gone with the call */
+    buffer_free(&change.fragment);
     update->done(update, s);
 }
 

@@ -181,11 +181,24 @@ static void grant_write(struct row_lock_waiter *waiter)
     loop_post(write->loop, &write->commit.done);
 }
 
-void rows_write(struct row_write *write)
+/* `near`: where another row was routed to a moment ago; NULL: nowhere. A tablet that is in the map
+ * no more since then is found out by the commit thread. */
+static struct tablet *route(struct table *table, bytes row_key, struct tablet *near)
 {
-    struct tablet *tablet = table_route(write->table, write->row_key);
+    if (near == NULL || !tablet_contains(near, row_key))
+        return table_route(table, row_key);
+    tablet_retain(near);
+    return near;
+}
+
+/* All that comes before the row's lock. */
+static void begin_write(struct row_write *write, struct tablet *near)
+{
+    struct tablet *tablet = route(write->table, write->row_key, near);
     write->heat = heat_begin(write->table);
     write->locked_us = 0;
+    write->is_repeated = false;
+    write->failures = 0;
     write->commit = (struct commit){.kind = COMMIT_ROWS,
                                     .table = write->table,
                                     .tablet = tablet,
@@ -196,8 +209,98 @@ void rows_write(struct row_write *write)
     write->waiter.granted = grant_write;
     count_write(tablet, &write->change);
     key_sample_note(&tablet->asked_for, write->row_key);
+}
+
+void rows_write(struct row_write *write)
+{
+    begin_write(write, NULL);
     if (lock_row(&write->commit, &write->waiter))
         submit_write(write);
+}
+
+/* --- several writes --- */
+
+/* Whether nothing is to be looked at with its lock held, which it has. */
+static bool goes_with_others(const struct row_write *write)
+{
+    return write->token.size == 0 && !looks_at_row(write);
+}
+
+static struct list commits_of(const struct list *writes)
+{
+    struct list commits = {0};
+    for (struct link *at = writes->first; at != NULL; at = at->next) {
+        struct row_write *write = LIST_ENTRY(at, struct row_write, link);
+        DCHECK(loop_is_current(write->loop));
+        if (write->locked != NULL)
+            write->locked(write);
+        write->commit.done.run = write_done;
+        list_append(&commits, &write->commit.link);
+    }
+    return commits;
+}
+
+static void post_refused(struct list *commits)
+{
+    struct link *link;
+    while ((link = list_take(commits)) != NULL) {
+        struct commit *commit = LIST_ENTRY(link, struct commit, link);
+        loop_post(commit->loop, &commit->done);
+    }
+}
+
+/* Of writes of one shard, each with its lock held; as submit_locked. All are there until this
+ * returns, since they end on this thread. */
+static void submit_all_locked(struct list *writes)
+{
+    if (list_is_empty(writes))
+        return;
+    struct shard *shard = shard_of(&LIST_ENTRY(writes->first, struct row_write, link)->commit);
+    struct list commits = commits_of(writes);
+    commit_submit_all(shard->commits, &commits);
+    post_refused(&commits);
+    struct link *link;
+    while ((link = list_take(writes)) != NULL) {
+        const struct commit *commit = &LIST_ENTRY(link, struct row_write, link)->commit;
+        row_lock_note_sequence(shard->locks, commit->row_hash, commit->sequence);
+        row_lock_release(shard->locks, commit->row_hash);
+    }
+}
+
+/* The next write is of another tablet. Those before it are of one shard. */
+static void move_near(struct tablet **near, struct tablet *tablet, struct list *locked)
+{
+    if (*near != NULL && (*near)->shard != tablet->shard)
+        submit_all_locked(locked);
+    if (*near != NULL)
+        tablet_release(*near);
+    tablet_retain(tablet);
+    *near = tablet;
+}
+
+/* A write that must wait for its lock is in line for it when those before it let go of theirs: also
+ * if it waits for one of them, so that two of one row stay in their order. */
+void rows_write_all(struct list *writes)
+{
+    struct list locked = {0};
+    struct tablet *near =
+        NULL; /* a reference, since a write that has been submitted may lose its */
+    struct link *link;
+    while ((link = list_take(writes)) != NULL) {
+        struct row_write *write = LIST_ENTRY(link, struct row_write, link);
+        begin_write(write, near);
+        if (write->commit.tablet != near)
+            move_near(&near, write->commit.tablet, &locked);
+        if (!lock_row(&write->commit, &write->waiter))
+            continue;
+        if (goes_with_others(write))
+            list_append(&locked, link);
+        else
+            submit_write(write);
+    }
+    submit_all_locked(&locked);
+    if (near != NULL)
+        tablet_release(near);
 }
 
 /* --- updates --- */

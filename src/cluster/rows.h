@@ -33,6 +33,7 @@ struct row_write {
     /* for `done`: what it waited for */
     int64_t locked_us; /* clock_steady_us, when it was its turn to lock the row; 0: at once */
     struct commit commit;
+    struct link link; /* of rows_write_all's list */
     /* private */
     struct heat_mark heat;
     struct row_lock_waiter waiter;
@@ -42,6 +43,10 @@ struct row_write {
 
 /* Loop thread of `loop`. `done` is never called before this returns. */
 void rows_write(struct row_write *write);
+
+/* The same of several of one table, linked by their `link`, in their order: they enter the commit
+ * queue together, as far as they need not wait for their rows' locks. Empties the list. */
+void rows_write_all(struct list *writes);
 
 /* The size from which values get records of their own (row_change_pack's `big_value`). */
 size_t rows_big_value(const struct table *table);

@@ -520,6 +520,50 @@ static void assert_line_is_served(struct cluster_fixture *f, bool is_on_loop)
     free(writes);
 }
 
+/* --- several writes at once --- */
+
+enum { TOGETHER = 100 };
+
+struct together {
+    struct task start;
+    struct list writes;
+};
+
+static void write_together(struct task *task)
+{
+    struct together *together = LIST_ENTRY(&task->link, struct together, start.link);
+    rows_write_all(&together->writes);
+    assert_true(list_is_empty(&together->writes));
+}
+
+/* Writes of ten rows of two tablets, in turn: those of each row have its lock one after the other,
+ * and its last one counts. */
+static void several_writes_keep_the_order_of_each_row(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct test_write *writes = calloc(TOGETHER, sizeof *writes);
+    char(*keys)[8] = calloc(TOGETHER, sizeof *keys);
+    char(*values)[8] = calloc(TOGETHER, sizeof *values);
+    struct together together = {.start.run = write_together};
+    struct event event;
+    assert_true(writes != NULL && keys != NULL && values != NULL);
+    event_init(&event);
+    split_at(f, "k5");
+    for (int i = 0; i < TOGETHER; i++) {
+        snprintf(keys[i], sizeof keys[i], "k%d", i % 10);
+        snprintf(values[i], sizeof values[i], "%d", i / 10);
+        make_write(f, &writes[i], bytes_of(keys[i]), setting(f, FAMILY_F, "q", 1, values[i]),
+                   &event);
+        list_append(&together.writes, &writes[i].write.link);
+    }
+    loop_post(f->loop, &together.start);
+    assert_ok(event_wait(&event, TOGETHER));
+    assert_scan(f, "", "", false, "k0=9 k1=9 k2=9 k3=9 k4=9 k5=9 k6=9 k7=9 k8=9 k9=9");
+    free(writes);
+    free(keys);
+    free(values);
+}
+
 /* Each took a turn of its loop, and kept the lock until then: so whoever else came got in line as
  * well, and 1,000 clients of one row woke a loop for each write of theirs. */
 static void writes_in_line_take_no_turn_each(void **state)
@@ -645,6 +689,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_token_is_good_for_one_write, setup, teardown),
         cmocka_unit_test_setup_teardown(repetitions_under_way_at_once_write_once, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failed_write_is_not_taken_for_done, setup, teardown),
+        cmocka_unit_test_setup_teardown(several_writes_keep_the_order_of_each_row, setup, teardown),
         cmocka_unit_test_setup_teardown(writes_in_line_take_no_turn_each, setup, teardown),
         cmocka_unit_test_setup_teardown(a_line_is_served_by_whoever_lets_go, setup, teardown),
         cmocka_unit_test_setup_teardown(no_row_is_missed_while_tablets_split_and_merge, setup,

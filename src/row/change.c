@@ -13,6 +13,7 @@ enum { FIRST_CAPACITY = 16 };
 
 struct row_change {
     struct arena *arena;
+    struct arena *home; /* of the fragment; NULL: malloc's */
     struct entry *entries;
     size_t count;
     size_t capacity;
@@ -50,6 +51,11 @@ void row_change_reserve(struct row_change *change, size_t count)
 {
     if (change->count + count > change->capacity)
         (void)grow(change, change->count + count);
+}
+
+void row_change_keep_in(struct row_change *change, struct arena *arena)
+{
+    change->home = arena;
 }
 
 static bool make_room(struct row_change *change)
@@ -180,6 +186,17 @@ static bool combine(struct row_change *change, struct packer *packer)
     return ok;
 }
 
+/* What an arena has no room for finds memory of its own. */
+static void reserve_fragment(const struct row_change *change, struct buffer *fragment)
+{
+    size_t size = fragment_room(change->count, change->size);
+    void *memory = change->home == NULL ? NULL : arena_alloc(change->home, size);
+    if (memory != NULL)
+        buffer_start_in(fragment, memory, size);
+    else
+        (void)buffer_reserve(fragment, size); /* the writer asks again */
+}
+
 status row_change_pack(struct row_change *change, size_t big_value, struct packed_change *out)
 {
     DCHECK(!change->is_packed);
@@ -190,7 +207,7 @@ status row_change_pack(struct row_change *change, size_t big_value, struct packe
     if (!change->is_sorted)
         qsort(change->entries, change->count, sizeof *change->entries, compare_for_sort);
     if (!has_big)
-        (void)buffer_reserve(&out->fragment, fragment_room(change->count, change->size));
+        reserve_fragment(change, &out->fragment);
     fragment_writer_start(&packer.writer, &out->fragment, 0);
     bool ok = !change->failed && (!has_big || expect_big_cells(change, &packer)) &&
               combine(change, &packer);
@@ -206,7 +223,8 @@ status row_change_pack(struct row_change *change, size_t big_value, struct packe
 void packed_change_free(struct packed_change *change)
 {
     buffer_free(&change->fragment);
-    change_list_free(&change->list);
+    if (change->list.list.capacity > 0 || change->list.apart != NULL)
+        change_list_free(&change->list);
     if (change->before != NULL)
         change_list_free(change->before);
     free(change->before);

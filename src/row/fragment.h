@@ -175,6 +175,10 @@ struct big_cell {
     bytes value;
 };
 
+/* The fragment that the change comes to lies in this arena, not in memory of its own: until the
+ * arena goes, whether it has been freed or not. */
+void row_change_keep_in(struct row_change *change, struct arena *arena);
+
 /* What the change comes to. `fragment` has version 0 in it until fragment_set_version. Plain
  * cells of at least `big_value` bytes are left out of it and listed in `big`; then the fragment
  * carries an overflow mark that moves nothing. */

@@ -343,6 +343,30 @@ static void test_big_values_are_left_out(void **state)
     buffer_free(&packed.fragment);
 }
 
+/* And where the arena has no more room, in memory of its own. */
+static void test_a_change_lies_in_the_arena_that_it_is_given(void **state)
+{
+    (void)state;
+    bool is_lent = true;
+    struct arena *arena = arena_create(SIZE_MAX / 2), *home = arena_create(1000);
+    for (int i = 0; i < 20; i++) {
+        struct packed_change packed;
+        struct row_change *change = row_change_create(arena);
+        row_change_keep_in(change, home);
+        row_change_set(change, 1, bytes_of("a"), i, bytes_of("v"));
+        assert_ok(row_change_pack(change, NO_BIG_VALUES, &packed));
+        assert_true(i > 0 || packed.fragment.is_lent);
+        assert_true(is_lent || !packed.fragment.is_lent);
+        is_lent = packed.fragment.is_lent;
+        assert_ok(fragment_check(buffer_bytes(&packed.fragment)));
+        packed_change_free(&packed);
+        assert_null(packed.fragment.data);
+    }
+    assert_false(is_lent);
+    arena_destroy(home);
+    arena_destroy(arena);
+}
+
 static void test_without_memory_nothing_is_packed(void **state)
 {
     (void)state;
@@ -400,6 +424,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_state_is_copied_by_delete_and_merge, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_big_values_are_left_out, set_up, tear_down),
+        cmocka_unit_test(test_a_change_lies_in_the_arena_that_it_is_given),
         cmocka_unit_test(test_without_memory_nothing_is_packed),
         cmocka_unit_test_setup_teardown(test_a_hundred_thousand_ranges_of_one_column, set_up,
                                         tear_down),

@@ -5,7 +5,6 @@
 #include "os/thread.h"
 #include "tablet/change_log.h"
 #include "tablet/commit_private.h"
-#include "tablet/key_bounds.h"
 #include "tablet/tablet.h"
 
 #include <stdatomic.h>
@@ -18,7 +17,6 @@ enum {
     BATCH_BYTES = 16 << 20,
     LARGE_BATCH = 4 << 20, /* bytes that are not kept for the next */
     RETRY_MS = 100,
-    LOOPS_AT_ONCE = 32, /* loops that are woken once a batch; more are woken once a commit */
 };
 
 struct commit_queue {
@@ -72,9 +70,22 @@ static int64_t time_at(struct commit_queue *queue, int64_t steady_us)
     return raise_time(queue, wall_us < 0 ? 0 : wall_us, steady_us);
 }
 
+/* What both clocks show, of which commits that come together have the same. */
+struct moment {
+    int64_t steady_us;
+    int64_t time_us; /* the versions' */
+};
+
+static struct moment moment_now(struct commit_queue *queue)
+{
+    struct moment now = {.steady_us = clock_steady_us(queue->options.clock)};
+    now.time_us = time_at(queue, now.steady_us);
+    return now;
+}
+
 int64_t commit_version_us(struct commit_queue *queue)
 {
-    int64_t now_us = time_at(queue, clock_steady_us(queue->options.clock));
+    int64_t now_us = moment_now(queue).time_us;
     int64_t newest_us = version_time_us(atomic_load_explicit(&queue->newest, memory_order_relaxed));
     return now_us > newest_us ? now_us : newest_us;
 }
@@ -86,11 +97,10 @@ int64_t commit_clock_lead_us(struct commit_queue *queue)
 }
 
 /* With the lock held, as the next two. */
-static int64_t time_for(struct commit_queue *queue, int64_t least_us, int64_t steady_us)
+static int64_t time_for(struct commit_queue *queue, int64_t least_us, struct moment now)
 {
     DCHECK(check_is_held(&queue->lock));
-    int64_t now_us = time_at(queue, steady_us);
-    return now_us < least_us ? raise_time(queue, least_us, steady_us) : now_us;
+    return now.time_us < least_us ? raise_time(queue, least_us, now.steady_us) : now.time_us;
 }
 
 static uint64_t next_version(struct commit_queue *queue, int64_t now_us)
@@ -232,50 +242,48 @@ static enum queue_state state_of(const struct commit_queue *queue, size_t bytes,
 }
 
 /* With the lock held. */
-static void append(struct commit_queue *queue, struct commit *commit, size_t bytes,
-                   int64_t steady_us)
+static void append(struct commit_queue *queue, struct commit *commit, struct moment now)
 {
     DCHECK(check_is_held(&queue->lock));
-    commit->bytes = bytes;
-    int64_t now_us = time_for(queue, commit->least_us, steady_us);
+    int64_t now_us = time_for(queue, commit->least_us, now);
     commit->sequence = next_sequence(queue, now_us);
     commit->version = commit->given_version != 0
-                          ? take_version(queue, commit->given_version, steady_us)
+                          ? take_version(queue, commit->given_version, now.steady_us)
                           : next_version(queue, now_us);
     for (size_t i = 0; i < commit->other_count; i++) {
         commit->others[i].sequence = commit->sequence;
         commit->others[i].version = commit->version;
     }
-    queue->bytes += bytes;
+    queue->bytes += commit->bytes;
     list_append(&queue->waiting, &commit->link);
     if (queue->is_asleep)
         pthread_cond_signal(&queue->wake);
     queue->is_asleep = false;
 }
 
-/* Whether its rows are in this queue's store; for DCHECKs. */
-static bool is_of_store(const struct commit_queue *queue, const struct commit *commit)
+static void make_ready(const struct commit_queue *queue, struct commit *commit)
 {
-    struct store *store = queue->options.store;
-    bool is_so = commit->keyspace == NULL ||
-                 store_keyspace_find(store, keyspace_id(commit->keyspace)) == commit->keyspace;
-    for (size_t i = 0; i < commit->other_count; i++)
-        is_so = is_so && is_of_store(queue, &commit->others[i]);
-    return is_so;
+    CHECK(commit_is_well_formed(commit));
+    DCHECK(commit_is_of_store(commit, queue->options.store));
+    commit->bytes = commit_size(commit);
 }
 
-/* Appends it if the queue is open. */
+/* Appends it if the queue is open. With the lock held. */
+static enum queue_state enter_locked(struct commit_queue *queue, struct commit *commit,
+                                     size_t limit_bytes, struct moment now)
+{
+    enum queue_state state = state_of(queue, commit->bytes, limit_bytes, now.steady_us);
+    if (state == QUEUE_OPEN)
+        append(queue, commit, now);
+    return state;
+}
+
 static enum queue_state enter(struct commit_queue *queue, struct commit *commit, size_t limit_bytes)
 {
     CHECK_MAGIC(queue, COMMIT_QUEUE_MAGIC);
-    CHECK(commit_is_well_formed(commit));
-    DCHECK(is_of_store(queue, commit));
-    size_t bytes = commit_size(commit);
-    int64_t now_us = clock_steady_us(queue->options.clock);
+    make_ready(queue, commit);
     pthread_mutex_lock(&queue->lock);
-    enum queue_state state = state_of(queue, bytes, limit_bytes, now_us);
-    if (state == QUEUE_OPEN)
-        append(queue, commit, bytes, now_us);
+    enum queue_state state = enter_locked(queue, commit, limit_bytes, moment_now(queue));
     pthread_mutex_unlock(&queue->lock);
     return state;
 }
@@ -285,50 +293,72 @@ bool commit_offer(struct commit_queue *queue, struct commit *commit)
     return enter(queue, commit, queue->options.queue_limit_bytes / 2) == QUEUE_OPEN;
 }
 
-/* Whatever the row was, it is nothing then, or what the change makes of it. */
-static bool deletes_row(const struct packed_change *change)
+static status refusal(struct commit_queue *queue, enum queue_state state)
 {
-    bytes fragment = buffer_bytes(&change->fragment);
-    struct fragment_reader reader;
-    struct entry first;
-    return fragment_has_tombstones(fragment) && fragment_reader_start(&reader, fragment) &&
-           fragment_reader_next(&reader, &first) && first.kind == ENTRY_ROW_TOMBSTONE;
-}
-
-static __attribute__((noinline)) status check_damaged(const struct commit *commit)
-{
-    return deletes_row(commit->change) ? status_ok()
-                                       : row_check_open(commit->keyspace, commit->row_key);
-}
-
-static inline status check_row(const struct commit *commit)
-{
-    if (commit->change == NULL || !keyspace_has_damage(commit->keyspace))
-        return status_ok();
-    return check_damaged(commit);
-}
-
-/* Refuses a change that would build on rows that are out of service. */
-static status check_in_service(const struct commit *commit)
-{
-    if (commit->is_repair)
-        return status_ok();
-    TRY(check_row(commit));
-    for (size_t i = 0; i < commit->other_count; i++)
-        TRY(check_row(&commit->others[i]));
-    return status_ok();
+    if (state == QUEUE_FULL)
+        return refuse(queue, STATUS_RESOURCE_EXHAUSTED, "Too many writes wait to be committed");
+    return refuse_for_stall(queue);
 }
 
 status commit_submit(struct commit_queue *queue, struct commit *commit)
 {
-    TRY(check_in_service(commit));
+    TRY(commit_check_in_service(commit));
     enum queue_state state = enter(queue, commit, queue->options.queue_limit_bytes);
     if (state == QUEUE_OPEN)
         return status_ok();
-    if (state == QUEUE_FULL)
-        return refuse(queue, STATUS_RESOURCE_EXHAUSTED, "Too many writes wait to be committed");
-    refuse_waiting(queue);
-    return refuse_for_stall(queue);
+    if (state == QUEUE_STALLED)
+        refuse_waiting(queue);
+    return refusal(queue, state);
+}
+
+/* Those that are in service; the others stay in the list with their results. */
+static struct list take_sound(struct commit_queue *queue, struct list *commits)
+{
+    struct list sound = {0}, refused = {0};
+    struct link *link;
+    while ((link = list_take(commits)) != NULL) {
+        struct commit *commit = LIST_ENTRY(link, struct commit, link);
+        commit->result = commit_check_in_service(commit);
+        commit->sequence = 0;
+        if (status_is_ok(commit->result))
+            make_ready(queue, commit);
+        list_append(status_is_ok(commit->result) ? &sound : &refused, link);
+    }
+    *commits = refused;
+    return sound;
+}
+
+/* Those that do not find the queue open are left in the list. */
+static enum queue_state enter_all(struct commit_queue *queue, struct list *commits)
+{
+    struct list left = {0};
+    struct link *link;
+    enum queue_state state = QUEUE_OPEN;
+    pthread_mutex_lock(&queue->lock);
+    struct moment now = moment_now(queue);
+    while ((link = list_take(commits)) != NULL) {
+        enum queue_state found = enter_locked(queue, LIST_ENTRY(link, struct commit, link),
+                                              queue->options.queue_limit_bytes, now);
+        if (found == QUEUE_OPEN)
+            continue;
+        state = found;
+        list_append(&left, link);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    *commits = left;
+    return state;
+}
+
+void commit_submit_all(struct commit_queue *queue, struct list *commits)
+{
+    CHECK_MAGIC(queue, COMMIT_QUEUE_MAGIC);
+    struct list sound = take_sound(queue, commits);
+    enum queue_state state = enter_all(queue, &sound);
+    if (state == QUEUE_STALLED)
+        refuse_waiting(queue);
+    for (struct link *at = sound.first; at != NULL; at = at->next)
+        LIST_ENTRY(at, struct commit, link)->result = refusal(queue, state);
+    list_append_all(commits, &sound);
 }
 
 status commit_submit_beyond(struct commit_queue *queue, struct commit *commit)
@@ -481,38 +511,11 @@ static void fill_batch(struct commit_queue *queue, const struct list *commits)
     status_free(admitted);
 }
 
-/* What is to be posted, loop by loop: each is woken once for all its commits of a batch. */
-struct posts {
-    struct {
-        struct loop *loop;
-        struct list tasks;
-    } loops[LOOPS_AT_ONCE];
-    size_t count;
-};
-
-static void post(struct posts *posts, struct loop *loop, struct task *task)
-{
-    DCHECK(loop != NULL);
-    size_t i = 0;
-    while (i < posts->count && posts->loops[i].loop != loop)
-        i++;
-    if (i == LOOPS_AT_ONCE) {
-        loop_post(loop, task);
-        return;
-    }
-    if (i == posts->count) {
-        posts->loops[i].loop = loop;
-        posts->loops[i].tasks = (struct list){0};
-        posts->count++;
-    }
-    list_append(&posts->loops[i].tasks, &task->link);
-}
-
 /* Sets the results, tells the observers, and wakes the owners. */
 static void acknowledge(struct commit_queue *queue, struct list *commits, status written,
                         struct write_times times)
 {
-    struct posts posts = {.count = 0};
+    struct commit_posts posts = {.count = 0};
     struct link *link;
     while ((link = list_take(commits)) != NULL) {
         struct commit *commit = LIST_ENTRY(link, struct commit, link);
@@ -527,10 +530,9 @@ static void acknowledge(struct commit_queue *queue, struct list *commits, status
         if (commit->loop == NULL)
             commit->done.run(&commit->done);
         else
-            post(&posts, commit->loop, &commit->done);
+            commit_posts_add(&posts, commit);
     }
-    for (size_t i = 0; i < posts.count; i++)
-        loop_post_list(posts.loops[i].loop, &posts.loops[i].tasks);
+    commit_posts_send(&posts);
 }
 
 /* Applies to memory what follows from the last commit, which alone may be a change of structure. */

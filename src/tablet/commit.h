@@ -208,8 +208,8 @@ struct commit {
     struct write_times times; /* set before `done` runs */
     bool
         is_folded; /* set before observers hear that it is applied: it left no operand of its own */
+    struct link link; /* before it is submitted its owner's, then the queue's */
     /* Private to the queue. */
-    struct link link;
     struct commit *next_of_row;
     struct commit *last_of_row;
     size_t bytes; /* what it counts for in the queue, once it is in it */
@@ -247,6 +247,11 @@ void commit_queue_destroy(struct commit_queue *queue);
  * if one of its rows is out of service, the change does not delete all of it, and it is no repair.
  * Any thread. */
 status commit_submit(struct commit_queue *queue, struct commit *commit);
+
+/* The same of several, linked by their `link` in the order in which they are to be: with one look
+ * at the clocks, and one turn at the queue, so that a batch has all of them or none before them.
+ * Those that were not taken are left in the list, each with its `result` and its sequence 0. */
+void commit_submit_all(struct commit_queue *queue, struct list *commits);
 
 /* As commit_submit for what may as well be left undone: takes it only while the queue is less than
  * half full and nothing is held up. */

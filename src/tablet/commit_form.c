@@ -1,5 +1,7 @@
-/* What a commit of each kind has: see commit.h. */
+/* What a commit of each kind has, and whether its rows take it: see commit.h. */
 #include "tablet/commit_private.h"
+
+#include "tablet/key_bounds.h"
 
 /* Whether it says what becomes of what. */
 static bool is_whole(enum commit_kind kind, const struct catalog_change *change)
@@ -49,4 +51,48 @@ bool commit_is_well_formed(const struct commit *commit)
     default:
         return !changes && extends && is_whole(commit->kind, commit->catalog);
     }
+}
+
+bool commit_is_of_store(const struct commit *commit, struct store *store)
+{
+    bool is_so = commit->keyspace == NULL ||
+                 store_keyspace_find(store, keyspace_id(commit->keyspace)) == commit->keyspace;
+    for (size_t i = 0; i < commit->other_count; i++)
+        is_so = is_so && commit_is_of_store(&commit->others[i], store);
+    return is_so;
+}
+
+/* --- rows that are out of service --- */
+
+/* Whatever the row was, it is nothing then, or what the change makes of it. */
+static bool deletes_row(const struct packed_change *change)
+{
+    bytes fragment = buffer_bytes(&change->fragment);
+    struct fragment_reader reader;
+    struct entry first;
+    return fragment_has_tombstones(fragment) && fragment_reader_start(&reader, fragment) &&
+           fragment_reader_next(&reader, &first) && first.kind == ENTRY_ROW_TOMBSTONE;
+}
+
+static __attribute__((noinline)) status check_damaged(const struct commit *commit)
+{
+    return deletes_row(commit->change) ? status_ok()
+                                       : row_check_open(commit->keyspace, commit->row_key);
+}
+
+static inline status check_row(const struct commit *commit)
+{
+    if (commit->change == NULL || !keyspace_has_damage(commit->keyspace))
+        return status_ok();
+    return check_damaged(commit);
+}
+
+status commit_check_in_service(const struct commit *commit)
+{
+    if (commit->is_repair)
+        return status_ok();
+    TRY(check_row(commit));
+    for (size_t i = 0; i < commit->other_count; i++)
+        TRY(check_row(&commit->others[i]));
+    return status_ok();
 }

@@ -11,8 +11,28 @@ struct store *commit_queue_store(const struct commit_queue *queue);
 /* Whether it has what its kind has, and nothing else. */
 bool commit_is_well_formed(const struct commit *commit);
 
+/* Whether its rows are in this store; for DCHECKs. */
+bool commit_is_of_store(const struct commit *commit, struct store *store);
+
+/* DATA_LOSS for a change that would build on rows that are out of service. */
+status commit_check_in_service(const struct commit *commit);
+
 /* Bytes by which the queue is bounded: what the commit will put into a batch, roughly. */
 size_t commit_size(const struct commit *commit);
+
+/* What is to be posted, loop by loop: each is woken once for all its commits of a batch. */
+enum { COMMIT_LOOPS_AT_ONCE = 32 }; /* beyond, a loop is woken once a commit */
+
+struct commit_posts {
+    struct {
+        struct loop *loop;
+        struct list tasks;
+    } loops[COMMIT_LOOPS_AT_ONCE];
+    size_t count;
+};
+
+void commit_posts_add(struct commit_posts *posts, struct commit *commit);
+void commit_posts_send(struct commit_posts *posts);
 
 /* A ceiling that lasts for a while. */
 static inline uint64_t ceiling_above(uint64_t number)

@@ -237,10 +237,10 @@ static void an_entry_is_not_behind_the_newest(void)
 }
 
 static const struct planted faults[] = {
-    PLANTED(a_stripe_is_released_that_nobody_holds, "stripe->is_held", true),
+    PLANTED(a_stripe_is_released_that_nobody_holds, "is_held(stripe)", true),
     PLANTED(a_sequence_is_noted_without_the_lock, "is_held(stripe)", false),
     PLANTED(a_sequence_is_read_without_the_lock, "is_held(stripe)", false),
-    PLANTED(locks_end_while_one_is_held, "!locks->stripes[i].is_held", true),
+    PLANTED(locks_end_while_one_is_held, "!is_held(&locks->stripes[i])", true),
     PLANTED(many_are_released_that_were_not_taken, "is_held(stripe)", false),
     PLANTED(rows_have_no_change, "commit_is_well_formed(commit)", true),
     PLANTED(a_split_has_one_half, "commit_is_well_formed(commit)", true),

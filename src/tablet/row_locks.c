@@ -4,23 +4,30 @@
  * to the oldest, so no waiter is overtaken or starves. The releasing thread calls the waiter. A
  * waiter that is done at once (a blind write: it submits and releases) would make the releases nest
  * as deep as the queue is long; instead the release inside says so in `is_released`, and the one
- * outside goes on with the next. */
+ * outside goes on with the next.
+ *
+ * Nearly always nobody waits, and one exchange of `state` takes a stripe, or gives it back. Whoever
+ * finds it held makes it STRIPE_AWAITED, under the mutex; from then on it is given back under the
+ * mutex, too, until somebody gives it back and nobody waits. */
 #include "tablet/row_locks.h"
 
 #include "base/check.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 enum { STRIPE_COUNT = 4096 }; /* a power of two */
 
+enum { STRIPE_FREE, STRIPE_HELD, STRIPE_AWAITED };
+
 struct stripe {
+    atomic_uint state;    /* leaves STRIPE_AWAITED under the lock alone */
+    uint64_t sequence;    /* its holder's */
     pthread_mutex_t lock; /* of what follows; held for a few instructions only */
-    bool is_held;
-    bool is_granting; /* some thread is in `granted`, and will look at is_released after it */
-    bool is_released; /* only while granting: the one that was granted has released already */
+    bool is_granting;     /* some thread is in `granted`, and will look at is_released after it */
+    bool is_released;     /* only while granting: the one that was granted has released already */
     struct list waiters;
-    uint64_t sequence;
 };
 
 struct row_locks {
@@ -39,12 +46,18 @@ status row_locks_create(struct row_locks **out)
     return status_ok();
 }
 
+/* By whomever. */
+static bool is_held(const struct stripe *stripe)
+{
+    return atomic_load(&stripe->state) != STRIPE_FREE;
+}
+
 void row_locks_destroy(struct row_locks *locks)
 {
     if (locks == NULL)
         return;
     for (size_t i = 0; i < STRIPE_COUNT; i++) {
-        CHECK(!locks->stripes[i].is_held);
+        CHECK(!is_held(&locks->stripes[i]));
         DCHECK(list_is_empty(&locks->stripes[i].waiters));
         pthread_mutex_destroy(&locks->stripes[i].lock);
     }
@@ -68,31 +81,37 @@ static struct stripe *stripe_of(struct row_locks *locks, uint64_t hash)
     return &locks->stripes[stripe_index(hash)];
 }
 
-/* By whomever: for DCHECKs. */
-static bool is_held(struct stripe *stripe)
+static bool try_acquire(struct stripe *stripe)
 {
-    pthread_mutex_lock(&stripe->lock);
-    bool is_held = stripe->is_held;
-    pthread_mutex_unlock(&stripe->lock);
-    return is_held;
+    unsigned state = STRIPE_FREE;
+    return atomic_compare_exchange_strong_explicit(&stripe->state, &state, STRIPE_HELD,
+                                                   memory_order_acquire, memory_order_relaxed);
 }
 
-static bool acquire(struct stripe *stripe, struct row_lock_waiter *waiter)
+/* Takes it if it is free by now; else the waiter is in line. */
+static __attribute__((noinline)) bool acquire_in_turn(struct stripe *stripe,
+                                                      struct row_lock_waiter *waiter)
 {
     pthread_mutex_lock(&stripe->lock);
-    bool is_free = !stripe->is_held;
+    bool is_free = atomic_exchange(&stripe->state, STRIPE_AWAITED) == STRIPE_FREE;
     if (is_free)
-        stripe->is_held = true;
+        atomic_store(&stripe->state, STRIPE_HELD);
     else
         list_append(&stripe->waiters, &waiter->link);
     pthread_mutex_unlock(&stripe->lock);
     return is_free;
 }
 
-static void release(struct stripe *stripe)
+static bool acquire(struct stripe *stripe, struct row_lock_waiter *waiter)
+{
+    return try_acquire(stripe) || acquire_in_turn(stripe, waiter);
+}
+
+/* While somebody waits, or is granted it. */
+static __attribute__((noinline)) void release_in_turn(struct stripe *stripe)
 {
     pthread_mutex_lock(&stripe->lock);
-    CHECK(stripe->is_held);
+    CHECK(is_held(stripe));
     if (stripe->is_granting) {
         stripe->is_released = true;
         pthread_mutex_unlock(&stripe->lock);
@@ -112,8 +131,16 @@ static void release(struct stripe *stripe)
     }
     DCHECK(next != NULL || list_is_empty(&stripe->waiters));
     if (next == NULL)
-        stripe->is_held = false;
+        atomic_store(&stripe->state, STRIPE_FREE);
     pthread_mutex_unlock(&stripe->lock);
+}
+
+static void release(struct stripe *stripe)
+{
+    unsigned state = STRIPE_HELD;
+    if (!atomic_compare_exchange_strong_explicit(&stripe->state, &state, STRIPE_FREE,
+                                                 memory_order_release, memory_order_relaxed))
+        release_in_turn(stripe);
 }
 
 bool row_lock_acquire(struct row_locks *locks, uint64_t hash, struct row_lock_waiter *waiter)
@@ -123,12 +150,7 @@ bool row_lock_acquire(struct row_locks *locks, uint64_t hash, struct row_lock_wa
 
 bool row_lock_try(struct row_locks *locks, uint64_t hash)
 {
-    struct stripe *stripe = stripe_of(locks, hash);
-    pthread_mutex_lock(&stripe->lock);
-    bool is_free = !stripe->is_held;
-    stripe->is_held = true;
-    pthread_mutex_unlock(&stripe->lock);
-    return is_free;
+    return try_acquire(stripe_of(locks, hash));
 }
 
 void row_lock_release(struct row_locks *locks, uint64_t hash)
@@ -136,8 +158,8 @@ void row_lock_release(struct row_locks *locks, uint64_t hash)
     release(stripe_of(locks, hash));
 }
 
-/* The sequence is its holder's alone; the stripe's lock, taken by each handover, orders accesses.
- */
+/* The sequence is its holder's alone; the changes of `state`, or the lock at a handover, order
+ * accesses. */
 static void note_sequence(struct stripe *stripe, uint64_t sequence)
 {
     DCHECK(is_held(stripe));

@@ -8,8 +8,10 @@
  * what follows from its read if it finds, under the lock, that the row was not changed meanwhile:
  * the stripe's sequence says so. See cluster/row_rewrite.h.)
  *
- * No deadlock: an operation holds at most one stripe, save those that take several, all of them at
- * once and in rising order (row_locks_acquire_many, row_locks_acquire_all). */
+ * No deadlock: who waits for a stripe holds none, save those that take several, all of them at once
+ * and in rising order (row_locks_acquire_many, row_locks_acquire_all). Several writes that enter
+ * the commit queue together (rows_write_all) hold a stripe each, but leave a waiter in line, and
+ * give theirs back, where one is held. */
 #ifndef TRESTLE_TABLET_ROW_LOCKS_H
 #define TRESTLE_TABLET_ROW_LOCKS_H
 

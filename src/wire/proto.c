@@ -22,6 +22,9 @@ struct wire_field {
     bytes content;   /* length-prefixed */
 };
 
+/* Of what each field of each message passes through. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
 enum { TAG_TYPE_BITS = 3, TAG_TYPE_MASK = 7 };
 
 static status malformed(const ProtobufCMessage *message)
@@ -42,7 +45,7 @@ static const uint8_t *read_fixed(const uint8_t *at, const uint8_t *end, size_t s
     return at + size;
 }
 
-static const uint8_t *read_content(const uint8_t *at, const uint8_t *end, bytes *content)
+static inline const uint8_t *read_content(const uint8_t *at, const uint8_t *end, bytes *content)
 {
     uint64_t size;
     at = varint_read(at, end, &size);
@@ -53,22 +56,22 @@ static const uint8_t *read_content(const uint8_t *at, const uint8_t *end, bytes 
 }
 
 /* The value of a field of type field->type, into it. Returns its end; NULL if it is malformed. */
-static const uint8_t *read_value(const uint8_t *at, const uint8_t *end, struct wire_field *field)
+static ALWAYS_INLINE const uint8_t *read_value(const uint8_t *at, const uint8_t *end,
+                                               struct wire_field *field)
 {
-    switch (field->type) {
-    case PROTOBUF_C_WIRE_TYPE_VARINT:
-        return varint_read(at, end, &field->number);
-    case PROTOBUF_C_WIRE_TYPE_64BIT:
-        return read_fixed(at, end, sizeof(uint64_t), &field->number);
-    case PROTOBUF_C_WIRE_TYPE_32BIT:
-        return read_fixed(at, end, sizeof(uint32_t), &field->number);
-    case PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED:
+    if (field->type == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED)
         return read_content(at, end, &field->content);
-    }
+    if (field->type == PROTOBUF_C_WIRE_TYPE_VARINT)
+        return varint_read(at, end, &field->number);
+    if (field->type == PROTOBUF_C_WIRE_TYPE_64BIT)
+        return read_fixed(at, end, sizeof(uint64_t), &field->number);
+    if (field->type == PROTOBUF_C_WIRE_TYPE_32BIT)
+        return read_fixed(at, end, sizeof(uint32_t), &field->number);
     return NULL; /* groups, and the numbers that mean nothing */
 }
 
-static const uint8_t *read_field(const uint8_t *at, const uint8_t *end, struct wire_field *field)
+static ALWAYS_INLINE const uint8_t *read_field(const uint8_t *at, const uint8_t *end,
+                                               struct wire_field *field)
 {
     uint64_t tag;
     at = varint_read(at, end, &tag);
@@ -152,8 +155,8 @@ static ProtobufCMessage *new_message(struct arena *arena, const ProtobufCMessage
     return message;
 }
 
-static status store_string(struct decoder *decoder, const ProtobufCFieldDescriptor *field,
-                           bytes text, char **slot)
+static __attribute__((noinline)) status check_text(const ProtobufCFieldDescriptor *field,
+                                                   bytes text)
 {
     if (!utf8_is_valid(text))
         return status_make(STATUS_INVALID_ARGUMENT, "Error in field '%s' : invalid UTF-8",
@@ -161,6 +164,26 @@ static status store_string(struct decoder *decoder, const ProtobufCFieldDescript
     if (text.size > 0 && memchr(text.data, '\0', text.size) != NULL)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "Error in field '%s' : contains a NUL character", field->name);
+    return status_ok();
+}
+
+/* A short name, such as those of families: nothing but ASCII, and no NUL. */
+static inline bool is_plain_name(bytes text)
+{
+    enum { SHORT = 16 };
+    if (text.size > SHORT)
+        return false;
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] == 0 || text.data[i] >= 0x80)
+            return false;
+    return true;
+}
+
+static status store_string(struct decoder *decoder, const ProtobufCFieldDescriptor *field,
+                           bytes text, char **slot)
+{
+    if (!is_plain_name(text))
+        TRY(check_text(field, text));
     *slot = arena_string(decoder->arena, text);
     return *slot == NULL ? status_out_of_memory() : status_ok();
 }
@@ -183,8 +206,9 @@ static status store_message(struct decoder *decoder, const ProtobufCFieldDescrip
     return s;
 }
 
-static status store_value(struct decoder *decoder, const ProtobufCFieldDescriptor *field,
-                          const struct wire_field *value, void *slot)
+static ALWAYS_INLINE status store_value(struct decoder *decoder,
+                                        const ProtobufCFieldDescriptor *field,
+                                        const struct wire_field *value, void *slot)
 {
     switch (field->type) {
     case PROTOBUF_C_TYPE_SINT32:
@@ -216,6 +240,15 @@ static status store_value(struct decoder *decoder, const ProtobufCFieldDescripto
     }
 }
 
+/* Mostly of a pointer: of a size that the compiler knows. */
+static inline void clear_value(void *slot, size_t size)
+{
+    if (size == sizeof(void *))
+        memset(slot, 0, sizeof(void *));
+    else
+        memset(slot, 0, size);
+}
+
 /* Makes `field` the member of its oneof that is set. One that was set already stays as it is, for
  * messages to merge into. */
 static void choose_member(ProtobufCMessage *message, const ProtobufCFieldDescriptor *field,
@@ -223,7 +256,7 @@ static void choose_member(ProtobufCMessage *message, const ProtobufCFieldDescrip
 {
     uint32_t *chosen = (void *)((uint8_t *)message + field->quantifier_offset);
     if (*chosen != field->id)
-        memset(slot, 0, proto_value_size(field->type));
+        clear_value(slot, proto_value_size(field->type));
     *chosen = field->id;
 }
 
@@ -242,7 +275,7 @@ static void *array_slot(struct arena *arena, size_t *count, uint8_t **array, siz
         *array = grown;
     }
     void *slot = *array + *count * element;
-    memset(slot, 0, element);
+    clear_value(slot, element);
     ++*count;
     return slot;
 }
@@ -258,8 +291,10 @@ static status append_value(struct decoder *decoder, ProtobufCMessage *message,
     return store_value(decoder, field, value, slot);
 }
 
-static status append_packed(struct decoder *decoder, ProtobufCMessage *message,
-                            const ProtobufCFieldDescriptor *field, bytes packed)
+static __attribute__((noinline)) status append_packed(struct decoder *decoder,
+                                                      ProtobufCMessage *message,
+                                                      const ProtobufCFieldDescriptor *field,
+                                                      bytes packed)
 {
     struct wire_field value = {.id = field->id, .type = wire_type_of(field->type)};
     const uint8_t *end = packed.data + packed.size;

@@ -43,11 +43,9 @@ FAULTS = [
     Fault(
         "a commit gets its place without the lock",
         "tablet/commit.c",
-        "    int64_t now_us = clock_steady_us(queue->options.clock);\n"
         "    pthread_mutex_lock(&queue->lock);\n"
-        "    enum queue_state state = state_of(queue, bytes, limit_bytes, now_us);",
-        "    int64_t now_us = clock_steady_us(queue->options.clock);\n"
-        "    enum queue_state state = state_of(queue, bytes, limit_bytes, now_us);",
+        "    enum queue_state state = enter_locked(",
+        "    enum queue_state state = enter_locked(",
         "tablet/commit_test",
         "check_is_held(&queue->lock)",
     ),
@@ -70,7 +68,7 @@ FAULTS = [
     Fault(
         "what waits is not counted",
         "tablet/commit.c",
-        "    queue->bytes += bytes;\n",
+        "    queue->bytes += commit->bytes;\n",
         "",
         "tablet/commit_test",
         "queue->bytes >= bytes",
@@ -270,7 +268,7 @@ FAULTS = [
         "    return commit->tablet->shard;\n",
         "    return commit->tablet->shard->cluster->home;\n",
         "cluster/shards_test",
-        "is_of_store(queue, commit)",
+        "commit_is_of_store(commit, queue->options.store)",
     ),
     # --- row/drops.h, cluster/drop_range.c, drop_pass.c: drops of rows ---
     Fault(
