@@ -56,7 +56,8 @@ void loop_defer(struct loop *loop, struct task *task);
 void loop_forget(struct loop *loop, struct task *task);
 
 /* A file descriptor that is watched. The object is the caller's; `ready` gets EPOLLIN, EPOLLOUT,
- * EPOLLHUP, EPOLLERR. Level-triggered. */
+ * EPOLLHUP, EPOLLERR. Level-triggered, unless EPOLLET is among the events that are asked for:
+ * then loop_watch_change to the same events tells again what still holds. */
 struct watch {
     int fd;
     void (*ready)(struct watch *watch, uint32_t events);

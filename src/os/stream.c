@@ -205,12 +205,20 @@ enum stream_result stream_read(struct stream *stream, void *to, size_t size, siz
     return count == 0 ? STREAM_ENDED : STREAM_OK;
 }
 
+/* Most answers are one part, for which the kernel need not fetch a list. */
+static ssize_t send_parts(int socket, const struct iovec *parts, int count)
+{
+    if (count == 1)
+        return send(socket, parts->iov_base, parts->iov_len, MSG_NOSIGNAL);
+    struct msghdr message = {.msg_iovlen = (size_t)count};
+    memcpy(&message.msg_iov, &parts, sizeof parts); /* sendmsg does not write to them */
+    return sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
 static enum stream_result write_plain(struct stream *stream, const struct iovec *parts, int count,
                                       size_t *done)
 {
-    struct msghdr message = {.msg_iovlen = (size_t)count};
-    memcpy(&message.msg_iov, &parts, sizeof parts); /* sendmsg does not write to them */
-    ssize_t sent = sendmsg(stream->socket, &message, MSG_NOSIGNAL);
+    ssize_t sent = send_parts(stream->socket, parts, count);
     if (sent < 0)
         return plain_result(stream, &stream->write_interest, EPOLLOUT);
     *done = (size_t)sent;

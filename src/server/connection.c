@@ -3,7 +3,10 @@
  * Invariants
  *  1. A connection is in its group's list from `start` to `close_connection`, and its timer is set
  *     as long as it does not speak HTTP/1.1 (whose server has timeouts of its own).
- *  2. The object outlives its closing while its deferred flush is on the loop's list. */
+ *  2. The object outlives its closing while its deferred flush is on the loop's list.
+ *  3. A plain socket that speaks HTTP/2 is watched for edges (watched for its level, epoll would
+ *     look at it once more after each request, to find nothing). So who leaves bytes unread in it,
+ *     or its end, has it told again. */
 #include "server/connection.h"
 
 #include "base/check.h"
@@ -234,6 +237,8 @@ static void wait_for_http2(struct connection *connection)
     uint32_t events = stream_read_interest(connection->stream);
     if (connection->write_blocked)
         events |= stream_write_interest(connection->stream);
+    if (connection->group->tls == NULL)
+        events |= (uint32_t)EPOLLET | EPOLLRDHUP;
     wait_for(connection, events);
 }
 
@@ -294,23 +299,48 @@ static void received(struct connection *connection, bytes input)
     grpc_connection_receive(connection->grpc, input);
 }
 
-static void read_http2(struct connection *connection)
+enum reading {
+    READ_ALL,
+    READ_PART, /* there may be more, or the end behind it */
+    READ_END,  /* nothing comes any more */
+};
+
+/* `has_ended`: the client has sent its last byte, which a short read does not tell. */
+static enum reading read_for_a_turn(struct connection *connection, bool has_ended)
 {
     struct connection_group *group = connection->group;
     for (int i = 0; i < READS_A_TURN; i++) {
         size_t done;
         enum stream_result result =
             stream_read(connection->stream, group->input, CONNECTION_INPUT_SIZE, &done);
-        if (result == STREAM_ENDED || result == STREAM_FAILED) {
-            close_connection(connection);
-            return;
-        }
+        if (result == STREAM_ENDED || result == STREAM_FAILED)
+            return READ_END;
         if (result == STREAM_BLOCKED)
-            break;
+            return READ_ALL;
         received(connection, bytes_make(group->input, done));
         if (group->tls == NULL && done < CONNECTION_INPUT_SIZE)
-            break; /* that was all: saves asking */
+            return has_ended ? READ_PART : READ_ALL; /* saves asking */
     }
+    return READ_PART;
+}
+
+static void have_told_again(struct connection *connection)
+{
+    if ((connection->interest & EPOLLET) == 0)
+        return;
+    status s = loop_watch_change(connection->group->loop, &connection->watch, connection->interest);
+    CHECK(status_is_ok(s)); /* a change needs no memory */
+}
+
+static void read_http2(struct connection *connection, bool has_ended)
+{
+    enum reading reading = read_for_a_turn(connection, has_ended);
+    if (reading == READ_END) {
+        close_connection(connection);
+        return;
+    }
+    if (reading == READ_PART)
+        have_told_again(connection);
     if (grpc_connection_is_finished(connection->grpc))
         defer_flush(connection);
     wait_for_http2(connection);
@@ -325,7 +355,7 @@ static void http2_ready(struct connection *connection, uint32_t events)
         defer_flush(connection);
     }
     if (broken || events & stream_read_interest(connection->stream))
-        read_http2(connection);
+        read_http2(connection, broken || events & EPOLLRDHUP);
 }
 
 static status create_http2(struct connection *connection)
@@ -363,7 +393,7 @@ static void begin_http2(struct connection *connection)
     defer_flush(connection); /* there are settings to send */
     if (connection->first_size > 0)
         received(connection, bytes_make(connection->first, connection->first_size));
-    read_http2(connection);
+    read_http2(connection, false); /* its end, if it is there, will be told */
 }
 
 /* --- HTTP/1.1 --- */

@@ -65,6 +65,26 @@ static void on_loop(struct fixture *f, void (*run)(struct connection_group *grou
     pthread_barrier_wait(&f->errand_done);
 }
 
+/* From here to release_loop the loop stands still. */
+static void run_hold(struct task *task)
+{
+    struct errand *hold = LIST_ENTRY(task, struct errand, task);
+    pthread_barrier_wait(&hold->f->errand_done);
+    pthread_barrier_wait(&hold->f->errand_done);
+}
+
+static void hold_loop(struct fixture *f, struct errand *hold)
+{
+    *hold = (struct errand){.task.run = run_hold, .f = f};
+    loop_post(f->loop, &hold->task);
+    pthread_barrier_wait(&f->errand_done);
+}
+
+static void release_loop(struct fixture *f)
+{
+    pthread_barrier_wait(&f->errand_done);
+}
+
 static void turn_clock(struct fixture *f, int64_t by_us)
 {
     on_loop(f, NULL); /* what came before has happened */
@@ -252,6 +272,52 @@ static bool comes(int fd, uint8_t type)
         if (frame.header[3] == type)
             return true;
     return false;
+}
+
+/* A client that speaks HTTP/2, to which nothing is owed. */
+static int begin_http2(struct fixture *f)
+{
+    int fd = begin(f);
+    send_text(fd, PREFACE EMPTY_SETTINGS, sizeof PREFACE EMPTY_SETTINGS - 1);
+    assert_true(comes(fd, FRAME_SETTINGS)); /* the server's */
+    assert_true(comes(fd, FRAME_SETTINGS)); /* its acknowledgement */
+    on_loop(f, NULL);
+    return fd;
+}
+
+#define PING "\0\0\x08\x06\0\0\0\0\0that is it"
+
+/* --- what is told of a socket once --- */
+
+static void what_comes_with_the_end_is_answered(void **state)
+{
+    struct fixture *f = *state;
+    struct errand hold;
+    int fd = begin_http2(f);
+    hold_loop(f, &hold);
+    send_text(fd, PING, 17);
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    release_loop(f);
+    assert_true(comes(fd, FRAME_PING));
+    assert_closed(fd);
+}
+
+/* What is longer than all reads of a turn, then a PING: all in the socket at once. */
+static void what_one_turn_leaves_the_next_reads(void **state)
+{
+    enum { FRAMES = 17, PAYLOAD = 16 << 10, ROOM = 200 << 10 };
+    static const uint8_t unknown[9 + PAYLOAD] = {0, PAYLOAD >> 8, 0, 0xfa};
+    struct fixture *f = *state;
+    struct errand hold;
+    int room = ROOM, fd = begin_http2(f);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room), 0);
+    hold_loop(f, &hold);
+    for (int i = 0; i < FRAMES; i++)
+        assert_int_equal(send(fd, unknown, sizeof unknown, MSG_DONTWAIT), sizeof unknown);
+    send_text(fd, PING, 17);
+    release_loop(f);
+    assert_true(comes(fd, FRAME_PING));
+    close(fd);
 }
 
 /* --- finding the protocol --- */
@@ -513,6 +579,8 @@ static void plain_clients_of_a_tls_port_are_closed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_comes_with_the_end_is_answered, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_one_turn_leaves_the_next_reads, set_up, tear_down),
         cmocka_unit_test_setup_teardown(http2_is_known_by_its_preface, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_preface_may_come_byte_by_byte, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_preface_gone_wrong_gets_no_answer, set_up, tear_down),
