@@ -2,6 +2,7 @@
 #include "base/bytes.h"
 
 #include "base/budget.h"
+#include "base/check.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -74,6 +75,7 @@ static uint8_t *move_out(struct buffer *buffer, size_t capacity)
     uint8_t *data = budget_take(buffer->budget, capacity) ? malloc(capacity) : NULL;
     if (data == NULL)
         return NULL;
+    DCHECK(buffer->data != NULL);
     memcpy(data, buffer->data, buffer->size);
     buffer->is_lent = false;
     return data;
