@@ -51,6 +51,11 @@ char *bytes_to_string(bytes b)
     return string;
 }
 
+void buffer_start_in(struct buffer *buffer, void *memory, size_t size)
+{
+    *buffer = (struct buffer){.data = memory, .capacity = size, .is_lent = true};
+}
+
 void buffer_free(struct buffer *buffer)
 {
     if (!buffer->is_lent) {

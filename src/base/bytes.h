@@ -83,10 +83,7 @@ struct buffer {
 
 /* Begins an empty buffer in memory of somebody else's, which outlives it. What does not fit in
  * there takes memory of its own. */
-static inline void buffer_start_in(struct buffer *buffer, void *memory, size_t size)
-{
-    *buffer = (struct buffer){.data = (uint8_t *)memory, .capacity = size, .is_lent = true};
-}
+void buffer_start_in(struct buffer *buffer, void *memory, size_t size);
 
 void buffer_free(struct buffer *buffer);
 
