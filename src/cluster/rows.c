@@ -278,8 +278,9 @@ static void move_near(struct tablet **near, struct tablet *tablet, struct list *
     *near = tablet;
 }
 
-/* A write that must wait for its lock is in line for it when those before it let go of theirs: also
- * if it waits for one of them, so that two of one row stay in their order. */
+/* Where a write must wait for its lock, which may be one that those before it have, they are
+ * submitted, and let go of theirs: so all enter the queue in their order, but for those that wait
+ * for somebody else. */
 void rows_write_all(struct list *writes)
 {
     struct list locked = {0};
@@ -292,8 +293,8 @@ void rows_write_all(struct list *writes)
         if (write->commit.tablet != near)
             move_near(&near, write->commit.tablet, &locked);
         if (!lock_row(&write->commit, &write->waiter))
-            continue;
-        if (goes_with_others(write))
+            submit_all_locked(&locked);
+        else if (goes_with_others(write))
             list_append(&locked, link);
         else
             submit_write(write);

@@ -110,10 +110,10 @@ FAULTS = [
     Fault(
         "a stripe that is handed over is free as well",
         "tablet/row_locks.c",
-        "    if (next == NULL)\n        stripe->is_held = false;",
-        "    stripe->is_held = false;",
+        "    if (next == NULL)\n        atomic_store(&stripe->state, STRIPE_FREE);",
+        "    atomic_store(&stripe->state, STRIPE_FREE);",
         "tablet/row_locks_test",
-        "stripe->is_held",
+        "is_held(stripe)",
     ),
     # --- tablet/tokens.h ---
     Fault(
