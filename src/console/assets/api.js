@@ -17,6 +17,17 @@ export function whenUnauthenticated(listener) {
   onUnauthenticated = listener;
 }
 
+const unreachable = () => new ApiError(0, "UNAVAILABLE", "The server cannot be reached.");
+
+// A module that is got when it is needed first.
+export async function module(load) {
+  try {
+    return await load();
+  } catch {
+    throw unreachable();
+  }
+}
+
 async function request(path, options) {
   try {
     return await fetch(path, {
@@ -26,7 +37,7 @@ async function request(path, options) {
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, "UNAVAILABLE", "The server cannot be reached.");
+    throw unreachable();
   }
 }
 

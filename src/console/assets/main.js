@@ -27,7 +27,7 @@ import { themeSwitch } from "./themes.js";
 const lazily =
   (load, name) =>
   async (...where) =>
-    (await load())[name](...where);
+    (await api.module(load))[name](...where);
 
 const advice = lazily(() => import("./advice.js"), "advice");
 const audit = lazily(() => import("./audit.js"), "audit");
