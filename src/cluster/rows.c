@@ -284,8 +284,7 @@ static void move_near(struct tablet **near, struct tablet *tablet, struct list *
 void rows_write_all(struct list *writes)
 {
     struct list locked = {0};
-    struct tablet *near =
-        NULL; /* a reference, since a write that has been submitted may lose its */
+    struct tablet *near = NULL; /* with a reference: those of submitted writes may be gone */
     struct link *link;
     while ((link = list_take(writes)) != NULL) {
         struct row_write *write = LIST_ENTRY(link, struct row_write, link);

@@ -74,20 +74,6 @@ static status define_and_replace(void *context, const char *name, const char *qu
     return define_over(opening->v, query, arena, out);
 }
 
-static void start_replacing(struct opening *opening)
-{
-    struct views_fixture *v = opening->v;
-    stop_views(v);
-    assert_ok(control_open(v->f->cluster, &v->f->log, &v->control));
-    const struct views_options options = {.cluster = v->f->cluster,
-                                          .control = v->control,
-                                          .log = &v->f->log,
-                                          .define = define_and_replace,
-                                          .context = opening,
-                                          .by_hand = true};
-    assert_ok(views_start(&options, &v->views));
-}
-
 static uint64_t id_of(struct views_fixture *v, const char *name)
 {
     struct table *table;
@@ -111,7 +97,8 @@ static void what_was_deleted_meanwhile_replaces_nothing(void **state)
     struct opening opening = {.v = *state};
     struct views_fixture *v = *state;
     create_other_table(v->f);
-    start_replacing(&opening);
+    stop_views(v);
+    start_views_with(v, (struct views_options){.define = define_and_replace, .context = &opening});
     create_view(v, COUNTS, former);
     assert_int_equal(source_of_table(v), id_of(v, TEST_TABLE));
     assert_ok(views_settle(v->views));

@@ -19,11 +19,12 @@ export function whenUnauthenticated(listener) {
 
 const unreachable = () => new ApiError(0, "UNAVAILABLE", "The server cannot be reached.");
 
-// A module that is got when it is needed first.
+// A module that is got when it is needed first. It is a TypeError that it could not be got.
 export async function module(load) {
   try {
     return await load();
-  } catch {
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
     throw unreachable();
   }
 }

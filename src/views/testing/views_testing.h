@@ -223,17 +223,21 @@ static inline status put_instance(void *context, struct edit *edit)
     return edit_put(edit, RESOURCE_INSTANCE, TEST_INSTANCE, &instance.base, bytes_make(NULL, 0));
 }
 
-static inline void start_views(struct views_fixture *v)
+/* `options`: what the engine asks for a view's query; the rest is the fixture's. */
+static inline void start_views_with(struct views_fixture *v, struct views_options options)
 {
     assert_ok(control_open(v->f->cluster, &v->f->log, &v->control));
-    const struct views_options options = {.cluster = v->f->cluster,
-                                          .control = v->control,
-                                          .log = &v->f->log,
-                                          .define = define_view,
-                                          .context = v,
-                                          .by_hand = !v->has_threads,
-                                          .piece_rows = v->piece_rows};
+    options.cluster = v->f->cluster;
+    options.control = v->control;
+    options.log = &v->f->log;
+    options.by_hand = !v->has_threads;
+    options.piece_rows = v->piece_rows;
     assert_ok(views_start(&options, &v->views));
+}
+
+static inline void start_views(struct views_fixture *v)
+{
+    start_views_with(v, (struct views_options){.define = define_view, .context = v});
 }
 
 static inline void stop_views(struct views_fixture *v)
