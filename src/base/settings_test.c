@@ -214,6 +214,34 @@ static void settings_that_contradict_are_refused(void **state)
     assert_refused(LIST(), LIST("TRESTLE_TLS_KEY=a"), "TRESTLE_TLS_KEY: needs tls-cert beside it");
 }
 
+static void a_location_is_a_zone(void **state)
+{
+    (void)state;
+    static const char *const fine[] = {
+        "a", "local", "us-east1-b", "z9",
+        "a23456789-123456789-123456789-123456789-123456789-1234567890123"};
+    static const char *const wrong[] = {
+        "-a",        "a-",
+        "9a",        "Us-east1",
+        "a/b",       "a b",
+        "z\xc3\xa4", "a23456789-123456789-123456789-123456789-123456789-12345678901234"};
+    for (size_t i = 0; i < sizeof fine / sizeof *fine; i++) {
+        struct settings settings;
+        read_fine(&settings, LIST("--location", fine[i]), LIST());
+        assert_string_equal(settings.location, fine[i]);
+        settings_free(&settings);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct settings settings;
+        const char *const arguments[] = {"--location", wrong[i], NULL};
+        const char *const environment[] = {NULL};
+        status s = settings_read(arguments, environment, &settings);
+        assert_non_null(strstr(status_message(s), "is no zone"));
+        assert_status(s, STATUS_INVALID_ARGUMENT);
+        settings_free(&settings);
+    }
+}
+
 static void users_refuse_by_origin(void **state)
 {
     (void)state;
@@ -331,6 +359,7 @@ int main(void)
         cmocka_unit_test(unknown_variables_are_named),
         cmocka_unit_test(files_are_refused),
         cmocka_unit_test(settings_that_contradict_are_refused),
+        cmocka_unit_test(a_location_is_a_zone),
         cmocka_unit_test(users_refuse_by_origin),
         cmocka_unit_test(sizes_and_durations),
         cmocka_unit_test(help_comes_from_the_table),

@@ -1,5 +1,6 @@
 /* App profiles: how an application's requests are routed and ranked. One process serves all
- * clusters, so they are checked and kept, and their names accepted by the data API. They have no
+ * clusters: they are checked and kept, and what they say of single-row transactions, of the cluster
+ * that answers name, and of change streams holds (served_by.h, stream_profile.h). They have no
  * etags: one that is sent is ignored, so that the last update wins. */
 #include "bigtable/children.h"
 #include "bigtable/default_instance.h"
@@ -139,6 +140,24 @@ struct update {
     const ProtobufCMessage *operation;
 };
 
+static bool allows_transactions(const BtAdmin__AppProfile *profile)
+{
+    return profile->routing_policy_case ==
+               BT_ADMIN__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING &&
+           profile->single_cluster_routing->allow_transactional_writes;
+}
+
+/* Requests that were allowed until now would fail. */
+static status warn(const struct update *update, bool allowed_them, const void *profile)
+{
+    if (!allowed_them || allows_transactions(profile) || update->message->ignore_warnings)
+        return status_ok();
+    return status_make(STATUS_FAILED_PRECONDITION,
+                       "Updating the app profile will cause its single-row transactions "
+                       "(CheckAndMutateRow, ReadModifyWriteRow) to fail; set ignore_warnings to "
+                       "update it all the same");
+}
+
 static status stage_update(void *context, struct edit *edit)
 {
     static const char *const allowed[] = {"description",
@@ -154,8 +173,10 @@ static status stage_update(void *context, struct edit *edit)
     ProtobufCMessage *profile;
     BtAdmin__UpdateAppProfileMetadata metadata = BT_ADMIN__UPDATE_APP_PROFILE_METADATA__INIT;
     TRY(find_for_change(edit, arena, RESOURCE_APP_PROFILE, wanted->name, "", &profile));
+    bool allowed_them = allows_transactions((const void *)profile);
     TRY(field_mask_apply(update->message->update_mask, allowed, &wanted->base, profile, arena));
     TRY(complete_profile(edit, arena, (void *)profile));
+    TRY(warn(update, allowed_them, profile));
     TRY(put_resource(edit, arena, RESOURCE_APP_PROFILE, profile));
     return finish_operation(edit, update->request, wanted->name, &metadata.base, profile,
                             &update->operation);
@@ -182,5 +203,9 @@ status delete_app_profile(const struct admin_request *request, const ProtobufCMe
     if (strcmp(name_id(message->name), "default") == 0)
         return status_make(STATUS_FAILED_PRECONDITION,
                            "The app profile 'default' cannot be deleted");
+    if (control_has(request->bigtable->control, RESOURCE_APP_PROFILE, message->name) &&
+        !message->ignore_warnings)
+        return status_make(STATUS_FAILED_PRECONDITION,
+                           "Deleting an app profile will cause all requests using it to fail.");
     return delete_resource(request, RESOURCE_APP_PROFILE, message->name, "", response);
 }

@@ -51,6 +51,7 @@ static void open_services(struct fixture *f)
                                              .backups = f->backups,
                                              .query_threads = 1,
                                              .backups_expire = true,
+                                             .zone_id = "z",
                                              .auto_create = true};
     assert_ok(bigtable_init(&f->bigtable, &options));
     start_operations(f);

@@ -140,6 +140,7 @@ static status start(struct check_and_mutate *self, bytes wire)
         data, &(struct data_target){.table_name = request->table_name,
                                     .app_profile_id = request->app_profile_id,
                                     .authorized_view_name = request->authorized_view_name}));
+    TRY(data_call_check_transaction(data));
     self->schema = table_schema(data->table);
     TRY(check_view(self));
     TRY(check_inputs(self));

@@ -8,11 +8,13 @@
 #include "bigtable/field_mask.h"
 #include "bigtable/instance_methods.h"
 #include "bigtable/names.h"
+#include "bigtable/replicated.h"
 
 /* --- create --- */
 
 struct creation {
     const struct admin_request *request;
+    const char *instance;
     int32_t given_nodes;
     BtAdmin__Cluster cluster;
     const ProtobufCMessage *operation;
@@ -26,6 +28,7 @@ static status stage_creation(void *context, struct edit *edit)
     struct arena *arena = creation->request->arena;
     BtAdmin__CreateClusterMetadata metadata = BT_ADMIN__CREATE_CLUSTER_METADATA__INIT;
     TRY(create_resource(edit, arena, RESOURCE_CLUSTER, &creation->cluster.base));
+    TRY(check_zone_is_free(edit_control(edit), arena, creation->instance, &creation->cluster));
     BtAdmin__Cluster answer = creation->cluster;
     if (cluster_autoscales(&answer))
         answer.serve_nodes = creation->given_nodes;
@@ -36,7 +39,8 @@ static status stage_creation(void *context, struct edit *edit)
 status create_cluster(const struct admin_request *request, const ProtobufCMessage **response)
 {
     const BtAdmin__CreateClusterRequest *message = (const void *)request->message;
-    struct creation creation = {.request = request, .cluster = BT_ADMIN__CLUSTER__INIT};
+    struct creation creation = {
+        .request = request, .instance = message->parent, .cluster = BT_ADMIN__CLUSTER__INIT};
     TRY(name_check_instance(message->parent));
     TRY(error_in_field("cluster_id", name_check_zonal_id("clusters", message->cluster_id,
                                                          LIMIT_CLUSTER_ID_BYTES)));
@@ -172,15 +176,33 @@ static bool count_cluster(void *context, struct resource *resource)
     return ++deletion->clusters < 2;
 }
 
+/* A group of clusters has those that it names; without names, any. */
+static bool group_has(const BtAdmin__AppProfile__MultiClusterRoutingUseAny *any, const char *id)
+{
+    for (size_t i = 0; i < any->n_cluster_ids; i++)
+        if (strcmp(any->cluster_ids[i], id) == 0)
+            return true;
+    return false;
+}
+
+static bool profile_names(const BtAdmin__AppProfile *profile, const char *id)
+{
+    switch (profile->routing_policy_case) {
+    case BT_ADMIN__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING:
+        return strcmp(profile->single_cluster_routing->cluster_id, id) == 0;
+    case BT_ADMIN__APP_PROFILE__ROUTING_POLICY_MULTI_CLUSTER_ROUTING_USE_ANY:
+        return group_has(profile->multi_cluster_routing_use_any, id);
+    default:
+        return false;
+    }
+}
+
 static status check_profile(struct deletion *deletion, const struct resource *resource)
 {
     ProtobufCMessage *message;
     TRY(resource_decode(resource, deletion->arena, &message));
     const BtAdmin__AppProfile *profile = (const void *)message;
-    bool is_routed = profile->routing_policy_case ==
-                         BT_ADMIN__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING &&
-                     strcmp(profile->single_cluster_routing->cluster_id, deletion->id) == 0;
-    if (!is_routed)
+    if (!profile_names(profile, deletion->id))
         return status_ok();
     return status_make(STATUS_FAILED_PRECONDITION,
                        "Cluster \"%s\" cannot be deleted: app profile \"%s\" routes to it",

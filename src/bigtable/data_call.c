@@ -125,15 +125,35 @@ static bytes instance_of(const char *name)
     return bytes_make(name, (size_t)(strchrnul(id, '/') - name));
 }
 
-/* Some clients look for it in the headers, some in the trailers. */
+static status find_served(struct data_call *data, struct served *served)
+{
+    status s =
+        served_by_find(data->bigtable->served_by, instance_of(data->served), data->profile, served);
+    data->params = served->params;
+    return s;
+}
+
+status data_call_check_transaction(struct data_call *data)
+{
+    struct served served;
+    TRY(find_served(data, &served));
+    if (served.allows_transactions)
+        return status_ok();
+    return status_make(STATUS_FAILED_PRECONDITION,
+                       "Single-row transactions are not allowed by this app profile");
+}
+
+/* Some clients look for it in the headers, some in the trailers. Without memory the answer names
+ * the wrong place, and is right. */
 static void add_place(struct data_call *data)
 {
+    struct served served;
     if (data->served == NULL)
         return;
-    const struct metadata *params =
-        served_by_params(data->bigtable->served_by, instance_of(data->served), data->profile);
-    grpc_call_share_headers(data->call, params);
-    grpc_call_share_trailers(data->call, params);
+    if (data->params == NULL)
+        status_ignore(find_served(data, &served));
+    grpc_call_share_headers(data->call, data->params);
+    grpc_call_share_trailers(data->call, data->params);
 }
 
 void data_call_add_headers(struct data_call *data)

@@ -21,7 +21,8 @@ struct data_call {
     int64_t started_us;      /* clock_steady_us, when the call came */
     const char *served;      /* name of what it is for: an instance's, or under it; NULL: nothing */
     const char *profile;     /* which of the instance's app profiles it names */
-    bool has_headers;        /* data_call_add_headers has been called */
+    const struct metadata *params; /* the place that its answer names; NULL: not yet looked up */
+    bool has_headers;              /* data_call_add_headers has been called */
 };
 
 /* Zeroed state of `size` bytes. On failure ends the call and returns NULL. */
@@ -43,6 +44,10 @@ status data_call_open(struct data_call *data, const struct data_target *target);
 /* For a method whose request names an instance: whose cluster its answer names. Not for a name that
  * is none. data_call_open does so for the others. */
 void data_call_serve(struct data_call *data, const char *instance, const char *profile);
+
+/* For a method that is a single-row transaction, after data_call_open: whether the app profile lets
+ * it. FAILED_PRECONDITION in production's words. */
+status data_call_check_transaction(struct data_call *data);
 
 /* How long a request took, in the form that clients look for in the header server-timing. */
 enum { DATA_CALL_TIMING_SIZE = 48 };

@@ -38,14 +38,15 @@ status stage_default_profile(struct edit *edit, struct arena *arena, const char 
     return create_resource(edit, arena, RESOURCE_APP_PROFILE, &profile.base);
 }
 
-static status stage_cluster(struct edit *edit, struct arena *arena, const char *instance)
+static status stage_cluster(const struct bigtable *bigtable, struct edit *edit, struct arena *arena,
+                            const char *instance)
 {
     BtAdmin__Cluster cluster = BT_ADMIN__CLUSTER__INIT;
     char *project = name_parent(arena, instance);
     if (project == NULL)
         return status_out_of_memory();
     cluster.name = name_join(arena, instance, "clusters", BIGTABLE_CLUSTER_ID);
-    cluster.location = name_join(arena, project, "locations", BIGTABLE_ZONE_ID);
+    cluster.location = name_join(arena, project, "locations", bigtable->zone_id);
     if (cluster.name == NULL || cluster.location == NULL)
         return status_out_of_memory();
     cluster.state = BT_ADMIN__CLUSTER__STATE__READY;
@@ -69,15 +70,15 @@ static bool take_first(void *context, struct resource *resource)
 }
 
 /* Makes one, unless the instance has some: its own record may have been lost (lost_records.h). */
-static status require_cluster(struct edit *edit, struct arena *arena, const char *instance,
-                              const char **id)
+static status require_cluster(const struct bigtable *bigtable, struct edit *edit,
+                              struct arena *arena, const char *instance, const char **id)
 {
     struct first_cluster first = {.arena = arena};
     TRY(control_list(edit_control(edit), RESOURCE_CLUSTER, instance, "", take_first, &first));
     if (first.is_out_of_memory)
         return status_out_of_memory();
     *id = first.name == NULL ? BIGTABLE_CLUSTER_ID : name_id(first.name);
-    return first.name == NULL ? stage_cluster(edit, arena, instance) : status_ok();
+    return first.name == NULL ? stage_cluster(bigtable, edit, arena, instance) : status_ok();
 }
 
 static status require_default_profile(struct edit *edit, struct arena *arena, const char *instance,
@@ -91,7 +92,8 @@ static status require_default_profile(struct edit *edit, struct arena *arena, co
                : stage_default_profile(edit, arena, instance, &cluster_id, 1);
 }
 
-static status stage_instance(struct edit *edit, struct arena *arena, const char *name)
+static status stage_instance(const struct bigtable *bigtable, struct edit *edit,
+                             struct arena *arena, const char *name)
 {
     BtAdmin__Instance instance = BT_ADMIN__INSTANCE__INIT;
     const char *cluster_id;
@@ -102,7 +104,7 @@ static status stage_instance(struct edit *edit, struct arena *arena, const char 
     instance.edition = BT_ADMIN__INSTANCE__EDITION__ENTERPRISE;
     TRY(edit_time(edit, arena, &instance.create_time));
     TRY(create_resource(edit, arena, RESOURCE_INSTANCE, &instance.base));
-    TRY(require_cluster(edit, arena, name, &cluster_id));
+    TRY(require_cluster(bigtable, edit, arena, name, &cluster_id));
     return require_default_profile(edit, arena, name, cluster_id);
 }
 
@@ -116,7 +118,7 @@ status require_instance(const struct bigtable *bigtable, struct edit *edit, stru
 {
     if (edit_find(edit, RESOURCE_INSTANCE, name) != NULL)
         return status_ok();
-    return bigtable->auto_create ? stage_instance(edit, arena, name) : not_found(name);
+    return bigtable->auto_create ? stage_instance(bigtable, edit, arena, name) : not_found(name);
 }
 
 status check_instance_to_list(const struct bigtable *bigtable, const char *name)
@@ -131,6 +133,7 @@ status check_instance_to_list(const struct bigtable *bigtable, const char *name)
  * in one whose record the catalog has lost --- */
 
 struct adoption {
+    const struct bigtable *bigtable;
     struct edit *edit;
     struct arena *arena;
     status failure;
@@ -143,7 +146,7 @@ static status adopt(struct adoption *adoption, const char *name)
         return status_out_of_memory();
     if (edit_find(adoption->edit, RESOURCE_INSTANCE, instance) != NULL)
         return status_ok();
-    return stage_instance(adoption->edit, adoption->arena, instance);
+    return stage_instance(adoption->bigtable, adoption->edit, adoption->arena, instance);
 }
 
 /* Datastore's tables have no instance, and nor do the server's own. */
@@ -177,12 +180,13 @@ static status adopt_resources(struct adoption *adoption, enum resource_kind kind
 static status adopt_all(void *context, struct edit *edit)
 {
     const bytes none = bytes_of("");
-    struct adoption adoption = {.edit = edit, .arena = context, .failure = status_ok()};
+    struct adoption *adoption = context;
     struct cluster *cluster = control_cluster(edit_control(edit));
-    TRY(cluster_list_tables(cluster, none, none, visit_table, &adoption));
-    TRY(adoption.failure);
-    TRY(adopt_resources(&adoption, RESOURCE_CLUSTER));
-    return adopt_resources(&adoption, RESOURCE_APP_PROFILE);
+    adoption->edit = edit;
+    TRY(cluster_list_tables(cluster, none, none, visit_table, adoption));
+    TRY(adoption->failure);
+    TRY(adopt_resources(adoption, RESOURCE_CLUSTER));
+    return adopt_resources(adoption, RESOURCE_APP_PROFILE);
 }
 
 status adopt_tables(struct bigtable *bigtable)
@@ -191,7 +195,8 @@ status adopt_tables(struct bigtable *bigtable)
     struct arena *arena = arena_create(MEMORY);
     if (arena == NULL)
         return status_out_of_memory();
-    status s = control_edit(bigtable->control, adopt_all, arena);
+    struct adoption adoption = {.bigtable = bigtable, .arena = arena, .failure = status_ok()};
+    status s = control_edit(bigtable->control, adopt_all, &adoption);
     arena_destroy(arena);
     return s;
 }

@@ -2,6 +2,7 @@
 #include "bigtable/error_place.h"
 #include "bigtable/field_mask.h"
 #include "bigtable/names.h"
+#include "bigtable/replicated.h"
 #include "bigtable/row_key_schema.h"
 #include "bigtable/schema_message.h"
 #include "bigtable/table_extra.h"
@@ -17,6 +18,7 @@ struct draft {
     struct family *families;
     size_t count;
     bool deletion_protection;
+    bool keeps_ages; /* rules of ages alone do not become laxer */
     const struct admin_request *request;
     const char *table;
 };
@@ -52,6 +54,15 @@ static status update_value_type(struct draft *draft, const BtAdmin__ColumnFamily
     return status_ok();
 }
 
+static status update_rule(const struct draft *draft, const BtAdmin__ColumnFamily *wanted,
+                          struct family *family)
+{
+    const struct gc_rule *before = family->gc;
+    TRY(gc_rule_from_message(wanted->gc_rule, draft->arena, &family->gc));
+    return draft->keeps_ages ? check_age_is_not_relaxed(family->name, before, family->gc)
+                             : status_ok();
+}
+
 /* An empty mask means the rule alone. */
 static status update_family(struct draft *draft, const Modification *change)
 {
@@ -60,10 +71,10 @@ static status update_family(struct draft *draft, const Modification *change)
         return status_make(STATUS_NOT_FOUND, "Column family '%s' not found", change->id);
     const Pb__FieldMask *mask = change->update_mask;
     if (mask == NULL || mask->n_paths == 0)
-        return gc_rule_from_message(change->update->gc_rule, draft->arena, &family->gc);
+        return update_rule(draft, change->update, family);
     for (size_t i = 0; i < mask->n_paths; i++) {
         if (field_path_is(mask->paths[i], "gc_rule"))
-            TRY(gc_rule_from_message(change->update->gc_rule, draft->arena, &family->gc));
+            TRY(update_rule(draft, change->update, family));
         else if (field_path_is(mask->paths[i], "value_type"))
             TRY(update_value_type(draft, change->update, family));
         else
@@ -113,15 +124,22 @@ static status check_key_fields(const struct draft *draft, bytes extra)
     return row_key_schema_check_families(kept->row_key_schema, draft->families, draft->count);
 }
 
+struct modification {
+    const struct admin_request *request;
+    bool keeps_ages;
+};
+
 static status modify(void *context, const struct table_info *now, struct arena *arena,
                      struct table_change *next)
 {
-    const struct admin_request *request = context;
+    const struct modification *modification = context;
+    const struct admin_request *request = modification->request;
     const BtAdmin__ModifyColumnFamiliesRequest *message = (const void *)request->message;
     size_t standing = now->schema->family_count;
     struct draft draft = {.arena = arena,
                           .count = standing,
                           .deletion_protection = now->deletion_protection,
+                          .keeps_ages = modification->keeps_ages,
                           .request = request,
                           .table = message->name};
     draft.families =
@@ -141,15 +159,30 @@ static status modify(void *context, const struct table_info *now, struct arena *
     return status_ok();
 }
 
-/* Within an edit, so that no view begins to read a family while it is dropped. */
+static status find_whether_ages_are_kept(struct modification *modification)
+{
+    const struct admin_request *request = modification->request;
+    const BtAdmin__ModifyColumnFamiliesRequest *message = (const void *)request->message;
+    const char *instance = name_parent(request->arena, message->name);
+    if (message->ignore_warnings)
+        return status_ok();
+    if (instance == NULL)
+        return status_out_of_memory();
+    return instance_is_replicated(request->bigtable->control, instance, &modification->keeps_ages);
+}
+
+/* Within an edit, so that no view begins to read a family while it is dropped, and no cluster comes
+ * while a rule is relaxed. */
 static status modify_table(void *context, struct edit *edit)
 {
-    struct admin_request *request = context;
+    struct modification *modification = context;
+    const struct admin_request *request = modification->request;
     const BtAdmin__ModifyColumnFamiliesRequest *message = (const void *)request->message;
     struct table *table;
     (void)edit;
+    TRY(find_whether_ages_are_kept(modification));
     TRY(cluster_table(request->bigtable->cluster, bytes_of(message->name), &table));
-    status s = table_change_schema(table, request->arena, modify, request);
+    status s = table_change_schema(table, request->arena, modify, modification);
     table_release(table);
     return s;
 }
@@ -158,11 +191,11 @@ status modify_column_families(const struct admin_request *request,
                               const ProtobufCMessage **response)
 {
     const BtAdmin__ModifyColumnFamiliesRequest *message = (const void *)request->message;
+    struct modification modification = {.request = request};
     TRY(name_check_table(message->name));
     if (message->n_modifications == 0)
         return status_make(STATUS_INVALID_ARGUMENT, "No modifications provided");
-    struct admin_request copy = *request;
-    TRY(control_edit(request->bigtable->control, modify_table, &copy));
+    TRY(control_edit(request->bigtable->control, modify_table, &modification));
     BtAdmin__Table *changed = NULL;
     TRY(describe_table(request, message->name, BT_ADMIN__TABLE__VIEW__SCHEMA_VIEW, &changed));
     *response = &changed->base;

@@ -8,6 +8,7 @@
 #include "bigtable/field_mask.h"
 #include "bigtable/instance_methods.h"
 #include "bigtable/names.h"
+#include "bigtable/replicated.h"
 
 static const char project_form[] = "projects/{project}";
 
@@ -61,6 +62,20 @@ static status stage_cluster(struct creation *creation, struct edit *edit,
     return create_resource(edit, arena, RESOURCE_CLUSTER, &cluster.base);
 }
 
+static const char *location_of(const BtAdmin__CreateInstanceRequest__ClustersEntry *entry)
+{
+    return entry->value == NULL ? "" : entry->value->location;
+}
+
+static status check_zones(const BtAdmin__CreateInstanceRequest *message)
+{
+    for (size_t i = 1; i < message->n_clusters; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(location_of(message->clusters[i]), location_of(message->clusters[k])) == 0)
+                return zone_is_taken();
+    return status_ok();
+}
+
 static status stage_clusters(struct creation *creation, struct edit *edit,
                              const BtAdmin__CreateInstanceRequest *message)
 {
@@ -72,6 +87,7 @@ static status stage_clusters(struct creation *creation, struct edit *edit,
         ids[i] = message->clusters[i]->key;
         TRY(stage_cluster(creation, edit, message->clusters[i]));
     }
+    TRY(check_zones(message));
     return stage_default_profile(edit, arena, creation->instance.name, ids, message->n_clusters);
 }
 

@@ -82,7 +82,7 @@ static status find_zones(const struct admin_request *request, const char *projec
                          struct zones *zones)
 {
     *zones = (struct zones){.arena = request->arena, .failure = status_ok()};
-    const char *own = name_join(request->arena, project, "locations", BIGTABLE_ZONE_ID);
+    const char *own = name_join(request->arena, project, "locations", request->bigtable->zone_id);
     const char *instances = name_join(request->arena, project, "instances", "-");
     if (own == NULL || instances == NULL)
         return status_out_of_memory();

@@ -423,6 +423,7 @@ static status start(struct read_modify_write *self, bytes wire)
         data, &(struct data_target){.table_name = request->table_name,
                                     .app_profile_id = request->app_profile_id,
                                     .authorized_view_name = request->authorized_view_name}));
+    TRY(data_call_check_transaction(data));
     TRY(view_check_rules(data->view, proto_bytes(request->row_key), request->rules,
                          request->n_rules));
     self->schema = table_schema(data->table);

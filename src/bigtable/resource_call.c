@@ -298,7 +298,7 @@ static status set_times(const struct edit *edit, struct arena *arena, ProtobufCM
     return status_ok();
 }
 
-/* operations/<instance>/locations/<zone> */
+/* operations/<instance>/locations/local: operations are this server's, wherever it is. */
 static status operation_parent(const char *name, struct arena *arena, char **out)
 {
     size_t size = 0;
@@ -307,8 +307,7 @@ static status operation_parent(const char *name, struct arena *arena, char **out
         size += segments < 3 && name[size] == '/';
     }
     char *instance = arena_string(arena, bytes_make(name, size));
-    char *location =
-        instance == NULL ? NULL : name_join(arena, instance, "locations", BIGTABLE_ZONE_ID);
+    char *location = instance == NULL ? NULL : name_join(arena, instance, "locations", "local");
     *out = location == NULL ? NULL : name_under(arena, "operations", location);
     return *out == NULL ? status_out_of_memory() : status_ok();
 }

@@ -39,11 +39,13 @@ struct answer {
     atomic_uint_fast64_t changes;
     atomic_size_t words; /* of what was asked; 0: none */
     atomic_uint_fast64_t asked[ASKED_WORDS];
-    const struct metadata *_Atomic metadata;
+    const struct metadata *_Atomic params;
+    atomic_bool allows_transactions;
 };
 
 struct served_by {
     struct control *control;
+    const char *zone_id; /* the server's */
     struct control_watcher clusters;
     struct control_watcher profiles;
     atomic_uint_fast64_t changes;
@@ -124,30 +126,42 @@ static const struct metadata *keep_place(struct served_by *served_by, struct buf
 
 /* --- looking it up --- */
 
-/* The id of the cluster that the profile routes to, in the arena; NULL: none in particular, as of a
- * profile that is not there. */
+/* What a profile says of its requests. */
+struct route {
+    const char *cluster_id; /* in the arena; NULL: none in particular */
+    bool allows_transactions;
+};
+
+static struct route route_of(const BtAdmin__AppProfile *profile)
+{
+    const BtAdmin__AppProfile__SingleClusterRouting *single = profile->single_cluster_routing;
+    if (profile->routing_policy_case !=
+        BT_ADMIN__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING)
+        return (struct route){0};
+    return (struct route){single->cluster_id, single->allow_transactional_writes};
+}
+
+/* Of a profile that is not there, as any may be named: anywhere, and all is allowed. */
 static status find_route(struct served_by *served_by, const char *instance, const char *profile,
-                         struct arena *arena, const char **id)
+                         struct arena *arena, struct route *out)
 {
     char *name =
         name_join(arena, instance, "appProfiles", profile[0] == '\0' ? "default" : profile);
     struct resource *resource;
     ProtobufCMessage *message;
-    *id = NULL;
+    *out = (struct route){.allows_transactions = true};
     if (name == NULL)
         return status_out_of_memory();
     status s = control_find(served_by->control, RESOURCE_APP_PROFILE, name, &resource);
     if (s.code == STATUS_NOT_FOUND) {
-        status_ignore(s); /* any profile may be named */
+        status_ignore(s);
         return status_ok();
     }
     TRY(s);
     s = resource_decode(resource, arena, &message);
     resource_release(resource);
     TRY(s);
-    const BtAdmin__AppProfile *found = (const void *)message;
-    if (found->single_cluster_routing != NULL)
-        *id = found->single_cluster_routing->cluster_id;
+    *out = route_of((const void *)message);
     return status_ok();
 }
 
@@ -159,15 +173,14 @@ static bool take_first(void *context, struct resource *resource)
     return false;
 }
 
-/* NULL: the instance has none. */
-static status find_cluster(struct served_by *served_by, const char *instance, const char *profile,
-                           struct arena *arena, struct resource **cluster)
+/* The one of that id, if it is given and there is one, else the first. NULL: the instance has
+ * none. */
+static status find_cluster(struct served_by *served_by, const char *instance,
+                           const char *cluster_id, struct arena *arena, struct resource **cluster)
 {
-    const char *id;
     *cluster = NULL;
-    TRY(find_route(served_by, instance, profile, arena, &id));
-    if (id != NULL) {
-        char *name = name_join(arena, instance, "clusters", id);
+    if (cluster_id != NULL) {
+        char *name = name_join(arena, instance, "clusters", cluster_id);
         if (name == NULL)
             return status_out_of_memory();
         status s = control_find(served_by->control, RESOURCE_CLUSTER, name, cluster);
@@ -178,49 +191,56 @@ static status find_cluster(struct served_by *served_by, const char *instance, co
     return control_list(served_by->control, RESOURCE_CLUSTER, instance, "", take_first, cluster);
 }
 
-static status encode_cluster(const struct resource *cluster, struct arena *arena,
-                             struct buffer *params)
+static status encode_cluster(const struct served_by *served_by, const struct resource *cluster,
+                             struct arena *arena, struct buffer *params)
 {
     ProtobufCMessage *message;
     TRY(resource_decode(cluster, arena, &message));
     const char *location = ((const BtAdmin__Cluster *)(const void *)message)->location;
-    encode_params(location[0] == '\0' ? BIGTABLE_ZONE_ID : name_id(location),
+    encode_params(location[0] == '\0' ? served_by->zone_id : name_id(location),
                   name_id(cluster->name), params);
     return status_ok();
 }
 
-static status look_up(struct served_by *served_by, bytes instance, const char *profile,
-                      struct arena *arena, const struct metadata **out)
+/* Its params; those of nowhere if the instance has none. */
+static status find_params(struct served_by *served_by, const char *instance, const char *cluster_id,
+                          struct arena *arena, const struct metadata **out)
 {
     struct resource *cluster;
     struct buffer params = {0};
+    TRY(find_cluster(served_by, instance, cluster_id, arena, &cluster));
+    if (cluster == NULL)
+        return status_ok();
+    status s = encode_cluster(served_by, cluster, arena, &params);
+    resource_release(cluster);
+    TRY(s);
+    const struct metadata *kept = keep_place(served_by, &params);
+    if (kept == NULL)
+        return status_out_of_memory();
+    *out = kept;
+    return status_ok();
+}
+
+static status look_up(struct served_by *served_by, bytes instance, const char *profile,
+                      struct arena *arena, struct served *out)
+{
+    struct route route;
     const char *name = arena == NULL ? NULL : arena_string(arena, instance);
     if (name == NULL)
         return status_out_of_memory();
-    TRY(find_cluster(served_by, name, profile, arena, &cluster));
-    if (cluster == NULL) {
-        *out = served_by->nowhere;
-        return status_ok();
-    }
-    status s = encode_cluster(cluster, arena, &params);
-    resource_release(cluster);
-    TRY(s);
-    *out = keep_place(served_by, &params);
-    return *out == NULL ? status_out_of_memory() : status_ok();
+    TRY(find_route(served_by, name, profile, arena, &route));
+    out->allows_transactions = route.allows_transactions;
+    return find_params(served_by, name, route.cluster_id, arena, &out->params);
 }
 
-/* NULL without memory. */
-static const struct metadata *look_up_anew(struct served_by *served_by, bytes instance,
-                                           const char *profile)
+static status look_up_anew(struct served_by *served_by, bytes instance, const char *profile,
+                           struct served *out)
 {
-    const struct metadata *found = NULL;
     struct arena *arena = arena_create(ARENA_BYTES);
-    status s = look_up(served_by, instance, profile, arena, &found);
+    *out = (struct served){.params = served_by->nowhere};
+    status s = look_up(served_by, instance, profile, arena, out);
     arena_destroy(arena);
-    if (status_is_ok(s))
-        return found;
-    status_ignore(s); /* answers have no location then */
-    return NULL;
+    return s;
 }
 
 /* --- remembering it --- */
@@ -260,20 +280,21 @@ static bool is_about(const struct answer *answer, const struct question *questio
     return true;
 }
 
-/* NULL: it is not known, or is being written. */
-static const struct metadata *recall(const struct answer *answer, uint64_t changes,
-                                     const struct question *question)
+/* False: it is not known, or is being written. */
+static bool recall(const struct answer *answer, uint64_t changes, const struct question *question,
+                   struct served *out)
 {
     uint64_t sequence = atomic_load(&answer->sequence);
     if (sequence % 2 != 0 || atomic_load(&answer->changes) != changes ||
         !is_about(answer, question))
-        return NULL;
-    const struct metadata *metadata = atomic_load(&answer->metadata);
-    return atomic_load(&answer->sequence) == sequence ? metadata : NULL;
+        return false;
+    out->params = atomic_load(&answer->params);
+    out->allows_transactions = atomic_load(&answer->allows_transactions);
+    return atomic_load(&answer->sequence) == sequence;
 }
 
 static void remember(struct served_by *served_by, struct answer *answer, uint64_t changes,
-                     const struct question *question, const struct metadata *metadata)
+                     const struct question *question, const struct served *served)
 {
     pthread_mutex_lock(&served_by->lock);
     atomic_fetch_add(&answer->sequence, 1);
@@ -281,13 +302,14 @@ static void remember(struct served_by *served_by, struct answer *answer, uint64_
     atomic_store(&answer->words, question->words);
     for (size_t i = 0; i < question->words; i++)
         atomic_store(&answer->asked[i], question->text[i]);
-    atomic_store(&answer->metadata, metadata);
+    atomic_store(&answer->params, served->params);
+    atomic_store(&answer->allows_transactions, served->allows_transactions);
     atomic_fetch_add(&answer->sequence, 1);
     pthread_mutex_unlock(&served_by->lock);
 }
 
-const struct metadata *served_by_params(struct served_by *served_by, bytes instance,
-                                        const char *profile)
+status served_by_find(struct served_by *served_by, bytes instance, const char *profile,
+                      struct served *out)
 {
     struct question question;
     if (profile == NULL)
@@ -295,15 +317,12 @@ const struct metadata *served_by_params(struct served_by *served_by, bytes insta
     uint64_t changes = atomic_load(&served_by->changes);
     bool is_short = ask(instance, bytes_of(profile), &question);
     struct answer *answer = is_short ? place_of(served_by, &question) : NULL;
-    const struct metadata *metadata = is_short ? recall(answer, changes, &question) : NULL;
-    if (metadata != NULL)
-        return metadata;
-    metadata = look_up_anew(served_by, instance, profile);
-    if (metadata == NULL)
-        return served_by->nowhere;
+    if (is_short && recall(answer, changes, &question, out))
+        return status_ok();
+    TRY(look_up_anew(served_by, instance, profile, out));
     if (is_short)
-        remember(served_by, answer, changes, &question, metadata);
-    return metadata;
+        remember(served_by, answer, changes, &question, out);
+    return status_ok();
 }
 
 /* --- life --- */
@@ -316,7 +335,7 @@ static void note_change(void *context, const char *name, const struct resource *
     atomic_fetch_add(&served_by->changes, 1);
 }
 
-status served_by_create(struct control *control, struct served_by **out)
+status served_by_create(struct control *control, const char *zone_id, struct served_by **out)
 {
     struct served_by *served_by = *out = calloc(1, sizeof *served_by);
     struct buffer params = {0};
@@ -324,7 +343,8 @@ status served_by_create(struct control *control, struct served_by **out)
         return status_out_of_memory();
     pthread_mutex_init(&served_by->lock, NULL);
     served_by->control = control;
-    encode_params(BIGTABLE_ZONE_ID, BIGTABLE_CLUSTER_ID, &params);
+    served_by->zone_id = zone_id;
+    encode_params(zone_id, BIGTABLE_CLUSTER_ID, &params);
     served_by->nowhere = keep_place(served_by, &params);
     served_by->clusters = (struct control_watcher){
         .kind = RESOURCE_CLUSTER, .context = served_by, .changed = note_change};

@@ -1,10 +1,12 @@
-/* The cluster that an answer names in ResponseParams: the one that the app profile's single-cluster
- * routing names, else the first by id, of the request's instance; clients label what they measure
- * with it. An instance without clusters, as any is that was never made, is served by
- * BIGTABLE_CLUSTER_ID in BIGTABLE_ZONE_ID.
+/* What an app profile decides for a request: whether it may be a single-row transaction, and the
+ * cluster that its answer names in ResponseParams, by which clients label what they measure.
+ *
+ * That cluster is the one that the profile's single-cluster routing names, else the first by id, of
+ * the request's instance. An instance without clusters, as any is that was never made, is served by
+ * BIGTABLE_CLUSTER_ID in the server's zone.
  *
  * There is one metadata for each cluster and zone that was ever named, made once, and kept until
- * the end: the connections' compression remembers it. Which one it is for an instance and a profile
+ * the end: the connections' compression remembers it. What is decided for an instance and a profile
  * is remembered until any cluster or profile changes.
  *
  * Any thread. */
@@ -16,12 +18,20 @@
 struct metadata;
 struct served_by;
 
-status served_by_create(struct control *control, struct served_by **out);
+/* `zone_id`, the server's, outlives it. */
+status served_by_create(struct control *control, const char *zone_id, struct served_by **out);
 void served_by_destroy(struct served_by *served_by); /* NULL is fine; after the control plane */
 
-/* `instance` is a checked name; `profile` an id, NULL or empty: the default one. Never NULL:
- * without memory, what an instance without clusters has, for this once. */
-const struct metadata *served_by_params(struct served_by *served_by, bytes instance,
-                                        const char *profile);
+struct served {
+    const struct metadata *params; /* ResponseParams */
+    /* CheckAndMutateRow and ReadModifyWriteRow: only with single-cluster routing that says so. Of a
+     * profile that is not there: true, since any may be named. */
+    bool allows_transactions;
+};
+
+/* `instance` is a checked name; `profile` an id, NULL or empty: the default one. Without memory
+ * RESOURCE_EXHAUSTED, and `params` are those of an instance without clusters, for this once. */
+status served_by_find(struct served_by *served_by, bytes instance, const char *profile,
+                      struct served *out);
 
 #endif

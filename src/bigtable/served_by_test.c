@@ -31,7 +31,7 @@ static int set_up(void **state)
     assert_non_null(f);
     f->base = cluster_fixture_create(NULL);
     assert_ok(control_open(f->base->cluster, &f->base->log, &f->control));
-    assert_ok(served_by_create(f->control, &f->served_by));
+    assert_ok(served_by_create(f->control, "here", &f->served_by));
     *state = f;
     return 0;
 }
@@ -167,7 +167,21 @@ static bool read_place(const struct metadata *metadata, char place[PLACE_SIZE])
 
 static const struct metadata *ask(struct fixture *f, const char *instance, const char *profile)
 {
-    return served_by_params(f->served_by, bytes_of(instance), profile);
+    struct served served;
+    status s = served_by_find(f->served_by, bytes_of(instance), profile, &served);
+    assert_true(status_is_ok(s) || s.code == STATUS_RESOURCE_EXHAUSTED);
+    status_ignore(s); /* there is an answer all the same */
+    return served.params;
+}
+
+static void assert_allows(struct fixture *f, const char *instance, const char *profile,
+                          bool expected)
+{
+    struct served served;
+    for (unsigned times = 0; times < 2; times++) { /* looked up, and remembered */
+        assert_ok(served_by_find(f->served_by, bytes_of(instance), profile, &served));
+        assert_int_equal(served.allows_transactions, expected);
+    }
 }
 
 static void assert_served(struct fixture *f, const char *instance, const char *profile,
@@ -185,8 +199,8 @@ static void assert_served(struct fixture *f, const char *instance, const char *p
 static void test_nowhere(void **state)
 {
     struct fixture *f = *state;
-    assert_served(f, ONE, NULL, BIGTABLE_ZONE_ID "/" BIGTABLE_CLUSTER_ID);
-    assert_served(f, ONE, "anybody", BIGTABLE_ZONE_ID "/" BIGTABLE_CLUSTER_ID);
+    assert_served(f, ONE, NULL, "here/" BIGTABLE_CLUSTER_ID);
+    assert_served(f, ONE, "anybody", "here/" BIGTABLE_CLUSTER_ID);
     assert_ptr_equal(ask(f, ONE, NULL), ask(f, OTHER, ""));
 }
 
@@ -216,13 +230,69 @@ static void test_changes_are_seen_at_once(void **state)
     change(f, PROFILE(ONE, "to-m", "m"));
     assert_served(f, ONE, "to-m", "z-m/m");
     assert_served(f, ONE, "", "z-moved/b");
-    assert_served(f, OTHER, "to-m", BIGTABLE_ZONE_ID "/" BIGTABLE_CLUSTER_ID);
+    assert_served(f, OTHER, "to-m", "here/" BIGTABLE_CLUSTER_ID);
     change(f, PROFILE(ONE, "default", "m"));
     assert_served(f, ONE, NULL, "z-m/m");
     change(f, CLUSTER(ONE, "m", NULL));
     assert_served(f, ONE, "to-m", "z-moved/b");
     change(f, PROFILE(ONE, "to-m", NULL));
     assert_served(f, ONE, "to-m", "z-moved/b");
+}
+
+/* What routing says of transactions: single-cluster routing may allow them, no other does. */
+static status put_routed(struct edit *edit, const char *name, bool is_single, bool is_allowed)
+{
+    char text[NAME_SIZE], cluster[] = "c";
+    snprintf(text, sizeof text, "%s", name);
+    BtAdmin__AppProfile__SingleClusterRouting single =
+        BT_ADMIN__APP_PROFILE__SINGLE_CLUSTER_ROUTING__INIT;
+    BtAdmin__AppProfile__MultiClusterRoutingUseAny any =
+        BT_ADMIN__APP_PROFILE__MULTI_CLUSTER_ROUTING_USE_ANY__INIT;
+    BtAdmin__AppProfile message = BT_ADMIN__APP_PROFILE__INIT;
+    message.name = text;
+    single.cluster_id = cluster;
+    single.allow_transactional_writes = is_allowed;
+    message.routing_policy_case =
+        is_single ? BT_ADMIN__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING
+                  : BT_ADMIN__APP_PROFILE__ROUTING_POLICY_MULTI_CLUSTER_ROUTING_USE_ANY;
+    if (is_single)
+        message.single_cluster_routing = &single;
+    else
+        message.multi_cluster_routing_use_any = &any;
+    return edit_put(edit, RESOURCE_APP_PROFILE, name, &message.base, bytes_of(""));
+}
+
+static status put_routings(void *context, struct edit *edit)
+{
+    (void)context;
+    TRY(put_instance(edit, ONE));
+    TRY(put_cluster(edit, ONE "/clusters/c", "z"));
+    TRY(put_routed(edit, ONE "/appProfiles/any", false, false));
+    TRY(put_routed(edit, ONE "/appProfiles/single", true, false));
+    return put_routed(edit, ONE "/appProfiles/transactions", true, true);
+}
+
+static status put_default(void *context, struct edit *edit)
+{
+    const bool *is_single = context;
+    return put_routed(edit, ONE "/appProfiles/default", *is_single, *is_single);
+}
+
+static void test_transactions(void **state)
+{
+    struct fixture *f = *state;
+    assert_allows(f, ONE, NULL, true);
+    assert_ok(control_edit(f->control, put_routings, NULL));
+    assert_allows(f, ONE, "any", false);
+    assert_allows(f, ONE, "single", false);
+    assert_allows(f, ONE, "transactions", true);
+    assert_allows(f, ONE, "nobody", true);
+    for (unsigned i = 0; i < 4; i++) {
+        bool is_single = i % 2 == 0;
+        assert_ok(control_edit(f->control, put_default, &is_single));
+        assert_allows(f, ONE, "", is_single);
+        assert_allows(f, ONE, NULL, is_single);
+    }
 }
 
 /* An instance's name and a profile's that run into each other otherwise, and long ones. */
@@ -358,11 +428,11 @@ static void test_a_beginning_without_memory(void **state)
         served_by_destroy(f->served_by);
         assert_ok(control_open(f->base->cluster, &f->base->log, &f->control));
         failmalloc_start(count);
-        status s = served_by_create(f->control, &f->served_by);
+        status s = served_by_create(f->control, "here", &f->served_by);
         fails = failmalloc_stop();
         assert_status(s, fails ? STATUS_RESOURCE_EXHAUSTED : STATUS_OK);
     }
-    assert_served(f, ONE, NULL, BIGTABLE_ZONE_ID "/" BIGTABLE_CLUSTER_ID);
+    assert_served(f, ONE, NULL, "here/" BIGTABLE_CLUSTER_ID);
 }
 
 /* --- instances whose records are lost --- */
@@ -392,7 +462,7 @@ static size_t count_of(struct fixture *f, enum resource_kind kind, const char *i
 static void test_an_instance_is_made_around_orphans(void **state)
 {
     struct fixture *f = *state;
-    struct bigtable bigtable = {.control = f->control};
+    struct bigtable bigtable = {.control = f->control, .zone_id = "here"};
     assert_ok(control_edit(f->control, put_orphans, NULL));
     for (int i = 0; i < 2; i++) {
         assert_ok(adopt_tables(&bigtable));
@@ -413,6 +483,7 @@ int main(void)
         TEST(test_nowhere),
         TEST(test_hits),
         TEST(test_changes_are_seen_at_once),
+        TEST(test_transactions),
         TEST(test_names_are_told_apart),
         TEST(test_more_than_are_remembered),
         TEST(test_threads),

@@ -96,6 +96,7 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
                                   .query_threads = options->query_threads,
                                   .query_helpers = helpers_of(options->query_threads),
                                   .values = options->values,
+                                  .zone_id = options->zone_id,
                                   .auto_create = options->auto_create,
                                   .gc_on_read = options->gc_on_read,
                                   .hold_views = options->hold_views};
@@ -107,7 +108,7 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
     query_room_init(&bigtable->query_room, &room);
     TRY(make_timings(bigtable));
     TRY(backup_failures_create(options->metrics, &bigtable->backup_failures));
-    TRY(served_by_create(bigtable->control, &bigtable->served_by));
+    TRY(served_by_create(bigtable->control, bigtable->zone_id, &bigtable->served_by));
     TRY(adopt_tables(bigtable));
     count_profiles(bigtable);
     TRY(keep_views(bigtable));

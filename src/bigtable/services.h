@@ -41,6 +41,7 @@ struct bigtable {
     struct backup_scheduler *backup_scheduler;
     struct backup_failures *backup_failures;
     bool backups_expire;   /* else they stay behind their time, and can still be read */
+    const char *zone_id;   /* where the server is */
     bool auto_create;      /* see default_instance.h */
     bool gc_on_read;       /* hide from readers what a garbage-collection rule condemns */
     struct access *access; /* NULL: everybody may do everything */
@@ -61,6 +62,7 @@ struct bigtable_options {
     unsigned query_threads;      /* queries that run at a time */
     struct request_room *values; /* for large values; outlives it. NULL: no bound */
     size_t max_message;          /* bytes; with `values` */
+    const char *zone_id;         /* where the server is; outlives it */
     bool auto_create;
     bool gc_on_read;
     const char *hold_views; /* see above; outlives it */
@@ -87,9 +89,9 @@ void bigtable_free(struct bigtable *bigtable);
 /* Makes the stored policies count, those that are there and those that come. Before any call. */
 void bigtable_enforce_policies(struct bigtable *bigtable, struct access *access);
 
-/* The name and place of a cluster that no client named: of an instance that was never made. */
+/* The id of a cluster that no client named: of an instance that was never made. It is in the zone
+ * of the server. */
 #define BIGTABLE_CLUSTER_ID "trestle"
-#define BIGTABLE_ZONE_ID    "local"
 
 struct grpc_service bigtable_data_service(struct bigtable *bigtable);
 struct grpc_service bigtable_table_admin_service(struct bigtable *bigtable);

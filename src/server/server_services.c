@@ -29,6 +29,7 @@ static status create_bigtable(struct server *server)
         .metrics = server->metrics,
         .backups = server->backups,
         .backups_expire = server->settings->backup_expiry,
+        .zone_id = server->settings->location,
         .auto_create = auto_creates(server->settings, &address),
         .gc_on_read = server->settings->gc_on_read,
         .hold_views = server->settings->debug_hold_views,

@@ -31,7 +31,7 @@ from google.api_core import exceptions  # noqa: E402
 from google.iam.v1 import policy_pb2  # noqa: E402
 from google.longrunning import operations_pb2 as lro  # noqa: E402
 from google.protobuf import descriptor_pb2, timestamp_pb2  # noqa: E402
-from harness.admin import PROJECT, ZONE, Admin, mask  # noqa: E402
+from harness.admin import OTHER_ZONE, PROJECT, ZONE, Admin, mask  # noqa: E402
 from harness.rpc import Rpc, set_cell  # noqa: E402
 from harness.server import UNDAMAGED, Server, binary  # noqa: E402
 
@@ -224,7 +224,7 @@ def changes_of_instances():
                {INSTANCE: CHANGED}, "UpdateInstanceMetadata"),
         Change("CreateCluster",
                once("instances", "create_cluster", parent=INSTANCE, cluster_id="c",
-                    cluster=cluster),
+                    cluster={**cluster, "location": OTHER_ZONE}),
                {second: MADE}, "CreateClusterMetadata"),
         Change("UpdateCluster",
                once("instances", "update_cluster", name=second, serve_nodes=2),

@@ -7,7 +7,7 @@ from google.iam.v1 import policy_pb2
 from google.longrunning import operations_pb2 as lro
 from google.protobuf import descriptor_pb2
 from grpc import StatusCode
-from harness.admin import PROJECT, ZONE, mask
+from harness.admin import OTHER_ZONE, PROJECT, mask
 from harness.rpc import fails_with
 from harness.server import run_trestle
 
@@ -326,7 +326,8 @@ def test_each_change_survives_a_kill(fresh_server, administer):
     changes = [
         lambda: admin.create_instance("kept"),
         lambda: admin.instances.create_cluster(
-            parent=instance, cluster_id="d", cluster={"location": ZONE, "serve_nodes": 1}
+            parent=instance, cluster_id="d",
+            cluster={"location": OTHER_ZONE, "serve_nodes": 1},
         ),
         lambda: admin.instances.update_cluster(
             request=types.Cluster(name=f"{instance}/clusters/d", serve_nodes=4)

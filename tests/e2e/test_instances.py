@@ -3,7 +3,7 @@
 import pytest
 from google.api_core import exceptions
 from google.cloud.bigtable_admin_v2 import types
-from harness.admin import PROJECT, ZONE, mask
+from harness.admin import OTHER_ZONE, PROJECT, ZONE, ZONES, mask
 from harness.rpc import set_cell
 
 TYPE = types.Instance.Type
@@ -157,7 +157,7 @@ def test_without_auto_create_an_instance_must_exist(fresh_server, administer):
 
 
 def create_cluster(admin, instance, cluster_id="d", **fields):
-    fields = {"location": ZONE, "serve_nodes": 1, **fields}
+    fields = {"location": OTHER_ZONE, "serve_nodes": 1, **fields}
     return admin.instances.create_cluster(
         parent=instance, cluster_id=cluster_id, cluster=fields
     ).result()
@@ -177,7 +177,7 @@ def test_life_of_a_cluster(admin, new_instance):
     made = create_cluster(admin, instance, serve_nodes=2)
     assert made.default_storage_type == types.StorageType.SSD
     assert made.node_scaling_factor == 0
-    assert (made.state, made.location) == (types.Cluster.State.READY, ZONE)
+    assert (made.state, made.location) == (types.Cluster.State.READY, OTHER_ZONE)
     assert admin.instances.get_cluster(name=made.name) == made
     listed = admin.instances.list_clusters(parent=instance).clusters
     assert [each.name for each in listed] == [f"{instance}/clusters/c", made.name]
@@ -186,7 +186,7 @@ def test_life_of_a_cluster(admin, new_instance):
     with pytest.raises(exceptions.AlreadyExists):
         create_cluster(admin, instance)
     changed = admin.instances.update_cluster(
-        request=types.Cluster(name=made.name, location=ZONE, serve_nodes=5)
+        request=types.Cluster(name=made.name, location=OTHER_ZONE, serve_nodes=5)
     ).result()
     assert changed.serve_nodes == 5
     admin.instances.delete_cluster(name=made.name)

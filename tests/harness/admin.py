@@ -16,7 +16,8 @@ from google.protobuf import field_mask_pb2
 from harness.rpc import CHANNEL_OPTIONS
 
 PROJECT = "projects/p"
-ZONE = f"{PROJECT}/locations/us-east1-b"
+ZONES = [f"{PROJECT}/locations/us-east1-{which}" for which in "bcd"]
+ZONE, OTHER_ZONE = ZONES[:2]
 
 
 def mask(*paths):
@@ -40,12 +41,14 @@ class Admin:
         self.channel.close()
 
     def create_instance(self, instance_id, clusters=("c",), **fields):
-        """An instance with clusters of one node each. Returns its name."""
+        """An instance with clusters of one node each, each in a zone. Returns its name."""
         operation = self.instances.create_instance(
             parent=PROJECT,
             instance_id=instance_id,
             instance={"display_name": instance_id, **fields},
-            clusters={each: {"location": ZONE, "serve_nodes": 1} for each in clusters},
+            clusters={
+                each: {"location": ZONES[at], "serve_nodes": 1} for at, each in enumerate(clusters)
+            },
         )
         return operation.result().name
 

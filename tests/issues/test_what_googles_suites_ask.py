@@ -21,7 +21,7 @@ from google.iam.v1 import policy_pb2
 from google.longrunning import operations_pb2
 from google.protobuf import duration_pb2
 from grpc import StatusCode
-from harness.admin import PROJECT, ZONE, mask
+from harness.admin import OTHER_ZONE, PROJECT, ZONE, mask
 from harness.backups import Backups, finish, from_now
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
@@ -111,7 +111,7 @@ def autoscaling(least, most):
 
 def create_cluster(admin, instance, cluster_id, **fields):
     return admin.instances.create_cluster(
-        parent=instance, cluster_id=cluster_id, cluster={"location": ZONE, **fields}
+        parent=instance, cluster_id=cluster_id, cluster={"location": OTHER_ZONE, **fields}
     ).result()
 
 
