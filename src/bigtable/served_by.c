@@ -141,12 +141,14 @@ static struct route route_of(const BtAdmin__AppProfile *profile)
     return (struct route){single->cluster_id, single->allow_transactional_writes};
 }
 
-/* Of a profile that is not there, as any may be named: anywhere, and all is allowed. */
+/* Of a profile that is not there, as any may be named: anywhere, and all is allowed. So it is by
+ * the profile `default` that routes to any cluster, with which each instance of several is made:
+ * here they are one copy, and Google's own suites count on it. */
 static status find_route(struct served_by *served_by, const char *instance, const char *profile,
                          struct arena *arena, struct route *out)
 {
-    char *name =
-        name_join(arena, instance, "appProfiles", profile[0] == '\0' ? "default" : profile);
+    const char *id = profile[0] == '\0' ? "default" : profile;
+    char *name = name_join(arena, instance, "appProfiles", id);
     struct resource *resource;
     ProtobufCMessage *message;
     *out = (struct route){.allows_transactions = true};
@@ -162,6 +164,8 @@ static status find_route(struct served_by *served_by, const char *instance, cons
     resource_release(resource);
     TRY(s);
     *out = route_of((const void *)message);
+    if (out->cluster_id == NULL && strcmp(id, "default") == 0)
+        out->allows_transactions = true;
     return status_ok();
 }
 

@@ -24,8 +24,8 @@ void served_by_destroy(struct served_by *served_by); /* NULL is fine; after the 
 
 struct served {
     const struct metadata *params; /* ResponseParams */
-    /* CheckAndMutateRow and ReadModifyWriteRow: only with single-cluster routing that says so. Of a
-     * profile that is not there: true, since any may be named. */
+    /* CheckAndMutateRow and ReadModifyWriteRow: only with single-cluster routing that says so. By
+     * `default`, if it routes to any cluster, and by a profile that is not there: true. */
     bool allows_transactions;
 };
 

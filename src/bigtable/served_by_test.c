@@ -272,10 +272,11 @@ static status put_routings(void *context, struct edit *edit)
     return put_routed(edit, ONE "/appProfiles/transactions", true, true);
 }
 
+/* To any cluster, to one, to one with transactions. */
 static status put_default(void *context, struct edit *edit)
 {
-    const bool *is_single = context;
-    return put_routed(edit, ONE "/appProfiles/default", *is_single, *is_single);
+    const unsigned *which = context;
+    return put_routed(edit, ONE "/appProfiles/default", *which > 0, *which > 1);
 }
 
 static void test_transactions(void **state)
@@ -287,11 +288,12 @@ static void test_transactions(void **state)
     assert_allows(f, ONE, "single", false);
     assert_allows(f, ONE, "transactions", true);
     assert_allows(f, ONE, "nobody", true);
-    for (unsigned i = 0; i < 4; i++) {
-        bool is_single = i % 2 == 0;
-        assert_ok(control_edit(f->control, put_default, &is_single));
-        assert_allows(f, ONE, "", is_single);
-        assert_allows(f, ONE, NULL, is_single);
+    for (unsigned i = 0; i < 6; i++) {
+        unsigned which = i % 3;
+        assert_ok(control_edit(f->control, put_default, &which));
+        assert_allows(f, ONE, "", which != 1);
+        assert_allows(f, ONE, NULL, which != 1);
+        assert_allows(f, ONE, "default", which != 1);
     }
 }
 

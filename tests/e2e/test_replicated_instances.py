@@ -69,9 +69,8 @@ def replicated(admin, new_instance):
     return admin.create_table(instance, "t")
 
 
-@pytest.mark.parametrize("profile_id", [None, "any", "single"])
+@pytest.mark.parametrize("profile_id", ["any", "single"])
 def test_transactions_that_the_profile_does_not_allow(client, replicated, profile_id):
-    """The profile `default` of two clusters routes to any."""
     with open_table(client, replicated, profile_id) as table:
         for call in (increment, check):
             with pytest.raises(exceptions.FailedPrecondition, match=NO_TRANSACTIONS):
@@ -80,8 +79,9 @@ def test_transactions_that_the_profile_does_not_allow(client, replicated, profil
         assert [cell.qualifier for cell in table.read_row(b"k")] == [b"q"]
 
 
-@pytest.mark.parametrize("profile_id", ["with", "nobody-made-this"])
+@pytest.mark.parametrize("profile_id", [None, "default", "with", "nobody-made-this"])
 def test_transactions_that_it_allows(client, replicated, profile_id):
+    """The profile `default` of two clusters routes to any, and both are one copy."""
     with open_table(client, replicated, profile_id) as table:
         increment(table)
         check(table)
