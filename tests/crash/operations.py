@@ -167,7 +167,7 @@ def once(client, method, **request):
 
 
 def resource(client, kind, parent, collection, made, changed, paths, is_operation=True,
-             is_long=False):  # fmt: skip
+             is_long=False, **of_deletion):  # fmt: skip
     """Create, update, delete of a resource that is all by itself."""
     title = "".join(word.capitalize() for word in kind.split("_"))
     name = f"{parent}/{collection}/x"
@@ -181,7 +181,7 @@ def resource(client, kind, parent, collection, made, changed, paths, is_operatio
                f"Create{title}Metadata" if is_operation else None, is_long),
         Change(f"Update{title}", once(client, f"update_{kind}", **update), {name: CHANGED},
                f"Update{title}Metadata"),
-        Change(f"Delete{title}", once(client, f"delete_{kind}", name=name), gone),
+        Change(f"Delete{title}", once(client, f"delete_{kind}", name=name, **of_deletion), gone),
     ]  # fmt: skip
 
 
@@ -235,7 +235,8 @@ def changes_of_instances():
                {second: CHANGED}, "PartialUpdateClusterMetadata"),
         Change("DeleteCluster", once("instances", "delete_cluster", name=second), {second: GONE}),
         *resource("instances", "app_profile", INSTANCE, "appProfiles", profile,
-                  {"description": "new"}, ["description"], is_operation=False),
+                  {"description": "new"}, ["description"], is_operation=False,
+                  ignore_warnings=True),
         *resource("instances", "logical_view", INSTANCE, "logicalViews", {"query": "SELECT 1"},
                   {"query": "SELECT 2"}, ["query"]),
         set_policy("instances", INSTANCE, "an instance"),

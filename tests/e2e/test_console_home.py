@@ -158,6 +158,38 @@ def test_hot_ranges_lead_to_their_place_on_the_map(visitor, fresh_server, connec
     page.locator(".tip").get_by_text("from m").first.wait_for()
 
 
+def test_the_verdict_changes_while_the_page_is_open(visitor, used):
+    """It once said that all was well below a banner that said the contrary, and after a kill."""
+    somebody = visitor(used.host)
+    page = somebody.page
+    visit_home(somebody)
+    verdict = page.locator(".verdict strong")
+    assert verdict.inner_text() == "All is well."
+
+    reasons = [{"name": "disk_full", "text": "No space.", "since": "2026-11-30T00:00:00Z"}]
+
+    def answer(level):
+        page.unroute("**/health")
+        told = {"level": level, "reasons": reasons}
+        page.route("**/health", lambda route: route.fulfill(json=told))
+
+    def ask_again():
+        page.evaluate("() => document.dispatchEvent(new Event('visibilitychange'))")
+
+    page.route("**/health", lambda route: route.abort())
+    ask_again()
+    page.get_by_text("The server does not answer.").wait_for()
+    for level, words in (
+        ("no_writes", "The server takes no writes."),
+        ("degraded", "The server needs looking after."),
+        ("ok", "All is well."),
+    ):
+        answer(level)
+        ask_again()
+        page.locator(f".verdict.{level} strong", has_text=words).wait_for()
+    somebody.expect_trouble("ERR_FAILED")
+
+
 def test_growth_is_told_with_the_day_when_the_disk_is_full(visitor, used):
     somebody = visitor(used.host)
     visit_home(somebody)
@@ -166,7 +198,7 @@ def test_growth_is_told_with_the_day_when_the_disk_is_full(visitor, used):
             .replace("main.js", "home_growth.js"));
         const DAY = 86400000, now = Date.parse("2026-11-29T00:00:00Z");
         const samples = sizes.map((size, i) => ({time: now - (sizes.length - 1 - i) * DAY,
-            values: {table_bytes: size, log_bytes: 0, write_buffer_bytes: 0}}));
+            values: {table_bytes: size, log_bytes: 0}}));
         return growthText(samples, free, now);
     }"""
     gib = 1 << 30

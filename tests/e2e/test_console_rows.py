@@ -5,7 +5,8 @@ import datetime
 
 import pytest
 from harness.browser import ALWAYS, Visitor, chromium, looks
-from harness.rpc import set_cell
+from harness.rest import Rest
+from harness.rpc import INSTANCE, set_cell
 
 BYTES = {"bytes_type": {"encoding": {"raw": {}}}}
 STRING = {"string_type": {"encoding": {"utf8_bytes": {}}}}
@@ -208,3 +209,95 @@ def test_structured_keys_are_whole(make, visit, size, scheme):
     assert somebody.overflow() <= 0
     if (size, scheme) in ALWAYS:
         assert somebody.violations() == []
+
+
+# --- changing a row ---
+
+
+def finish_dialog(page, button):
+    page.get_by_role("dialog").get_by_role("button", name=button, exact=True).click()
+    page.get_by_role("dialog").wait_for(state="detached")
+    page.wait_for_selector("[aria-busy]", state="detached")
+
+
+def test_a_version_is_deleted_and_no_other(server, rpc, new_table_id, visit):
+    """Of a table that counts microseconds a version can be less than a millisecond before the
+    next, and at a whole one."""
+    table = new_table_id()
+    made = {"columnFamilies": {"f": {}}, "granularity": "MICROS"}
+    Rest(server.host).call("POST", f"/v2/{INSTANCE}/tables", {"tableId": table, "table": made})
+    name = f"{INSTANCE}/tables/{table}"
+    times = [5_000_000, 5_000_500, 5_000_999, 5_001_000]
+    rpc.mutate(name, b"k", *(set_cell("f", b"q", b"v", time) for time in times))
+    page = visit(name, "rows?key=aw&versions=10").page
+    page.get_by_role("button", name="Delete this version of f:q").last.click()
+    finish_dialog(page, "Delete the cell")
+    kept = [cell.timestamp for cell in rpc.read_row(name, b"k")]
+    assert sorted(kept) == times[1:]
+    rpc.delete_table(name)
+
+
+@pytest.mark.parametrize(
+    "value", [b"a\r\nb\rc\n", b"a\nb\n", b'{"a": 1,\r\n "b": 2}', b"\xff\r", b"12345678"], ids=repr
+)
+def test_a_value_that_nobody_changes_stays_as_it_is(make_table, rpc, visit, value):
+    """A field for text turns each kind of line's end into one."""
+    name = make_table(families=("f",))
+    rpc.mutate(name, b"k", set_cell("f", b"q", value, 1000))
+    page = visit(name, "rows?key=aw&versions=10").page
+    page.get_by_role("button", name="Edit f:q").click()
+    page.get_by_label("Write it as").select_option("same")
+    finish_dialog(page, "Write")
+    assert [cell.value for cell in rpc.read_row(name, b"k")] == [value]
+
+
+def test_the_keyboard_keeps_its_place(make_table, rpc, visit):
+    name = make_table(families=("f",))
+    for key in (b"a", b"b"):
+        rpc.mutate(name, key, set_cell("f", b"q", b"v", 1000))
+    page = visit(name).page
+
+    def focused():
+        return page.evaluate(
+            "document.activeElement.getAttribute('aria-label') ?? document.activeElement.className"
+        )
+
+    page.get_by_role("button", name="Edit f:q of row a").click()
+    finish_dialog(page, "Write")
+    page.wait_for_function("() => document.activeElement !== document.body")
+    assert focused() == "Edit f:q of row a"
+    page.get_by_role("button", name="Delete row a").click()
+    finish_dialog(page, "Delete the row")
+    page.wait_for_function("() => document.activeElement !== document.body")
+    assert focused() == "results"
+
+
+def test_a_history_that_is_cut_says_so(make_table, rpc, visit):
+    name = make_table(families=("f",))
+    changes = [set_cell("f", b"q", b"v%d" % i, 1000 * (i + 1)) for i in range(1001)]
+    rpc.mutate(name, b"k", *changes)
+    page = visit(name, "rows?key=aw&by=time").page
+    page.get_by_text("The row has more cells than these 1000.").wait_for()
+    rpc.mutate(name, b"k2", *changes[:1000])
+    page = visit(name, "rows?key=azI&by=time").page
+    page.get_by_text("1,000 timestamps").wait_for()
+    assert page.get_by_text("more cells").count() == 0
+
+
+def test_large_values_are_shown_by_their_beginning(make_table, rpc, visit):
+    name = make_table(families=("f",))
+    values = {b"bytes": b"\xff" * (3 << 20), b"text": b"t" * (3 << 20), b"short": b"\xfe\xff"}
+    for qualifier, value in values.items():
+        rpc.mutate(name, b"k", set_cell("f", qualifier, value, 1000))
+    page = visit(name, "rows?key=aw").page
+    shown = dict(
+        zip(
+            page.locator("td.column").all_inner_texts(),
+            page.locator("button.value").all_inner_texts(),
+            strict=True,
+        )
+    )
+    assert shown["f:short"] == "fe ff"
+    for name, word in (("f:bytes", "ff ff "), ("f:text", "ttt")):
+        assert shown[name].startswith(word) and shown[name].endswith("…")
+        assert 150 < len(shown[name]) < 170

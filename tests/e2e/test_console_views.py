@@ -22,7 +22,7 @@ def visit(browser, own_servers):
         yield arrive
 
 
-def test_a_view_is_made_shown_and_deleted(server, rpc, make_table, visit):
+def test_a_view_is_made_shown_and_deleted(server, rpc, client, make_table, visit):
     name = make_table()
     table = name.rsplit("/", 1)[1]
     for i in range(20):
@@ -32,6 +32,8 @@ def test_a_view_is_made_shown_and_deleted(server, rpc, make_table, visit):
     section = page.locator(".materialized-views")
     section.get_by_text("nothing is kept beside the table").wait_for()
     page.get_by_role("button", name="New view").click()
+    offered = page.get_by_label("Query").input_value()
+    assert len(list(client.execute_query(offered, "i"))) == 20
     page.get_by_label("Name").fill(f"v-{table}")
     page.get_by_label("Query").fill(f"SELECT * FROM `{table}`")
     page.get_by_role("button", name="Make").click()

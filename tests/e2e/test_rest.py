@@ -231,7 +231,8 @@ def test_answers_name_the_cluster(rest, new_table_id):
     made = {"instanceId": instance, "instance": {"displayName": instance}, "clusters": clusters}
     rest.call("POST", "/v2/projects/p/instances", made)
     path = f"/v2/projects/p/instances/{instance}"
-    second = {"singleClusterRouting": {"clusterId": f"{instance}-c"}, "description": "second"}
+    routing = {"clusterId": f"{instance}-c", "allowTransactionalWrites": True}
+    second = {"singleClusterRouting": routing, "description": "second"}
     rest.call("POST", f"{path}/appProfiles?appProfileId=second", second)
     table = f"{path}/tables/t"
     families = {"columnFamilies": {"f": {}}}

@@ -99,16 +99,26 @@ export function compare(a, b) {
 // --- values, by the ways to show them ---
 
 const INTEGER_BYTES = 8;
+const JSON_TIMES = 1000;
 
 function asInteger(bytes) {
   if (bytes.length !== INTEGER_BYTES) return null;
   return new DataView(bytes.buffer, bytes.byteOffset, INTEGER_BYTES).getBigInt64(0).toString();
 }
 
-const asHex = (bytes) => Array.from(bytes, hexByte).join(" ");
+const HEX = Array.from({ length: 256 }, (_, byte) => hexByte(byte));
 
-// Written with indents, numbers as they were.
-function asJson(bytes) {
+// Of `most` characters no more than that need be made.
+function asHex(bytes, most) {
+  const size = Math.min(bytes.length, Math.ceil(most / 3));
+  const out = new Array(size);
+  for (let i = 0; i < size; i++) out[i] = HEX[bytes[i]];
+  return size < bytes.length ? `${out.join(" ")} ` : out.join(" ");
+}
+
+// Written with indents, numbers as they were. What is far larger than is looked at stays text.
+function asJson(bytes, most) {
+  if (bytes.length > JSON_TIMES * most) return null;
   const text = asText(bytes);
   if (text === null || !/^\s*[[{]/.test(text)) return null;
   try {
@@ -155,14 +165,15 @@ const SHOWERS = {
 };
 
 // {kind, text}: by the way that was asked for if the bytes allow it, else by the first that fits.
-export function show(bytes, way = "auto") {
+// `most`: how many characters of it are looked at; there may be more.
+export function show(bytes, way = "auto", most = Infinity) {
   if (bytes.length === 0) return { kind: "empty", text: "" };
   const order = way === "auto" ? ["json", "text", "integer"] : [way, "text", "integer"];
   for (const kind of order) {
-    const text = SHOWERS[kind](bytes);
+    const text = SHOWERS[kind](bytes, most);
     if (text !== null) return { kind, text };
   }
-  return { kind: "hex", text: asHex(bytes) };
+  return { kind: "hex", text: asHex(bytes, most) };
 }
 
 // The bytes that somebody has typed in one of those ways. Throws an Error with words.

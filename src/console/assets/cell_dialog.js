@@ -29,7 +29,7 @@ function shownAs(ways, cell, way) {
     const message = ways.messageOf(cell, way);
     return message && treeOf(message);
   }
-  const { kind, text } = show(cell.value, way);
+  const { kind, text } = show(cell.value, way, SHOWN_MOST + 1);
   return kind === way || kind === "empty" ? textShown(text) : null;
 }
 
@@ -69,7 +69,7 @@ function columnButtons(ways, cell, chooser, refresh) {
 async function showCell({ ways, view, refresh, signal }, row, cell) {
   await ways.loadBundles(signal);
   const way = ways.wayOf(cell, view.way);
-  const first = ways.allows(cell, way) ? way : show(cell.value, way).kind;
+  const first = ways.allows(cell, way) ? way : show(cell.value, way, SHOWN_MOST).kind;
   const chooser = chooserOf(ways, cell, first);
   const shown = h("div", null);
   const choose = () => shown.replaceChildren(shownAs(ways, cell, chooser.value) ?? textShown(""));
@@ -93,8 +93,10 @@ async function showCell({ ways, view, refresh, signal }, row, cell) {
 // --- in a list ---
 
 function shorten(text) {
-  const line = text.replaceAll(/\s+/g, " ");
-  return line.length > SHOWN_CHARACTERS ? `${line.slice(0, SHOWN_CHARACTERS)}…` : line;
+  const most = 2 * SHOWN_CHARACTERS;
+  const line = text.slice(0, most).replaceAll(/\s+/g, " ");
+  const isCut = text.length > most || line.length > SHOWN_CHARACTERS;
+  return isCut ? `${line.slice(0, SHOWN_CHARACTERS)}…` : line;
 }
 
 // The value's beginning, which opens the dialog.

@@ -70,16 +70,62 @@ export function failure(error, retry, refused = "You may not see this") {
   return notice("error", title, error.message, retry && button("Try again", retry));
 }
 
+// --- the keyboard's place, when what had it is replaced ---
+
+const nameOf = (element) => element.getAttribute("aria-label") ?? element.textContent;
+const describe = (element) => ({ tagName: element.tagName, name: nameOf(element) });
+
+// What has the focus in the place, so that it is known again in what comes there; null: nothing.
+function focusIn(place) {
+  const element = document.activeElement;
+  if (!element || element === place || !place.contains(element)) return null;
+  return describe(element);
+}
+
+const isFocusLost = () => !document.activeElement || document.activeElement === document.body;
+
+const likeIn = (place, lost) =>
+  [...place.querySelectorAll(lost.tagName)].find((element) => nameOf(element) === lost.name);
+
+// To the like of it, or else to the place itself.
+function giveFocus(place, lost) {
+  if (!lost || !isFocusLost()) return;
+  const like = likeIn(place, lost);
+  if (!like) place.tabIndex = -1;
+  (like ?? place).focus({ preventScroll: true });
+}
+
+// What had opened a dialog that was closed when it was gone: until it is there again, or another
+// page is.
+let returning = null;
+addEventListener("hashchange", () => (returning = null));
+
+let filled = null; // the place that was filled last: there or soon, if it is busy, what is meant is
+
+function returnTo(back, opener) {
+  const like = back?.isConnected ? back : opener && likeIn(document.body, opener);
+  if (like) like.focus();
+  else if (filled?.isConnected && !filled.hasAttribute("aria-busy")) giveFocus(filled, opener);
+  else returning = opener;
+}
+
 // `content` may have arrays within arrays, and what is not there, in it.
-export const put = (place, content) =>
+export function put(place, content) {
+  const lost = focusIn(place);
   place.replaceChildren(...[content].flat(Infinity).filter(Boolean));
+  giveFocus(place, lost);
+}
 
 // Puts into `place` what `load` gives, and meanwhile, and if it fails, something that says so.
 export async function fill(place, what, load) {
+  const lost = focusIn(place);
+  filled = place;
   place.replaceChildren(loading(what));
   place.setAttribute("aria-busy", "true");
   try {
     put(place, await load());
+    giveFocus(place, lost ?? returning);
+    returning = null;
   } catch (error) {
     if (error.name === "AbortError") return;
     place.replaceChildren(failure(error, () => fill(place, what, load)));
@@ -176,6 +222,7 @@ export function select(options, chosen) {
 // Asks; `act` does what was agreed to, and the dialog stays, with what went wrong, if it fails.
 export function dialog({ title, body, yes, isDangerous, act }) {
   const back = document.activeElement;
+  const opener = back && describe(back);
   const wrong = h("div", { class: "wrong" });
   const agree = h("button", { type: "submit", class: isDangerous ? "danger" : "primary" }, yes);
   const cancel = button(act ? "Cancel" : "Close", () => box.close());
@@ -203,7 +250,7 @@ export function dialog({ title, body, yes, isDangerous, act }) {
   });
   box.addEventListener("close", () => {
     box.remove();
-    back?.focus?.();
+    returnTo(back, opener);
   });
   document.body.append(box);
   box.showModal();

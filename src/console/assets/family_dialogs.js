@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { dialog, field, h, put, select, toast } from "./dom.js";
 import { bytesText, countText, percentText, plural, secondsOf } from "./formats.js";
-import { askShape, rowsText, whenKnown, wholeBytes } from "./table_shape.js";
+import { askShape, rowsWords, whenKnown, wholeBytes } from "./table_shape.js";
 
 const WAIT_MS = 300; // after the last key, before the server is asked
 const UNITS = [
@@ -191,7 +191,7 @@ function dropText(shape, id) {
   const part = shape.sampledRows > 0 ? (100 * rows) / shape.sampledRows : 0;
   return (
     `About ${bytesText(wholeBytes(shape, bytes))} go, out of ${percentText(part)} of the table’s ` +
-    `${rowsText(shape)} rows.`
+    `${rowsWords(shape)}.`
   );
 }
 

@@ -30,16 +30,23 @@ function banner({ level, reasons }) {
   );
 }
 
-// A server that cannot be asked has told last what is shown.
+const watchers = new Set();
+
+// Calls `told` with what the server says each time that it was asked, or null if it did not answer,
+// until the page is left.
+export function watchHealth(signal, told) {
+  watchers.add(told);
+  signal.addEventListener("abort", () => watchers.delete(told));
+}
+
+// A server that cannot be asked has told last what the banner shows.
 async function refresh() {
-  try {
-    const health = await api.health();
-    const now = JSON.stringify(health);
-    if (now !== shown) put(place, TITLES[health.level] ? banner(health) : []);
-    shown = now;
-  } catch {
-    // the page itself says that the server is gone
-  }
+  const health = await api.health().catch(() => null);
+  for (const told of watchers) told(health);
+  if (!health) return;
+  const now = JSON.stringify(health);
+  if (now !== shown) put(place, TITLES[health.level] ? banner(health) : []);
+  shown = now;
 }
 
 // The place of the banner, for a page that begins.

@@ -4,6 +4,7 @@
 import * as api from "./api.js";
 import { facts, h, link, note, notice, put } from "./dom.js";
 import { ageText, bytesText, countText, plural, secondsText, shortCount } from "./formats.js";
+import { watchHealth } from "./health.js";
 import { beginnings } from "./home_begin.js";
 import { growthText } from "./home_growth.js";
 import { hotRanges } from "./home_hot.js";
@@ -24,7 +25,7 @@ const METRICS = [
   "whole_backup_newest_timestamp_seconds",
 ];
 const LINES = ["requests", "errors", "p50_seconds", "p99_seconds"];
-const SIZE_LINES = ["table_bytes", "log_bytes", "write_buffer_bytes"];
+const SIZE_LINES = ["table_bytes", "log_bytes"];
 const POINTS = 60; // of each, so that this page is light
 const ALL_DIGITS = 0; // growth is a small difference of large numbers
 const GROWTH_SECONDS = 14 * 86_400;
@@ -35,17 +36,26 @@ const VERDICTS = {
   OK: ["ok", "All is well."],
   DEGRADED: ["degraded", "The server needs looking after."],
   NO_WRITES: ["no_writes", "The server takes no writes."],
+  GONE: ["no_writes", "The server does not answer."],
 };
 
-function verdict(answer, now, asked) {
-  const [kind, words] = VERDICTS[answer.health?.level] ?? VERDICTS.OK;
+// It changes while the page is open, as the banner above does: it never says that all is well when
+// that is not known.
+function verdict(answer, now, asked, signal) {
+  const words = h("strong");
+  const about = h("span", { class: "note" });
+  const place = h("p", { class: "verdict" }, words, about);
+  const tell = (level) => {
+    const [kind, text] = VERDICTS[level] ?? VERDICTS.OK;
+    place.className = `verdict ${kind}`;
+    words.textContent = text;
+    about.hidden = level === "GONE";
+  };
   const age = ageText(now.time - now.started);
-  return h(
-    "p",
-    { class: `verdict ${kind}` },
-    h("strong", null, words),
-    h("span", { class: "note" }, `trestle ${now.version}, up ${age} `, asked("Health")),
-  );
+  about.append(`trestle ${now.version}, up ${age} when this page was opened `, asked("Health"));
+  tell(answer.health?.level);
+  watchHealth(signal, (health) => tell(health ? health.level.toUpperCase() : "GONE"));
+  return place;
 }
 
 // --- the queries ---
@@ -59,7 +69,7 @@ function queriesAt(now) {
     Health: newestQuery(["health"]),
     Data: newestQuery(sizes),
     "Free on the disk": newestQuery(["disk_free_bytes"]),
-    Growth: fortnight([...sizes, "write_buffer_bytes"]),
+    Growth: fortnight(sizes),
     "Newest backup": newestQuery(["backup_newest_seconds", "whole_backup_newest_seconds"]),
     "Hot ranges": newestQuery(["hot_tablets"]),
     "Slow requests": hour(["slow_requests"]),
@@ -239,7 +249,7 @@ async function board(signal) {
   const growth = isYoung ? await growthIn(24 * HOUR) : fortnight;
   const tables = look.byName.get("tables")?.[0]?.value ?? 0;
   return [
-    verdict(answer, look, asked),
+    verdict(answer, look, asked, signal),
     tables === 0 && beginnings(signal),
     factsOf(look, growth, { asked, listed }, signal),
     hotPlace(look, instances, signal),

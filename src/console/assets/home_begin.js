@@ -8,6 +8,10 @@ import { instanceUrl, placeOf, tableUrl } from "./parts.js";
 const REFRESH_MS = 2000;
 const WRITTEN = "table_rows_written_total";
 
+// An address in a browser may have no port, or one of IPv6 in brackets.
+const portOf = (host) => /:(\d+)$/.exec(host)?.[1] ?? "80";
+const hostOf = (host) => host.replace(/:\d+$/, "");
+
 const python = (host) => `# pip install google-cloud-bigtable
 import os
 os.environ["BIGTABLE_EMULATOR_HOST"] = "${host}"
@@ -28,16 +32,19 @@ admin.CreateColumnFamily(ctx, "greetings", "f")
 client, _ := bigtable.NewClient(ctx, "p", "i")
 mutation := bigtable.NewMutation()
 mutation.Set("f", "text", bigtable.Now(), []byte("from Go"))
-err := client.Open("greetings").Apply(ctx, "hello", mutation)`;
+if err := client.Open("greetings").Apply(ctx, "hello", mutation); err != nil {
+	log.Fatal(err)
+}`;
 
 const java = (host) => `// com.google.cloud:google-cloud-bigtable
-var port = ${host.split(":").at(-1)};
+var host = "${hostOf(host)}";
+int port = ${portOf(host)};
 var admin = BigtableTableAdminClient.create(
-    BigtableTableAdminSettings.newBuilderForEmulator(port)
+    BigtableTableAdminSettings.newBuilderForEmulator(host, port)
         .setProjectId("p").setInstanceId("i").build());
 admin.createTable(CreateTableRequest.of("greetings").addFamily("f"));
 var data = BigtableDataClient.create(
-    BigtableDataSettings.newBuilderForEmulator(port)
+    BigtableDataSettings.newBuilderForEmulator(host, port)
         .setProjectId("p").setInstanceId("i").build());
 data.mutateRow(RowMutation.create("greetings", "hello").setCell("f", "text", "from Java"));`;
 
@@ -87,8 +94,8 @@ function byExample(host) {
     "section",
     { class: "card" },
     h("h2", null, "Look at an example"),
-    note("A table with a load for some seconds, and what it measures."),
-    code(`trestle bench --endpoint ${host} --rows 10000 --duration 10s`, "An example"),
+    note("A table with a load for half a minute, and what it measures."),
+    code(`trestle bench --endpoint ${host} --rows 10000 --duration 2s`, "An example"),
   );
 }
 
@@ -115,6 +122,20 @@ const rowsWritten = (answer) =>
     0,
   );
 
+// Who had to log in here is told that programs have to, too.
+function aboutAccess() {
+  const place = h("div", null);
+  const words =
+    "This server wants to know who calls: these programs need credentials, too. trestle’s own " +
+    "commands take them with --token-file; for Google’s clients docs/operating/security.md " +
+    "says how.";
+  api.session().then(
+    ({ authentication }) => put(place, authentication && note(words)),
+    () => {}, // the page says what is wrong
+  );
+  return place;
+}
+
 export function beginnings(signal) {
   const host = location.host;
   const seen = h("div", { "aria-live": "polite" }, note("Waiting for the first row."));
@@ -133,6 +154,7 @@ export function beginnings(signal) {
   return [
     h("h2", null, "There is no data yet: three ways to begin"),
     seen,
+    aboutAccess(),
     h("div", { class: "begin" }, byCode(host), byImport(host), byExample(host)),
   ];
 }

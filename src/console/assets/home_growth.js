@@ -5,7 +5,8 @@ const DAY_MS = 86_400_000;
 const LEAST_MS = 3_600_000; // before that nothing is said
 const FAR_DAYS = 3650;
 
-const sizeOf = ({ values }) => values.table_bytes + values.log_bytes + values.write_buffer_bytes;
+// What is on the disk. (What write buffers have is in the log, too.)
+const sizeOf = ({ values }) => values.table_bytes + values.log_bytes;
 const dayText = (time) => new Date(time).toISOString().slice(0, 10);
 
 // From the first point to the last; `free` bytes are left now.

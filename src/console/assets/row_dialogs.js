@@ -16,16 +16,26 @@ async function mutate(place, key, mutations) {
 
 // --- writing ---
 
-// The fields of a value, and what they come to.
+// The way in which a value can be typed. A field for text makes one kind of line's end of all, so
+// that text with others is typed by its bytes.
+function typedKind(value, way) {
+  const { kind } = show(value, way);
+  if (kind === "empty") return "text";
+  const isText = kind === "text" || kind === "json";
+  return isText && asText(value).includes("\r") ? "hex" : kind;
+}
+
+// The fields of a value, and what they come to. What nobody has changed stays, byte for byte.
 function valueFields(value, way) {
-  const { kind } = value ? show(value, way) : { kind: "text" };
-  const chosen = kind === "empty" ? "text" : kind;
+  const chosen = value ? typedKind(value, way) : "text";
   const as = select(INPUT_WAYS, chosen);
   const text = h("textarea", { rows: "6", spellcheck: "false", class: "code" });
   if (value) text.value = chosen === "json" ? asText(value) : show(value, chosen).text;
+  const before = text.value;
+  const isAsBefore = () => value && as.value === chosen && text.value === before;
   return {
     fields: [field("Value", text), field("Written as", as)],
-    read: () => parse(text.value, as.value),
+    read: () => (isAsBefore() ? value : parse(text.value, as.value)),
   };
 }
 
@@ -116,7 +126,7 @@ function confirm({ title, words, yes, done, act, refresh }) {
   });
 }
 
-export function deleteCell({ place, row, cell, refresh }) {
+export function deleteCell({ place, row, cell, step, refresh }) {
   confirm({
     title: "Delete this version?",
     words: [
@@ -132,16 +142,19 @@ export function deleteCell({ place, row, cell, refresh }) {
           deleteFromColumn: {
             familyName: cell.family,
             columnQualifier: toBase64(cell.qualifier),
-            timeRange: { startTimestampMicros: cell.time, endTimestampMicros: endOf(cell.time) },
+            timeRange: {
+              startTimestampMicros: cell.time,
+              endTimestampMicros: endOf(cell.time, step),
+            },
           },
         },
       ]),
   });
 }
 
-// A range of times ends where the next version could begin: a millisecond later, or a microsecond
-// where tables count those.
-const endOf = (time) => (BigInt(time) + (BigInt(time) % 1000n === 0n ? 1000n : 1n)).toString();
+// A range of times ends where the next version could begin: `step` microseconds later, the least
+// that two versions of the table can differ by.
+const endOf = (time, step) => (BigInt(time) + step).toString();
 
 export function deleteColumn({ place, row, cell, refresh }) {
   confirm({

@@ -66,8 +66,8 @@ function filterOf(view) {
     filters.push({ familyNameRegexFilter: view.family.replaceAll(/[^a-zA-Z0-9_]/g, "\\$&") });
   if (view.until !== null)
     filters.push({ timestampRangeFilter: { endTimestampMicros: String(view.until + 1n) } });
-  filters.push({ cellsPerColumnLimitFilter: view.isByTime ? CELLS_ALONE : view.versions });
   // One more than is shown tells whether there are more.
+  filters.push({ cellsPerColumnLimitFilter: view.isByTime ? CELLS_ALONE + 1 : view.versions });
   filters.push({ cellsPerRowLimitFilter: (view.key ? CELLS_ALONE : CELLS_A_ROW) + 1 });
   return { chain: { filters } };
 }
@@ -113,7 +113,7 @@ function keyParts({ keySchema }, key) {
 function cellRow(page, row, cell, isFirst, span) {
   const { place, view, refresh } = page;
   const name = columnText(cell);
-  const about = { place, row, cell, refresh };
+  const about = { place, row, cell, step: page.step, refresh };
   return h(
     "tr",
     { class: isFirst && "first" },
@@ -370,7 +370,8 @@ export async function rows(place, parameters, signal) {
   const shown = h("div", { class: "results" });
   const refresh = () => fill(shown, "Reading rows", () => results(page, parameters, signal));
   const ways = new ValueWays(place, found.columnFamilies ?? {});
-  const page = { place, view, families, keySchema, ways, signal, refresh };
+  const step = found.granularity === "MICROS" ? 1n : 1000n; // microseconds
+  const page = { place, view, families, keySchema, step, ways, signal, refresh };
   refresh();
   return {
     title: `Data of ${place.table}`,

@@ -2,7 +2,7 @@
 // for what a rule would remove.
 import * as api from "./api.js";
 import { h, put } from "./dom.js";
-import { bytesText, countText } from "./formats.js";
+import { bytesText, countText, plural } from "./formats.js";
 
 const NUMBERS = ["rows", "columns", "cells", "bytes", "removedCells", "removedBytes"];
 
@@ -33,6 +33,9 @@ export const wholeBytes = ({ bytes, sampledBytes }, part) =>
 
 export const rowsText = ({ rows, isExact }) =>
   isExact ? countText(rows) : `about ${countText(Number(rows.toPrecision(2)))}`;
+
+export const rowsWords = (shape) =>
+  shape.isExact ? plural(shape.rows, "row") : `${rowsText(shape)} rows`;
 
 export const perRow = ({ sampledRows }, count) =>
   sampledRows > 0 ? Number((count / sampledRows).toPrecision(3)) : 0;

@@ -12,6 +12,7 @@ import { lineOf } from "./proto_show.js";
 const FIELDS = "fields";
 const VALUES_IN_LINE = 200;
 const VALUES_IN_TREE = 5000;
+const ALLOWS_MOST = 1 << 16; // characters that are made to see whether there could be any
 
 const messageWay = (bundle, type) => `message ${bundle} ${type}`;
 export const isMessageWay = (way) => way === FIELDS || way.startsWith("message ");
@@ -109,15 +110,18 @@ export class ValueWays {
   // Whether the bytes of the value can be shown in that way.
   allows(cell, way) {
     if (isMessageWay(way)) return this.messageOf(cell, way, VALUES_IN_TREE) !== null;
-    return way !== "auto" && (cell.value.length === 0 || show(cell.value, way).kind === way);
+    if (way === "auto" || cell.value.length === 0) return way !== "auto";
+    return show(cell.value, way, ALLOWS_MOST).kind === way;
   }
 
   // {kind, text}, as bytes.js has it.
   show(cell, page, most) {
     const way = this.wayOf(cell, page);
-    if (cell.value.length === 0 || !isMessageWay(way)) return show(cell.value, way);
+    if (cell.value.length === 0 || !isMessageWay(way)) return show(cell.value, way, most);
     const message = this.messageOf(cell, way, VALUES_IN_LINE);
-    return message ? { kind: "message", text: lineOf(message, most) } : show(cell.value);
+    return message
+      ? { kind: "message", text: lineOf(message, most) }
+      : show(cell.value, "auto", most);
   }
 
   // Ways in which one may want to see a column, as groups: [title, [[way, text]]].

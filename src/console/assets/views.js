@@ -2,7 +2,7 @@
 import * as api from "./api.js";
 import { button, dialog, every, failure, field, h, note, put, rowButton, table } from "./dom.js";
 import { bytesText, countText, secondsOf, secondsText } from "./formats.js";
-import { rowsText, whenKnown } from "./table_shape.js";
+import { rowsWords, whenKnown } from "./table_shape.js";
 
 const REFRESH_MS = 3000;
 const STATES = {
@@ -95,7 +95,7 @@ function make(instance, id, query) {
 function askView(instance, source, shape) {
   const id = h("input", ID);
   const query = h("textarea", { required: true, rows: 6, class: "code", spellcheck: false });
-  query.value = `SELECT _key, COUNT(*) AS rows FROM \`${api.idOf(source)}\` GROUP BY _key`;
+  query.value = `SELECT _key, COUNT(*) AS n FROM \`${api.idOf(source)}\` GROUP BY _key`;
   dialog({
     title: "New materialized view",
     body: [
@@ -104,7 +104,7 @@ function askView(instance, source, shape) {
         "p",
         { class: "will", role: "status" },
         "It reads the whole table once, ",
-        whenKnown(shape, (found) => `${rowsText(found)} rows, ${bytesText(found.bytes)}`),
+        whenKnown(shape, (found) => `${rowsWords(found)}, ${bytesText(found.bytes)}`),
         "; from then on it follows each write, behind it, and takes room of its own beside the " +
           "table.",
       ),
