@@ -179,7 +179,10 @@ static status tell_state(const struct admin_request *request, const struct histo
 {
     struct history *history = insight_of(request)->history;
     char trouble[HISTORY_TROUBLE_SIZE];
-    history_trouble(history, trouble);
+    if (answer->is_known)
+        history_trouble(history, trouble);
+    else
+        history_table_trouble(history, trouble);
     out->trouble = arena_string(request->arena, bytes_of(trouble));
     if (out->trouble == NULL)
         return status_out_of_memory();
