@@ -191,6 +191,15 @@ static status tell_state(const struct admin_request *request, const struct histo
     return timestamp_message(now_us, request->arena, &out->end_time);
 }
 
+/* A deleted table's points may still be read. */
+static status check_is_there(const struct admin_request *request, const char *name)
+{
+    struct table *table;
+    TRY(cluster_table(request->bigtable->cluster, bytes_of(name), &table));
+    table_release(table);
+    return status_ok();
+}
+
 static status tell(const struct admin_request *request, const struct history_question *question,
                    struct arena *working, const ProtobufCMessage **response)
 {
@@ -200,6 +209,8 @@ static status tell(const struct admin_request *request, const struct history_que
                               .arena = request->arena};
     PROTO_NEW(request->arena, telling.out, INSIGHT__METRIC_HISTORY__INIT);
     TRY(history_read(request->bigtable->cluster, question, working, &answer));
+    if (!answer.is_known)
+        TRY(check_is_there(request, question->table));
     TRY(tell_times(&telling));
     TRY(tell_lines(&telling));
     TRY(tell_state(request, &answer, question->until_us, telling.out));
