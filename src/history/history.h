@@ -70,4 +70,7 @@ struct history_answer {
 status history_read(struct cluster *cluster, const struct history_question *question,
                     struct arena *arena, struct history_answer *out);
 
+/* What a line of the server was when it was last remembered; NAN: that is not known. */
+status history_recall(struct cluster *cluster, enum history_line line, double *value);
+
 #endif

@@ -302,6 +302,33 @@ static void what_was_left_unfolded_is_folded_after_the_start(void **state)
     assert_int_equal(read_ten_seconds(r).count, 1);
 }
 
+static double recall(struct remembering *r, enum history_line line)
+{
+    double value;
+    assert_ok(history_recall(r->f->cluster, line, &value));
+    return value;
+}
+
+static void what_was_known_is_recalled_after_a_start(void **state)
+{
+    struct remembering *r = *state;
+    enum history_line line = HISTORY_whole_backup_newest_seconds;
+    assert_true(isnan(recall(r, line)));
+    metrics_set(r->metrics, METRIC_whole_backup_newest_timestamp_seconds, 1500000000);
+    pass(r, SPAN_US, 1);
+    metrics_set(r->metrics, METRIC_whole_backup_newest_timestamp_seconds, 1600000000);
+    pass(r, SPAN_US, 1);
+    restart(r);
+    assert_true(recall(r, line) == 1600000000);
+    for (int i = 0; i < 360; i++)
+        pass(r, SPAN_US, 1);
+    struct history_keep keep = {0};
+    assert_ok(history_keep_run(&keep, r->f->cluster, 14 * DAY_US, hands.wall_us + 5 * DAY_US));
+    history_keep_free(&keep);
+    assert_int_equal(read_level(r, HISTORY_MINUTES, HISTORY_SERVER_NAME).count, 0);
+    assert_true(recall(r, line) == 1600000000); /* by the hours alone */
+}
+
 /* --- what may not be written --- */
 
 static void refuse_writes(struct remembering *r, bool refuses)
@@ -664,6 +691,7 @@ int main(void)
         TEST(a_clock_set_back_before_a_start_makes_no_double),
         TEST(a_start_goes_on_behind_the_last_point),
         TEST(what_was_left_unfolded_is_folded_after_the_start),
+        TEST(what_was_known_is_recalled_after_a_start),
         TEST(nothing_is_remembered_while_writes_are_refused),
         TEST(nothing_is_remembered_when_the_disk_is_nearly_full),
         TEST(without_retention_nothing_is_kept),
