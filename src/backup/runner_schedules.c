@@ -5,6 +5,14 @@
 #include "base/condition.h"
 #include "cluster/checkpoint.h"
 
+/* One that was made by hand may be newer than the schedule's. */
+static void tell_newest(struct metrics *metrics, int64_t seconds)
+{
+    enum metric newest = METRIC_whole_backup_newest_timestamp_seconds;
+    if (metrics != NULL && seconds > metrics_value(metrics, newest))
+        metrics_set(metrics, newest, seconds);
+}
+
 static status learn_from(struct whole_runner *runner, struct place *place)
 {
     char identity[STORE_IDENTITY_SIZE];
@@ -12,8 +20,7 @@ static status learn_from(struct whole_runner *runner, struct place *place)
     TRY(cluster_identity(runner->options.cluster, identity));
     TRY(whole_schedules_learn(&runner->schedules, place, identity));
     if (first->scope[0] == '\0' && first->end_us > 0)
-        metrics_set(runner->options.metrics, METRIC_whole_backup_newest_timestamp_seconds,
-                    first->end_us / SECOND_US);
+        tell_newest(runner->options.metrics, first->end_us / SECOND_US);
     return status_ok();
 }
 

@@ -155,10 +155,11 @@ static status hold(struct cluster *cluster, struct tables *tables)
     return status_ok();
 }
 
-/* With the lock held. */
+/* With the lock held. New ones get names first: what they have counted is told under these. */
 static void look_at_all(struct cluster *cluster, const struct tables *tables)
 {
     DCHECK(check_is_held(&cluster->traffic.lock));
+    traffic_choose(tables->traffic, tables->count, LIMIT_TABLE_METRICS);
     for (size_t i = 0; i < tables->count; i++)
         look(cluster, tables->items[i]);
 }
@@ -296,7 +297,6 @@ void traffic_measure(struct cluster *cluster)
         return;
     }
     pthread_mutex_lock(&cluster->traffic.lock);
-    traffic_choose(tables.traffic, tables.count, LIMIT_TABLE_METRICS);
     look_at_all(cluster, &tables);
     tell_sizes(&telling, &tables);
     tell_log_sizes(&telling, &tables);

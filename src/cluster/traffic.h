@@ -5,7 +5,8 @@
  * split or merged meanwhile is lost.
  *
  * The LIMIT_TABLE_METRICS heaviest tables have series of their own, the others share one, "other".
- * A table weighs what it takes, and what was read and written of it in the last hour or so. Once it
+ * A table weighs what it takes, and what was read and written of it in the last hour or so. Where
+ * there is room a new one has its series from the first look, with all that it has counted. Once it
  * has its series it keeps them until it is deleted or another one weighs more than twice as much
  * and TRAFFIC_MARGIN_BYTES: so series do not come and go. What was counted under a name stays
  * there: no series ever falls, and all together are what was read and written since the start. */

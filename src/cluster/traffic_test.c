@@ -172,6 +172,16 @@ static void reads_and_writes_are_counted(void **state)
     assert_true(told(f, ROWS_WRITTEN, "other") == 0);
 }
 
+/* Also if the first look at it is not for metrics, and comes when it has been written to. */
+static void a_new_table_counts_for_itself_from_the_start(void **state)
+{
+    struct cluster_fixture *f = *state;
+    set_cell(f, "a", "1");
+    maintenance_run_once(f->cluster->maintenance);
+    assert_true(told(f, ROWS_WRITTEN, TEST_TABLE) == 1);
+    assert_true(told(f, ROWS_WRITTEN, "other") == 0);
+}
+
 static void splits_and_merges_lose_nothing(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -249,6 +259,8 @@ int main(void)
         cmocka_unit_test(busy_tables_are_heavy),
         cmocka_unit_test(past_traffic_fades),
         cmocka_unit_test_setup_teardown(reads_and_writes_are_counted, setup,
+                                        cluster_fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_new_table_counts_for_itself_from_the_start, setup,
                                         cluster_fixture_teardown),
         cmocka_unit_test_setup_teardown(splits_and_merges_lose_nothing, setup,
                                         cluster_fixture_teardown),

@@ -26,6 +26,7 @@ struct history {
     struct history_keep keep;
     pthread_mutex_t lock; /* of what follows */
     char trouble[HISTORY_TROUBLE_SIZE];
+    bool is_full; /* tables are left out */
 };
 
 /* --- whether it may --- */
@@ -51,6 +52,33 @@ void history_trouble(struct history *history, char out[HISTORY_TROUBLE_SIZE])
     pthread_mutex_lock(&history->lock);
     memcpy(out, history->trouble, HISTORY_TROUBLE_SIZE);
     pthread_mutex_unlock(&history->lock);
+}
+
+void history_table_trouble(struct history *history, char out[HISTORY_TROUBLE_SIZE])
+{
+    pthread_mutex_lock(&history->lock);
+    memcpy(out, history->trouble, HISTORY_TROUBLE_SIZE);
+    bool is_left_out = history->is_full && out[0] == '\0';
+    pthread_mutex_unlock(&history->lock);
+    if (is_left_out)
+        snprintf(out, HISTORY_TROUBLE_SIZE,
+                 "the metrics of %d other tables are remembered, and no more can be",
+                 HISTORY_SUBJECTS_MOST - 1);
+}
+
+/* Of places for tables. */
+static void tell_places(struct history *history)
+{
+    bool was_full, is_full = history->keep.full_us != 0;
+    pthread_mutex_lock(&history->lock);
+    was_full = history->is_full;
+    history->is_full = is_full;
+    pthread_mutex_unlock(&history->lock);
+    if (is_full && !was_full)
+        log_warn(history->options.log, "metrics of new tables are not remembered",
+                 LOG_INT("others", HISTORY_SUBJECTS_MOST - 1));
+    if (!is_full && was_full)
+        log_info(history->options.log, "metrics of new tables are remembered again");
 }
 
 int64_t history_retention_us(const struct history *history)
@@ -87,6 +115,15 @@ static bool is_first_of_hour(int64_t from_us)
     return from_us % history_level_span_us(HISTORY_HOURS) == 0;
 }
 
+static status put_point(struct history *history, struct own_batch *batch, const char *subject,
+                        const struct history_point *point)
+{
+    bool is_kept;
+    TRY(history_keep_note(&history->keep, history->options.cluster, subject, point->from_us,
+                          &is_kept));
+    return is_kept ? history_batch_put(batch, HISTORY_TEN_SECONDS, subject, point) : status_ok();
+}
+
 static status put_tables(struct history *history, const struct history_look *now, int64_t from_us,
                          struct own_batch *batch)
 {
@@ -94,9 +131,8 @@ static status put_tables(struct history *history, const struct history_look *now
     for (size_t i = 0; i < now->tables.count; i++) {
         struct history_point point;
         bool has_moved = history_look_table(now, history->before, &tables[i], from_us, &point);
-        if ((has_moved || is_first_of_hour(from_us)) &&
-            history_keep_note(&history->keep, tables[i].name))
-            TRY(history_batch_put(batch, HISTORY_TEN_SECONDS, tables[i].name, &point));
+        if (has_moved || is_first_of_hour(from_us))
+            TRY(put_point(history, batch, tables[i].name, &point));
     }
     return status_ok();
 }
@@ -106,8 +142,7 @@ static status fill(struct history *history, const struct history_look *now, int6
 {
     struct history_point point;
     TRY(history_look_point(now, history->before, from_us, batch->arena, &point));
-    if (history_keep_note(&history->keep, HISTORY_SERVER_NAME))
-        TRY(history_batch_put(batch, HISTORY_TEN_SECONDS, HISTORY_SERVER_NAME, &point));
+    TRY(put_point(history, batch, HISTORY_SERVER_NAME, &point));
     return put_tables(history, now, from_us, batch);
 }
 
@@ -161,6 +196,7 @@ static void take(struct history *history, struct history_look *now, int64_t slot
         history_look_destroy(now);
     if (status_is_ok(s) && !is_first)
         s = tend(history, slot_us);
+    tell_places(history);
     set_trouble(history, s);
 }
 

@@ -47,6 +47,8 @@ enum { HISTORY_TROUBLE_SIZE = 256 };
 
 /* Why nothing is remembered at present; empty: it is. Any thread. */
 void history_trouble(struct history *history, char out[HISTORY_TROUBLE_SIZE]);
+/* Why nothing is of a table that has no point: that, or that there is no place for it. */
+void history_table_trouble(struct history *history, char out[HISTORY_TROUBLE_SIZE]);
 int64_t history_retention_us(const struct history *history);
 
 /* --- reading; any thread that may block --- */
@@ -61,10 +63,14 @@ struct history_question {
 struct history_answer {
     struct history_points points;
     int64_t step_us; /* how long each is */
+    bool is_known;   /* there are points of it, if not of that time; else none is in the answer */
 };
 
 /* What is remembered of that time, as finely as it is kept and wanted; in the arena. */
 status history_read(struct cluster *cluster, const struct history_question *question,
                     struct arena *arena, struct history_answer *out);
+
+/* What a line of the server was when it was last remembered; NAN: that is not known. */
+status history_recall(struct cluster *cluster, enum history_line line, double *value);
 
 #endif

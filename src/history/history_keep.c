@@ -32,8 +32,6 @@ static status add_subject(struct history_keep *keep, const char *name,
     *out = find(keep, name);
     if (*out != NULL)
         return status_ok();
-    if (keep->count == HISTORY_SUBJECTS_MOST)
-        return status_make(STATUS_RESOURCE_EXHAUSTED, "there are too many subjects");
     struct history_subject_state *subjects =
         realloc(keep->subjects, (keep->count + 1) * sizeof *subjects);
     if (subjects == NULL)
@@ -47,18 +45,14 @@ static status add_subject(struct history_keep *keep, const char *name,
     return status_ok();
 }
 
-bool history_keep_note(struct history_keep *keep, const char *subject)
+static void forget(struct history_keep *keep, size_t at)
 {
-    struct history_subject_state *state;
-    status s = add_subject(keep, subject, &state);
-    bool is_kept = status_is_ok(s);
-    if (is_kept)
-        state->waits[HISTORY_TEN_SECONDS] = true;
-    status_free(s);
-    return is_kept;
+    free(keep->subjects[at].name);
+    keep->subjects[at] = keep->subjects[--keep->count];
+    keep->full_us = 0;
 }
 
-/* Of a start. Too many cannot be there: so many were kept by whoever wrote them. */
+/* Of a start. However many there are: what is not known neither folds nor goes. */
 static status note_found(void *context, const char *subject)
 {
     struct history_keep *keep = context;
@@ -210,39 +204,106 @@ static status remove_level(struct cluster *cluster, struct history_subject_state
     return s;
 }
 
-/* Whether any level has a point of it. */
-static status has_points(struct cluster *cluster, const char *subject, bool *out)
-{
-    *out = false;
-    for (enum history_level level = 0; level < HISTORY_LEVELS && !*out; level++) {
-        int64_t newest_us;
-        TRY(history_store_newest(cluster, level, subject, &newest_us));
-        *out = newest_us > 0;
-    }
-    return status_ok();
-}
-
-static void forget(struct history_keep *keep, size_t at)
-{
-    free(keep->subjects[at].name);
-    keep->subjects[at] = keep->subjects[--keep->count];
-}
-
 static status remove_old(struct history_keep *keep, const struct folding *folding, int64_t now_us)
 {
     for (size_t i = keep->count; i-- > 0;) {
         struct history_subject_state *subject = &keep->subjects[i];
-        bool is_there = true;
+        int64_t newest_us = INT64_MAX;
         for (enum history_level level = 0; level < HISTORY_LEVELS; level++) {
             int64_t kept_us = history_level_kept_us(level, folding->retention_us);
             TRY(remove_level(folding->cluster, subject, level, now_us - kept_us, folding->arena));
             arena_reset(folding->arena);
         }
         if (i > 0) /* not the server */
-            TRY(has_points(folding->cluster, subject->name, &is_there));
-        if (!is_there && !subject->waits[HISTORY_TEN_SECONDS])
+            TRY(history_store_newest_of_all(folding->cluster, subject->name, &newest_us));
+        if (newest_us == 0 && !subject->waits[HISTORY_TEN_SECONDS])
             forget(keep, i);
     }
+    return status_ok();
+}
+
+/* --- places --- */
+
+static status is_gone(struct cluster *cluster, const char *name, bool *out)
+{
+    struct table *table;
+    status s = cluster_table(cluster, bytes_of(name), &table);
+    *out = s.code == STATUS_NOT_FOUND;
+    if (status_is_ok(s))
+        table_release(table);
+    if (!*out)
+        return s;
+    status_free(s);
+    return status_ok();
+}
+
+/* Of the tables that are gone the one that was silent longest; 0, which is the server: there is
+ * none. One that has a point in the batch that is being made stays: it would come after. */
+static status find_silent(const struct history_keep *keep, struct cluster *cluster, int64_t from_us,
+                          size_t *out)
+{
+    *out = 0;
+    for (size_t i = 1; i < keep->count; i++) {
+        struct history_subject_state *subject = &keep->subjects[i];
+        bool is_free;
+        TRY(is_gone(cluster, subject->name, &is_free));
+        if (!is_free)
+            continue;
+        if (subject->newest_us == 0)
+            TRY(history_store_newest_of_all(cluster, subject->name, &subject->newest_us));
+        bool is_older = *out == 0 || subject->newest_us < keep->subjects[*out].newest_us;
+        if (is_older && subject->newest_us < from_us)
+            *out = i;
+    }
+    return status_ok();
+}
+
+static status remove_all(struct cluster *cluster, struct history_subject_state *subject)
+{
+    status s = status_ok();
+    struct arena *arena = arena_create(FOLD_MEMORY);
+    if (arena == NULL)
+        return status_out_of_memory();
+    for (enum history_level level = 0; level < HISTORY_LEVELS && status_is_ok(s); level++) {
+        int64_t end_us = subject->newest_us + history_level_span_us(level);
+        s = remove_level(cluster, subject, level, end_us, arena);
+        arena_reset(arena);
+    }
+    arena_destroy(arena);
+    return s;
+}
+
+/* What it fails to free stays known: no subject has points that nobody removes. */
+static status make_place(struct history_keep *keep, struct cluster *cluster, int64_t from_us)
+{
+    while (keep->count >= HISTORY_SUBJECTS_MOST && keep->full_us != from_us) {
+        size_t silent;
+        TRY(find_silent(keep, cluster, from_us, &silent));
+        if (silent == 0) {
+            keep->full_us = from_us;
+            return status_ok();
+        }
+        TRY(remove_all(cluster, &keep->subjects[silent]));
+        forget(keep, silent);
+    }
+    return status_ok();
+}
+
+status history_keep_note(struct history_keep *keep, struct cluster *cluster, const char *subject,
+                         int64_t from_us, bool *is_kept)
+{
+    struct history_subject_state *state;
+    *is_kept = false;
+    TRY(load(keep, cluster));
+    bool is_known = find(keep, subject) != NULL;
+    if (!is_known)
+        TRY(make_place(keep, cluster, from_us));
+    if (!is_known && keep->count >= HISTORY_SUBJECTS_MOST)
+        return status_ok();
+    TRY(add_subject(keep, subject, &state));
+    state->waits[HISTORY_TEN_SECONDS] = true;
+    state->newest_us = from_us;
+    *is_kept = true;
     return status_ok();
 }
 

@@ -362,6 +362,15 @@ status history_store_newest(struct cluster *cluster, enum history_level level, c
     return s;
 }
 
+/* A finer level is never behind a coarser one that it has points beside. */
+status history_store_newest_of_all(struct cluster *cluster, const char *subject, int64_t *from_us)
+{
+    *from_us = 0;
+    for (enum history_level level = 0; level < HISTORY_LEVELS && *from_us == 0; level++)
+        TRY(history_store_newest(cluster, level, subject, from_us));
+    return status_ok();
+}
+
 /* --- subjects --- */
 
 struct first_subject {

@@ -59,6 +59,9 @@ status history_store_read(struct cluster *cluster, enum history_level level, con
 status history_store_newest(struct cluster *cluster, enum history_level level, const char *subject,
                             int64_t *from_us);
 
+/* The same over all levels. */
+status history_store_newest_of_all(struct cluster *cluster, const char *subject, int64_t *from_us);
+
 /* Calls `visit` for each time from `from_us` and before `until_us` at which there is a point. */
 status history_store_times(struct cluster *cluster, enum history_level level, const char *subject,
                            int64_t from_us, int64_t until_us,

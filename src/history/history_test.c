@@ -302,6 +302,33 @@ static void what_was_left_unfolded_is_folded_after_the_start(void **state)
     assert_int_equal(read_ten_seconds(r).count, 1);
 }
 
+static double recall(struct remembering *r, enum history_line line)
+{
+    double value;
+    assert_ok(history_recall(r->f->cluster, line, &value));
+    return value;
+}
+
+static void what_was_known_is_recalled_after_a_start(void **state)
+{
+    struct remembering *r = *state;
+    enum history_line line = HISTORY_whole_backup_newest_seconds;
+    assert_true(isnan(recall(r, line)));
+    metrics_set(r->metrics, METRIC_whole_backup_newest_timestamp_seconds, 1500000000);
+    pass(r, SPAN_US, 1);
+    metrics_set(r->metrics, METRIC_whole_backup_newest_timestamp_seconds, 1600000000);
+    pass(r, SPAN_US, 1);
+    restart(r);
+    assert_true(recall(r, line) == 1600000000);
+    for (int i = 0; i < 360; i++)
+        pass(r, SPAN_US, 1);
+    struct history_keep keep = {0};
+    assert_ok(history_keep_run(&keep, r->f->cluster, 14 * DAY_US, hands.wall_us + 5 * DAY_US));
+    history_keep_free(&keep);
+    assert_int_equal(read_level(r, HISTORY_MINUTES, HISTORY_SERVER_NAME).count, 0);
+    assert_true(recall(r, line) == 1600000000); /* by the hours alone */
+}
+
 /* --- what may not be written --- */
 
 static void refuse_writes(struct remembering *r, bool refuses)
@@ -509,6 +536,14 @@ static void all_levels_answer_up_to_now(void **state)
     }
 }
 
+static bool note(struct remembering *r, struct history_keep *keep, const char *subject,
+                 int64_t from_us)
+{
+    bool is_kept;
+    assert_ok(history_keep_note(keep, r->f->cluster, subject, from_us, &is_kept));
+    return is_kept;
+}
+
 /* Tables come and go: their points do in time, and then nothing knows of them any more. */
 static void subjects_are_forgotten_with_their_points(void **state)
 {
@@ -516,16 +551,130 @@ static void subjects_are_forgotten_with_their_points(void **state)
     struct history_keep keep = {0};
     history_close(r->history);
     r->history = NULL;
-    assert_true(history_keep_note(&keep, HISTORY_SERVER_NAME));
-    assert_true(history_keep_note(&keep, TEST_TABLE));
+    assert_true(note(r, &keep, HISTORY_SERVER_NAME, hands.wall_us));
+    assert_true(note(r, &keep, TEST_TABLE, hands.wall_us));
     assert_ok(history_keep_run(&keep, r->f->cluster, DAY_US, hands.wall_us));
     assert_int_equal(keep.count, 1);
-    for (int i = 0; i < 2 * HISTORY_SUBJECTS_MOST; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "projects/p/instances/i/tables/t%d", i);
-        assert_true(history_keep_note(&keep, name) == (i < HISTORY_SUBJECTS_MOST - 1));
-    }
     history_keep_free(&keep);
+}
+
+/* --- more tables than places --- */
+
+static const char *nth(char name[64], int i)
+{
+    snprintf(name, 64, "projects/p/instances/i%d/tables/t%04d", i / 1000, i);
+    return name;
+}
+
+/* A point of each, as one of another start left it, the first one's the oldest. */
+static void leave_points(struct remembering *r, int tables)
+{
+    struct own_batch batch = {.arena = r->arena};
+    struct history_point point;
+    char name[64];
+    for (int i = 0; i < tables; i++) {
+        history_point_init(&point, hands.wall_us + i * SPAN_US, 10);
+        point.values[HISTORY_bytes] = 1;
+        assert_ok(history_batch_put(&batch, HISTORY_TEN_SECONDS, nth(name, i), &point));
+    }
+    assert_ok(history_batch_write(&batch, r->f->cluster));
+}
+
+static size_t points_of(struct remembering *r, int i)
+{
+    char name[64];
+    return read_level(r, HISTORY_TEN_SECONDS, nth(name, i)).count;
+}
+
+/* Whoever's tests make a table each leaves more tables behind than there are places, within less
+ * than the time that points are kept. */
+static void new_tables_take_the_places_of_those_that_are_gone(void **state)
+{
+    struct remembering *r = *state;
+    struct history_keep keep = {0};
+    char name[64];
+    int most = HISTORY_SUBJECTS_MOST - 1;
+    int64_t later_us = hands.wall_us + HOUR_US + 2 * most * SPAN_US;
+    history_close(r->history);
+    r->history = NULL;
+    leave_points(r, most);
+    assert_true(note(r, &keep, nth(name, 0), later_us)); /* not the one silent longest any more */
+    for (int i = most; i < most + 100; i++)
+        assert_true(note(r, &keep, nth(name, i), later_us));
+    assert_int_equal(keep.count, HISTORY_SUBJECTS_MOST);
+    for (int i = 0; i < most; i++)
+        assert_int_equal(points_of(r, i), i == 0 || i > 100);
+    assert_ok(history_keep_run(&keep, r->f->cluster, 14 * DAY_US, later_us));
+    history_keep_free(&keep);
+}
+
+/* As a program of before left them that took new ones before it knew of the old ones. */
+static void more_than_there_are_places_for_are_folded_and_go(void **state)
+{
+    struct remembering *r = *state;
+    struct history_keep keep = {0};
+    history_close(r->history);
+    r->history = NULL;
+    leave_points(r, HISTORY_SUBJECTS_MOST + 10);
+    assert_ok(history_keep_run(&keep, r->f->cluster, 14 * DAY_US, hands.wall_us + DAY_US));
+    char name[64];
+    for (int i = 0; i < HISTORY_SUBJECTS_MOST + 10; i++) {
+        assert_int_equal(points_of(r, i), 0);
+        assert_int_equal(read_level(r, HISTORY_HOURS, nth(name, i)).count, 1);
+    }
+    assert_true(note(r, &keep, TEST_TABLE, hands.wall_us + DAY_US));
+    assert_int_equal(keep.count, HISTORY_SUBJECTS_MOST);
+    history_keep_free(&keep);
+}
+
+static void create_tables(struct remembering *r, int tables)
+{
+    struct schema *schema;
+    struct table *table;
+    char name[64];
+    assert_ok(schema_create(GRANULARITY_MICROS, NULL, 0, 1, &schema));
+    for (int i = 0; i < tables; i++) {
+        const struct table_spec spec = {.name = nth(name, i), .schema = schema};
+        assert_ok(cluster_create_table(r->f->cluster, &spec, &table));
+        table_release(table);
+    }
+    schema_destroy(schema);
+}
+
+static const char *table_trouble(struct remembering *r)
+{
+    static char text[HISTORY_TROUBLE_SIZE];
+    history_table_trouble(r->history, text);
+    return text;
+}
+
+static void a_table_that_there_is_no_place_for_is_told(void **state)
+{
+    struct remembering *r = *state;
+    char name[64];
+    create_tables(r, HISTORY_SUBJECTS_MOST - 1);
+    leave_points(r, HISTORY_SUBJECTS_MOST - 1);
+    hands.wall_us += 2 * HISTORY_SUBJECTS_MOST * SPAN_US;
+    restart(r);
+    assert_string_equal(table_trouble(r), "");
+    tell_table(r, 10);
+    pass(r, SPAN_US, 1);
+    assert_int_equal(read_level(r, HISTORY_TEN_SECONDS, TEST_TABLE).count, 0);
+    assert_non_null(strstr(table_trouble(r), "no more can be"));
+    assert_string_equal(trouble(r), "");
+    struct history_answer left_out = ask(r, TEST_TABLE, HOUR_US, 60);
+    assert_false(left_out.is_known);
+    assert_int_equal(left_out.points.count, 0); /* no zeros */
+    pass(r, SPAN_US, 1);                        /* nothing comes of it: that is told still */
+    assert_non_null(strstr(table_trouble(r), "no more can be"));
+    assert_ok(cluster_delete_table(r->f->cluster, bytes_of(nth(name, 7)), NULL));
+    tell_table(r, 20);
+    pass(r, SPAN_US, 1);
+    assert_int_equal(read_level(r, HISTORY_TEN_SECONDS, TEST_TABLE).count, 1);
+    assert_true(ask(r, TEST_TABLE, HOUR_US, 60).is_known);
+    assert_int_equal(read_level(r, HISTORY_HOURS, nth(name, 7)).count, 0);
+    assert_int_equal(read_level(r, HISTORY_HOURS, nth(name, 8)).count, 1);
+    assert_string_equal(table_trouble(r), "");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -542,6 +691,7 @@ int main(void)
         TEST(a_clock_set_back_before_a_start_makes_no_double),
         TEST(a_start_goes_on_behind_the_last_point),
         TEST(what_was_left_unfolded_is_folded_after_the_start),
+        TEST(what_was_known_is_recalled_after_a_start),
         TEST(nothing_is_remembered_while_writes_are_refused),
         TEST(nothing_is_remembered_when_the_disk_is_nearly_full),
         TEST(without_retention_nothing_is_kept),
@@ -550,6 +700,9 @@ int main(void)
         TEST(a_table_has_points_when_it_is_asked_for),
         TEST(all_levels_answer_up_to_now),
         TEST(subjects_are_forgotten_with_their_points),
+        TEST(new_tables_take_the_places_of_those_that_are_gone),
+        TEST(more_than_there_are_places_for_are_folded_and_go),
+        TEST(a_table_that_there_is_no_place_for_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

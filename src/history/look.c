@@ -264,11 +264,22 @@ status history_look_point(const struct history_look *now, const struct history_l
     return set_methods(now, before, arena, out);
 }
 
+/* A table's counters never fall: it was deleted, and made again under its name. */
+static bool is_anew(const struct looked_table *now, const struct looked_table *was)
+{
+    for (enum history_line line = 0; line < HISTORY_LINES; line++)
+        if (history_line_row(line)->how == HISTORY_RATE && now->values[line] < was->values[line])
+            return true;
+    return false;
+}
+
 bool history_look_table(const struct history_look *now, const struct history_look *before,
                         const struct looked_table *table, int64_t from_us,
                         struct history_point *out)
 {
     const struct looked_table *was = find_table(before, table->name);
+    if (was != NULL && is_anew(table, was))
+        was = NULL;
     bool has_moved = was == NULL;
     history_point_init(out, from_us, seconds_between(now, before));
     for (enum history_line line = 0; line < HISTORY_LINES; line++) {

@@ -40,8 +40,9 @@ void history_look_destroy(struct history_look *look); /* NULL is fine */
 status history_look_point(const struct history_look *now, const struct history_look *before,
                           int64_t from_us, struct arena *arena, struct history_point *out);
 
-/* The same of a table of `now`. What it has counted since the start is of that time if it has had
- * no series before. False if there is nothing to tell: nothing came, and its size is the same. */
+/* The same of a table of `now`. What it has counted in all is of that time if it has had no
+ * series before, or was made anew since. False if there is nothing to tell: nothing came, and its
+ * size is the same. */
 bool history_look_table(const struct history_look *now, const struct history_look *before,
                         const struct looked_table *table, int64_t from_us,
                         struct history_point *out);

@@ -179,13 +179,25 @@ static status tell_state(const struct admin_request *request, const struct histo
 {
     struct history *history = insight_of(request)->history;
     char trouble[HISTORY_TROUBLE_SIZE];
-    history_trouble(history, trouble);
+    if (answer->is_known)
+        history_trouble(history, trouble);
+    else
+        history_table_trouble(history, trouble);
     out->trouble = arena_string(request->arena, bytes_of(trouble));
     if (out->trouble == NULL)
         return status_out_of_memory();
     TRY(duration_message(answer->step_us, request->arena, &out->step));
     TRY(duration_message(history_retention_us(history), request->arena, &out->retention));
     return timestamp_message(now_us, request->arena, &out->end_time);
+}
+
+/* A deleted table's points may still be read. */
+static status check_is_there(const struct admin_request *request, const char *name)
+{
+    struct table *table;
+    TRY(cluster_table(request->bigtable->cluster, bytes_of(name), &table));
+    table_release(table);
+    return status_ok();
 }
 
 static status tell(const struct admin_request *request, const struct history_question *question,
@@ -197,6 +209,8 @@ static status tell(const struct admin_request *request, const struct history_que
                               .arena = request->arena};
     PROTO_NEW(request->arena, telling.out, INSIGHT__METRIC_HISTORY__INIT);
     TRY(history_read(request->bigtable->cluster, question, working, &answer));
+    if (!answer.is_known)
+        TRY(check_is_there(request, question->table));
     TRY(tell_times(&telling));
     TRY(tell_lines(&telling));
     TRY(tell_state(request, &answer, question->until_us, telling.out));

@@ -79,6 +79,7 @@ static status create_parts(struct server *server)
     TRY(server_open_cluster(server));
     TRY(server_open_backups(server));
     TRY(server_watch_places(server));
+    server_recall_metrics(server);
     TRY(server_create_services(server));
     TRY(server_create_rpc_metrics(server));
     TRY(blame(server, "otlp_headers", otlp_headers_check(settings->otlp_headers)));

@@ -190,6 +190,20 @@ status server_watch_places(struct server *server)
     return s;
 }
 
+void server_recall_metrics(struct server *server)
+{
+    double newest = NAN;
+    status s = server->settings->metrics_retention == 0
+                   ? status_ok()
+                   : history_recall(server->cluster, HISTORY_whole_backup_newest_seconds, &newest);
+    if (!status_is_ok(s))
+        log_warn(server->log, "when the newest whole backup was made is not known",
+                 LOG_STR("why", status_message(s)));
+    else if (newest > 0)
+        metrics_set(server->metrics, METRIC_whole_backup_newest_timestamp_seconds, (int64_t)newest);
+    status_free(s);
+}
+
 status server_open_history(struct server *server)
 {
     const struct history_options options = {

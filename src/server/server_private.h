@@ -134,6 +134,9 @@ const char *server_backup_directory(const struct settings *settings, struct buff
 struct whole_schedule_wish server_backup_schedules(const struct settings *settings);
 /* How much space is left where backups and the archive go. */
 status server_watch_places(struct server *server);
+/* Sets those metrics that a start cannot know, and that are remembered: before anything else does.
+ */
+void server_recall_metrics(struct server *server);
 /* Begins to remember metrics, when all that is measured is there. */
 status server_open_history(struct server *server);
 /* The metric of which program this is. */

@@ -49,14 +49,6 @@ def ask_sql(host, text):
     return [line.split(",") for line in done.stdout.splitlines()[1:]]
 
 
-def wait_for_series(rest, table):
-    """Until the table counts for itself, and not among all others."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while f'rows_written_total{{table="{table}"}}' not in rest.ask("GET", "/metrics")[1]:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
 def write_rows(rpc, table):
     for i in range(ROWS):
         rpc.mutate(table, b"%d" % i, set_cell("f", b"q", b"v"))
@@ -67,7 +59,6 @@ def test_metrics_are_remembered_over_a_kill(fresh_server, connect):
     rpc, rest = connect(server.host), Rest(server.host)
     table = rpc.create_table("t")
     assert rest.call("GET", HISTORY).get("trouble", "") == ""
-    wait_for_series(rest, table)
     write_rows(rpc, table)
     before = wait_for(rest, "method/google.bigtable.v2.Bigtable/MutateRow", ROWS)
     server.kill()
@@ -82,6 +73,7 @@ def test_metrics_are_remembered_over_a_kill(fresh_server, connect):
     the_command_tells_it(server.host)
     sql_reads_it(server.host, after)
     nothing_lists_it(rest)
+    a_deleted_tables_may_be_read(rest, table)
     without_retention_it_is_gone(server)
 
 
@@ -113,6 +105,12 @@ def nothing_lists_it(rest):
     assert 'table="system' not in rest.ask("GET", "/metrics")[1]
     status, _ = rest.ask("GET", f"/v2/{INSTANCE}/tables/system%2Fmetrics")
     assert status in (400, 404)
+
+
+def a_deleted_tables_may_be_read(rest, table):
+    rest.call("DELETE", f"/v2/{table}")
+    of_table = rest.call("GET", f"/v1/{table}:metricHistory?since=3600s")
+    assert total(of_table, "rows_written") == pytest.approx(ROWS, 0.01)
 
 
 def without_retention_it_is_gone(server):
@@ -210,6 +208,8 @@ def test_questions_that_make_no_sense(server):
         status, text = rest.ask("GET", f"/v1/servers/self/metricHistory?{query}")
         assert status == 400, text
     assert rest.ask("GET", "/v1/servers/other/metricHistory")[0] == 404
+    status, text = rest.ask("GET", f"/v1/{INSTANCE}/tables/nosuch:metricHistory")
+    assert status == 404 and "nosuch" in text, text
 
 
 def test_the_root_leads_to_the_console(server):

@@ -7,12 +7,14 @@ import time
 import pytest
 from harness.datastore import client_of, entity
 from harness.patience import PATIENCE_SECONDS
+from harness.rest import Rest
 from harness.rpc import set_cell
 from harness.server import EXTERNAL, run_trestle
 
 pytestmark = pytest.mark.skipif(bool(EXTERNAL), reason="needs servers of its own")
 INSTANCE = "projects/p/instances/i"
 TABLE = f"{INSTANCE}/tables/t"
+NEWEST = "whole_backup_newest_timestamp_seconds"
 
 
 def wait_until(condition):
@@ -183,3 +185,26 @@ def test_a_list_that_is_none_is_refused(tmp_path):
     lonely = run_trestle("serve", *usual, "--backup-scopes", f"{TABLE}=1h")
     assert "--backup-scopes: needs backup-places beside it" in lonely.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def remembered(server):
+    path = "/v1/servers/self/metricHistory?since=3600s&lines=whole_backup_newest_seconds"
+    lines = Rest(server.host).call("GET", path).get("lines", [])
+    return lines[0]["values"][-1] if lines else 0
+
+
+def test_the_newest_is_known_after_a_start_if_it_was_made_by_hand(tmp_path, fresh_server):
+    place = tmp_path / "place"
+    place.mkdir()
+    server = fresh_server("--backup-places", str(place), "--backup-schedule", "1d")
+    wait_until(lambda: server.metric(NEWEST) > 0)
+    of_schedule = server.metric(NEWEST)
+    time.sleep(2)  # it is told in seconds
+    backup("create", place, "--endpoint", server.host)
+    by_hand = server.metric(NEWEST)
+    assert by_hand > of_schedule
+    wait_until(lambda: remembered(server) == by_hand)
+    server.restart()
+    assert server.metric(NEWEST) == by_hand
+    wait_until(lambda: of_scope(server, "scheduled_backup_newest_timestamp_seconds")["all"] > 0)
+    assert server.metric(NEWEST) == by_hand

@@ -142,7 +142,7 @@ function backupsText(look) {
     "backup_newest_timestamp_seconds",
     "whole_backup_newest_timestamp_seconds",
   ].map((name) => look.byName.get(name)?.[0]?.value ?? 0);
-  if (!table && !whole) return "there is none";
+  if (!table && !whole) return "none is known";
   return [
     whole > 0 && `of the whole server ${ago(whole, look.time)}`,
     table > 0 && `of a table ${ago(table, look.time)}`,
