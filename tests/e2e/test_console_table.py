@@ -95,6 +95,7 @@ def test_tablets_are_a_strip_in_the_colours_of_their_load(fresh_server, connect,
         for _ in range(50):
             rpc.read_row(name, b"k0010")
         page.reload()
+        page.get_by_role("heading", name="Tablets").scroll_into_view_if_needed()
         strip.wait_for()
         colours = [each.evaluate(COLOUR) for each in strip.locator("span").all()]
     assert "the busiest, from the first row up to k0050, has " in strip.get_attribute("aria-label")
@@ -188,6 +189,7 @@ def test_a_stream_and_a_view_say_what_they_will_do(server, table, visit):
 @looks("phone", "desktop")
 def test_the_page_is_whole(server, table, visit, size, scheme):
     somebody = visit(server.host, table, size=size, scheme=scheme)
+    somebody.page.get_by_role("heading", name="Tablets").scroll_into_view_if_needed()
     somebody.page.locator(".strip").wait_for()
     somebody.screenshot("table-full")
     assert somebody.overflow() <= 0

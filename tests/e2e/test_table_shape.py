@@ -56,6 +56,16 @@ def test_rows_cells_bytes_and_ages(server, table):
     assert number(f, "removedCells") == number(g, "removedCells") == 0
 
 
+def test_times_to_a_hundredth_of_their_age(server, table):
+    """Of 20 and of 10 days an hour is less than that; of seconds nothing is. What is older than
+    100 days is told to the day (in the budget of the console's page)."""
+    exact = shape(server, table)[1]["f"]
+    rough = shape(server, table, roughTimes=True)[1]["f"]
+    for name in ("oldestTime", "medianTime"):
+        assert rough[name] == exact[name][: len("2026-11-30T05")] + ":00:00Z" != exact[name]
+    assert rough["cells"] == exact["cells"]
+
+
 UNION = {"union": {"rules": [{"maxNumVersions": 2}, {"maxAge": f"{5 * 86400}s"}]}}
 BOTH = {"intersection": {"rules": [{"maxNumVersions": 1}, {"maxAge": f"{15 * 86400}s"}]}}
 

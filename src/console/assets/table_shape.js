@@ -4,7 +4,11 @@ import * as api from "./api.js";
 import { h, put } from "./dom.js";
 import { bytesText, countText } from "./formats.js";
 
-const NUMBERS = ["rows", "columns", "cells", "bytes", "removedCells", "removedBytes"];
+const NUMBERS = ["rows", "cells", "bytes", "removedCells", "removedBytes"];
+const TIMES = ["oldestTime", "medianTime", "newestTime"];
+const FIELDS =
+  "rows,isExact,tableBytes,sampledRows,sampledBytes," +
+  `families(${["id", ...NUMBERS, ...TIMES].join(",")})`;
 
 function familyOf(told) {
   const numbers = NUMBERS.map((name) => [name, Number(told[name] ?? 0)]);
@@ -14,8 +18,8 @@ function familyOf(told) {
 // {rows, isExact, bytes (of the table), sampledRows, sampledBytes, families: {id: …}}. `proposal`:
 // {family, gcRule}, whose removedCells and removedBytes are wanted.
 export async function askShape(name, signal, proposal = {}) {
-  const path = `/v1/${api.pathOf(name).slice("/v2/".length)}:shape`;
-  const told = await api.call("POST", path, proposal, { signal });
+  const path = `/v1/${api.pathOf(name).slice("/v2/".length)}:shape?fields=${FIELDS}`;
+  const told = await api.call("POST", path, { ...proposal, roughTimes: true }, { signal });
   const families = (told.families ?? []).map(familyOf);
   return {
     rows: Number(told.rows ?? 0),
