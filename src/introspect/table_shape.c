@@ -220,8 +220,10 @@ static status tell(const struct shaping *s, const ProtobufCMessage **response)
     TRY(tell_families(s, out));
     out->table_bytes = (int64_t)s->seen.table_size;
     out->sampled_rows = (int64_t)s->seen.row_count;
-    for (size_t i = 0; i < s->seen.row_count; i++)
+    for (size_t i = 0; i < s->seen.row_count; i++) {
         out->sampled_bytes += (int64_t)s->seen.rows[i].size;
+        out->cut_rows += s->seen.rows[i].is_cut;
+    }
     *response = &out->base;
     return status_ok();
 }

@@ -4,13 +4,13 @@ import { escape, toUrl } from "./bytes.js";
 import { changeStream } from "./change_stream.js";
 import { facts, fill, h, link, note, rowButton, table as listing } from "./dom.js";
 import { askProtection } from "./family_dialogs.js";
-import { bytesText, countText, durationText, plural } from "./formats.js";
+import { bytesText, durationText, plural } from "./formats.js";
 import { go, rowsUrl, tableHead } from "./parts.js";
 import { whenSeen } from "./seen.js";
 import { adviceSummary } from "./table_advice.js";
 import { families } from "./table_families.js";
 import { tableHistory } from "./table_history.js";
-import { askShape, perRow, rowBytesText, rowsText, whenKnown } from "./table_shape.js";
+import { askShape, perRowText, rowBytesText, rowsText, whenKnown } from "./table_shape.js";
 import { loadText, loadsOf, tabletStrip } from "./tablet_strip.js";
 import { sampleTablets } from "./tablets.js";
 import { materializedViews } from "./views.js";
@@ -33,7 +33,7 @@ function shapeFacts(shape) {
   return [
     ["Rows", told(rowsText)],
     ["Bytes a row", told(rowBytesText)],
-    ["Cells a row", told((found) => countText(perRow(found, cells(found))))],
+    ["Cells a row", told((found) => perRowText(found, cells(found)))],
     ["Size", told(({ bytes }) => bytesText(bytes))],
   ];
 }

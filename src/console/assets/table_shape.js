@@ -7,7 +7,7 @@ import { bytesText, countText } from "./formats.js";
 const NUMBERS = ["rows", "cells", "bytes", "removedCells", "removedBytes"];
 const TIMES = ["oldestTime", "medianTime", "newestTime"];
 const FIELDS =
-  "rows,isExact,tableBytes,sampledRows,sampledBytes," +
+  "rows,isExact,tableBytes,sampledRows,sampledBytes,cutRows," +
   `families(${["id", ...NUMBERS, ...TIMES].join(",")})`;
 
 function familyOf(told) {
@@ -15,8 +15,9 @@ function familyOf(told) {
   return { ...told, ...Object.fromEntries(numbers) };
 }
 
-// {rows, isExact, bytes (of the table), sampledRows, sampledBytes, families: {id: …}}. `proposal`:
-// {family, gcRule}, whose removedCells and removedBytes are wanted.
+// {rows, isExact, bytes (of the table), sampledRows, sampledBytes, isCut, families: {id: …}}: where
+// rows were cut not all of their cells were looked at. `proposal`: {family, gcRule}, whose
+// removedCells and removedBytes are wanted.
 export async function askShape(name, signal, proposal = {}) {
   const path = `/v1/${api.pathOf(name).slice("/v2/".length)}:shape?fields=${FIELDS}`;
   const told = await api.call("POST", path, { ...proposal, roughTimes: true }, { signal });
@@ -27,6 +28,7 @@ export async function askShape(name, signal, proposal = {}) {
     bytes: Number(told.tableBytes ?? 0),
     sampledRows: Number(told.sampledRows ?? 0),
     sampledBytes: Number(told.sampledBytes ?? 0),
+    isCut: Number(told.cutRows ?? 0) > 0,
     families: Object.fromEntries(families.map((family) => [family.id, family])),
   };
 }
@@ -38,11 +40,18 @@ export const wholeBytes = ({ bytes, sampledBytes }, part) =>
 export const rowsText = ({ rows, isExact }) =>
   isExact ? countText(rows) : `about ${countText(Number(rows.toPrecision(2)))}`;
 
-export const perRow = ({ sampledRows }, count) =>
+const perRow = ({ sampledRows }, count) =>
   sampledRows > 0 ? Number((count / sampledRows).toPrecision(3)) : 0;
 
-export const rowBytesText = ({ sampledRows, sampledBytes }) =>
-  sampledRows > 0 ? bytesText(sampledBytes / sampledRows) : "–";
+// Before what was counted of the sample.
+export const leastText = ({ isCut }) => (isCut ? "at least " : "");
+
+export const perRowText = (shape, count) => leastText(shape) + countText(perRow(shape, count));
+
+export const rowBytesText = (shape) =>
+  shape.sampledRows > 0
+    ? leastText(shape) + bytesText(shape.sampledBytes / shape.sampledRows)
+    : "–";
 
 // A place for what follows from the shape, when that is there.
 export function whenKnown(shape, words) {
