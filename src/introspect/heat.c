@@ -4,8 +4,11 @@
 #include "bigtable/names.h"
 #include "cluster/heat/heat_hotspots.h"
 #include "cluster/heat/heat_matrix.h"
+#include "introspect/heat_levels.h"
 #include "introspect/methods.h"
 #include "wire/timestamps.h"
+
+#include <math.h>
 
 enum {
     MOST_RANGES = HEAT_MOST_RANGES,
@@ -22,8 +25,10 @@ struct reading {
     int64_t until_us;
     size_t most_ranges;
     size_t most_times;
-    struct arena *answer;  /* of the call */
-    struct arena *working; /* of the method */
+    size_t most_cells;                          /* 0: no bound */
+    Insight__ReadHeatRequest__Number levels_of; /* unspecified: sums are told */
+    struct arena *answer;                       /* of the call */
+    struct arena *working;                      /* of the method */
 };
 
 /* --- the request --- */
@@ -61,6 +66,11 @@ static status read_request(const struct admin_request *request, struct reading *
     TRY(read_limit("max_ranges", message->max_ranges, MOST_RANGES, RANGES_BY_DEFAULT,
                    &out->most_ranges));
     TRY(read_limit("max_times", message->max_times, MOST_TIMES, MOST_TIMES, &out->most_times));
+    TRY(read_limit("max_cells", message->max_cells, MOST_RANGES * MOST_TIMES, 0, &out->most_cells));
+    if (heat_levels_number(message->levels_of) == NULL)
+        return status_make(STATUS_INVALID_ARGUMENT, "levels_of is %d, which is no number",
+                           (int)message->levels_of);
+    out->levels_of = message->levels_of;
     return read_times(message, now_us, out);
 }
 
@@ -92,17 +102,29 @@ static status sum_message(const struct heat_sum *sum, size_t range, struct arena
     return latency_message(numbers[HEAT_WRITE_US], arena, &message->write_latency);
 }
 
-static status time_message(const struct heat_time *time, size_t ranges, struct arena *arena,
-                           Insight__Heat__Time **out)
+static status add_sums(const struct heat_time *time, size_t ranges, struct arena *arena,
+                       Insight__Heat__Time *out)
 {
-    PROTO_NEW(arena, *out, INSIGHT__HEAT__TIME__INIT);
-    (*out)->cpu_percent = time->cpu_percent;
-    (*out)->sums = arena_alloc(arena, ranges * sizeof(*(*out)->sums));
-    if ((*out)->sums == NULL)
+    out->sums = arena_alloc(arena, ranges * sizeof *out->sums);
+    if (out->sums == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < ranges; i++)
         if (time->sums[i] != NULL)
-            TRY(sum_message(time->sums[i], i, arena, &(*out)->sums[(*out)->n_sums++]));
+            TRY(sum_message(time->sums[i], i, arena, &out->sums[out->n_sums++]));
+    return status_ok();
+}
+
+/* `levels`: how they are told, if they are. */
+static status time_message(const struct heat_time *time, size_t ranges,
+                           const struct heat_levels *levels, struct arena *arena,
+                           Insight__Heat__Time **out)
+{
+    PROTO_NEW(arena, *out, INSIGHT__HEAT__TIME__INIT);
+    (*out)->cpu_percent = levels == NULL ? time->cpu_percent : round(100 * time->cpu_percent) / 100;
+    if (levels == NULL)
+        TRY(add_sums(time, ranges, arena, *out));
+    else
+        TRY(heat_levels_text(levels, time, ranges, arena, &(*out)->levels));
     TRY(timestamp_message(time->from_us, arena, &(*out)->start_time));
     return timestamp_message(time->until_us, arena, &(*out)->end_time);
 }
@@ -117,17 +139,32 @@ static status key_message(bytes key, struct arena *arena, ProtobufCBinaryData *o
     return status_ok();
 }
 
-static status add_matrix(const struct heat_matrix *matrix, struct arena *arena, Insight__Heat *heat)
+static status add_times(const struct heat_matrix *matrix, const struct reading *reading,
+                        Insight__Heat *heat)
 {
+    struct heat_levels levels;
+    bool has_levels = heat_levels_of(matrix, reading->levels_of, &levels);
+    if (has_levels) {
+        heat->most_level = levels.most;
+        heat->level_ratio = HEAT_LEVEL_RATIO;
+    }
+    for (size_t i = 0; i < matrix->time_count; i++)
+        TRY(time_message(&matrix->times[i], matrix->range_count, has_levels ? &levels : NULL,
+                         reading->answer, &heat->times[heat->n_times++]));
+    return status_ok();
+}
+
+static status add_matrix(const struct heat_matrix *matrix, const struct reading *reading,
+                         Insight__Heat *heat)
+{
+    struct arena *arena = reading->answer;
     heat->times = arena_alloc(arena, matrix->time_count * sizeof(*heat->times));
     heat->start_keys = arena_alloc(arena, matrix->range_count * sizeof *heat->start_keys);
     if (heat->times == NULL || heat->start_keys == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < matrix->range_count; i++)
         TRY(key_message(matrix->starts[i], arena, &heat->start_keys[heat->n_start_keys++]));
-    for (size_t i = 0; i < matrix->time_count; i++)
-        TRY(time_message(&matrix->times[i], matrix->range_count, arena,
-                         &heat->times[heat->n_times++]));
+    TRY(add_times(matrix, reading, heat));
     if (heat->n_times > 0)
         heat->times[heat->n_times - 1]->is_open = matrix->ends_open;
     return status_ok();
@@ -184,14 +221,44 @@ static status add_hotspots(struct table *table, const struct reading *reading, I
 
 /* --- the method --- */
 
-static status read_matrix(struct table *table, const struct reading *reading, Insight__Heat *heat)
+/* Times by those ranges in which something was counted at any of them. */
+static size_t cells_of(const struct heat_matrix *matrix)
+{
+    size_t ranges = 0;
+    for (size_t range = 0; range < matrix->range_count; range++) {
+        size_t time = 0;
+        while (time < matrix->time_count && matrix->times[time].sums[range] == NULL)
+            time++;
+        ranges += time < matrix->time_count;
+    }
+    return ranges * matrix->time_count;
+}
+
+/* Fewer of both in the same part, and of ranges fewer than there are. */
+static void coarsen(const struct heat_matrix *matrix, size_t cells, struct reading *reading)
+{
+    double part = 0.95 * sqrt((double)reading->most_cells / (double)cells);
+    if (reading->most_ranges > matrix->range_count)
+        reading->most_ranges = matrix->range_count;
+    reading->most_ranges = (size_t)fmax(1, (double)reading->most_ranges * part);
+    reading->most_times = (size_t)fmax(1, (double)reading->most_times * part);
+}
+
+/* As fine as was asked for, or as fine as the bound of cells lets it be. */
+static status read_matrix(struct table *table, struct reading *reading, Insight__Heat *heat)
 {
     struct heat_matrix matrix;
-    TRY(heat_matrix_read(table, reading->from_us, reading->until_us, reading->most_ranges,
-                         reading->working, &matrix));
-    TRY(heat_matrix_join(&matrix, reading->from_us, reading->until_us, reading->most_times,
-                         reading->working));
-    return add_matrix(&matrix, reading->answer, heat);
+    for (;;) {
+        TRY(heat_matrix_read(table, reading->from_us, reading->until_us, reading->most_ranges,
+                             reading->working, &matrix));
+        TRY(heat_matrix_join(&matrix, reading->from_us, reading->until_us, reading->most_times,
+                             reading->working));
+        size_t cells = cells_of(&matrix);
+        if (reading->most_cells == 0 || cells <= reading->most_cells)
+            return add_matrix(&matrix, reading, heat);
+        coarsen(&matrix, cells, reading);
+        arena_reset(reading->working);
+    }
 }
 
 static status read_table(struct table *table, struct reading *reading, Insight__Heat *heat)

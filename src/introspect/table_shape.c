@@ -23,7 +23,7 @@ enum {
     SEED = 1, /* the same table is looked at in the same places */
 };
 
-#define TABLE_US (INT64_C(2) * 1000000)
+#define TABLE_US (2 * SECOND_US)
 
 /* The rule that is in question, and of which family. */
 struct proposal {
@@ -139,21 +139,41 @@ static int order_of_times(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static status tell_times(const struct vector *times, struct arena *arena,
+/* Of a day, an hour, a minute and a second the first that is within a hundredth of the time's age
+ * leaves no rest; if none is, the time is told as it is. */
+static int64_t rough_time(int64_t time_us, int64_t now_us)
+{
+    static const int64_t UNITS[] = {86400, 3600, 60, 1};
+    for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS; i++)
+        if (UNITS[i] * SECOND_US <= (now_us - time_us) / 100)
+            return time_us - time_us % (UNITS[i] * SECOND_US);
+    return time_us;
+}
+
+static status tell_time(const struct shaping *s, int64_t time_us, Pb__Timestamp **out)
+{
+    const Insight__ReadTableShapeRequest *message = (const void *)s->request->message;
+    int64_t told_us = message->rough_times ? rough_time(time_us, s->seen.now_us) : time_us;
+    return timestamp_message(told_us, s->request->arena, out);
+}
+
+static status tell_times(const struct shaping *s, const struct vector *times,
                          Insight__TableShape__Family *out)
 {
     int64_t *all = times->items;
     if (times->count == 0)
         return status_ok();
     qsort(all, times->count, sizeof *all, order_of_times);
-    TRY(timestamp_message(all[0], arena, &out->oldest_time));
-    TRY(timestamp_message(all[times->count / 2], arena, &out->median_time));
-    return timestamp_message(all[times->count - 1], arena, &out->newest_time);
+    TRY(tell_time(s, all[0], &out->oldest_time));
+    TRY(tell_time(s, all[times->count / 2], &out->median_time));
+    return tell_time(s, all[times->count - 1], &out->newest_time);
 }
 
-static status tell_family(const struct family_shape *family, const char *name, struct arena *arena,
-                          Insight__TableShape__Family **out)
+static status tell_family(const struct shaping *s, size_t which, Insight__TableShape__Family **out)
 {
+    const struct family_shape *family = &s->families[which];
+    const char *name = s->seen.families[which].name;
+    struct arena *arena = s->request->arena;
     PROTO_NEW(arena, *out, INSIGHT__TABLE_SHAPE__FAMILY__INIT);
     (*out)->id = arena_string(arena, bytes_of(name));
     if ((*out)->id == NULL)
@@ -164,7 +184,7 @@ static status tell_family(const struct family_shape *family, const char *name, s
     (*out)->bytes = (int64_t)family->size;
     (*out)->removed_cells = (int64_t)family->removed_cells;
     (*out)->removed_bytes = (int64_t)family->removed_size;
-    return tell_times(&family->times, arena, *out);
+    return tell_times(s, &family->times, *out);
 }
 
 static status tell_families(const struct shaping *s, Insight__TableShape *out)
@@ -174,8 +194,7 @@ static status tell_families(const struct shaping *s, Insight__TableShape *out)
     if (out->families == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < s->seen.family_count; i++)
-        TRY(tell_family(&s->families[i], s->seen.families[i].name, arena,
-                        &out->families[out->n_families++]));
+        TRY(tell_family(s, i, &out->families[out->n_families++]));
     return status_ok();
 }
 
@@ -201,8 +220,10 @@ static status tell(const struct shaping *s, const ProtobufCMessage **response)
     TRY(tell_families(s, out));
     out->table_bytes = (int64_t)s->seen.table_size;
     out->sampled_rows = (int64_t)s->seen.row_count;
-    for (size_t i = 0; i < s->seen.row_count; i++)
+    for (size_t i = 0; i < s->seen.row_count; i++) {
         out->sampled_bytes += (int64_t)s->seen.rows[i].size;
+        out->cut_rows += s->seen.rows[i].is_cut;
+    }
     *response = &out->base;
     return status_ok();
 }

@@ -220,6 +220,7 @@ def test_instances_lead_to_tables_and_tables_to_rows(visitor):
     assert row.get_by_role("cell").nth(2).inner_text() == "3"
     row.get_by_role("link", name="orders", exact=True).click()
     page.get_by_text("what is older than 10 days, or all but the newest 5 versions").wait_for()
+    page.get_by_role("heading", name="Tablets").scroll_into_view_if_needed()
     page.get_by_text("in 3 tablets").wait_for()
     tablet = page.get_by_role("row").filter(has_text="order#0100").last
     tablet.get_by_role("link", name="Data").click()

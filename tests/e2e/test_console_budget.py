@@ -5,10 +5,12 @@ there, and the heads of the answers."""
 import functools
 import gzip
 import json
+import math
 import random
 import struct
 import time
 from datetime import datetime, timedelta
+from urllib.parse import parse_qs, urlparse
 
 import pytest
 from harness.browser import chromium
@@ -51,6 +53,7 @@ PAGES = {
     "settings": "#/settings",
 }
 ROWS = 130
+LEVELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
 def order(number):
@@ -195,6 +198,137 @@ def test_the_page_of_metrics_takes_no_more_when_much_is_remembered(browser, shop
     later = packed_size(json.dumps(full(answer), separators=(",", ":")).encode())
     print(f"{following} bytes, of which {before}; {later} when there is an hour")
     assert following - before + later <= NEXT_BYTES
+    window.context.close()
+
+
+MANY = 600  # tablets
+
+
+def load(rest, name):
+    """Writes all over the table, so that each range of its heat has something."""
+    for turn in range(4):
+        entries = [order(number * 4 + turn) for number in range(1000)]
+        rest.call("POST", f"/v2/{name}:mutateRows", {"entries": entries})
+
+
+def write_all_families(rest, name, families):
+    """Rows with cells of other sizes and ages in each."""
+    chance = random.Random(1)
+    now = int(time.time())
+    for number in range(20):
+        cells = [{"setCell": {"familyName": family, "columnQualifier": b64(b"q"),
+                              "timestampMicros": str((now - chance.randrange(10**7)) * 1_000_000),
+                              "value": b64(bytes(chance.randrange(1000)))}}
+                 for family in families if chance.random() < 0.7]  # fmt: skip
+        row = {"rowKey": b64(b"order#%04d" % (number * 200)), "mutations": cells}
+        rest.call("POST", f"/v2/{name}:mutateRows", {"entries": [row]})
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory):
+    """A server with a table of many tablets and families, with a change stream and a view, all
+    over which rows are written: what fill() makes is small."""
+    server = Server(tmp_path_factory.mktemp("used"), ["--heat-window", "1s"]).start()
+    rest = Rest(server.host)
+    fill(rest)
+    families = {f"family{i:02d}": {"gcRule": {"maxNumVersions": 1 + i}} for i in range(98)}
+    body = {
+        "tableId": "large",
+        "table": {
+            "columnFamilies": {"info": {}, "raw": {}, **families},
+            "changeStreamConfig": {"retentionPeriod": "86400s"},
+        },
+        "initialSplits": [{"key": b64(b"order#%04d" % (i * 6 + 3))} for i in range(MANY - 1)],
+    }
+    rest.call("POST", f"/v2/{INSTANCE}/tables", body)
+    query = "SELECT info['customer'] AS customer, COUNT(*) AS orders FROM large GROUP BY customer"
+    rest.call("POST", f"/v2/{INSTANCE}/materializedViews?materializedViewId=orders_of",
+              {"query": query})  # fmt: skip
+    write_all_families(rest, f"{INSTANCE}/tables/large", families)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    wanted = "maxRanges=256&fields=times(isOpen)"
+    while True:
+        load(rest, f"{INSTANCE}/tables/large")
+        heat = rest.call("GET", f"/v1/{INSTANCE}/tables/large:heat?{wanted}")
+        if len(heat.get("times", [])) > 3:
+            break
+        assert time.monotonic() < deadline
+    yield rest.host
+    server.stop()
+
+
+USED = {"table": f"{SHOP}/t/large", "heat": f"{SHOP}/t/large/heat"}
+
+
+@pytest.mark.parametrize("name", USED)
+def test_a_page_of_a_used_server_takes_no_more(browser, used, name):
+    window = Window(browser)
+    window.page.set_default_timeout(1000 * PATIENCE_SECONDS)
+    address = f"http://{used}/console/{USED[name]}"
+    first = window.visit(address)
+    whats_large = window.largest()
+    following = window.visit(address)
+    print(f"used, {name}: {first} bytes, then {following}")
+    assert 10_000 < first <= FIRST_BYTES, whats_large
+    assert 0 < following <= NEXT_BYTES, window.largest()
+    window.context.close()
+
+
+def test_the_page_of_a_table_takes_no_more_when_much_is_remembered(browser, used):
+    """Its charts have all the points that they may have after an hour."""
+    window = Window(browser)
+    window.page.set_default_timeout(1000 * PATIENCE_SECONDS)
+    address = f"http://{used}/console/{USED['table']}"
+    first = window.visit(address)
+    with window.page.expect_response("**:metricHistory?*") as asked:
+        following = window.visit(address)
+    answer = asked.value.json()
+    assert len(answer["lines"]) == 5
+    before = packed_size(asked.value.body())
+    later = packed_size(json.dumps(full(answer), separators=(",", ":")).encode())
+    print(f"{first} and {following} bytes, of which {before}; {later} when there is an hour")
+    assert first - before + later <= FIRST_BYTES
+    assert following - before + later <= NEXT_BYTES
+    window.context.close()
+
+
+
+def hot(answer, ranges, times):
+    """The same, had all of it something to tell: as many ranges and times, whose numbers differ."""
+    chance = random.Random(1)
+    began = datetime.fromisoformat(answer["startTime"])
+    step = timedelta(hours=1) / times
+    texts = [(began + i * step).isoformat().replace("+00:00", "Z") for i in range(times + 1)]
+    keys = sorted(b64(b"order#%06d" % chance.randrange(1_000_000)) for _ in range(ranges - 1))
+    values = [[chance.lognormvariate(5, 1) for _ in range(ranges)] for _ in range(times)]
+    most = max(map(max, values))
+    levels = ["".join(LEVELS[max(1, 63 + round(math.log(each / most, 1.2)))] for each in row)
+              for row in values]  # fmt: skip
+    found = [{"startTime": texts[i], "endTime": texts[i + 1], "levels": levels[i]}
+             for i in range(times)]  # fmt: skip
+    return {**answer, "startKeys": ["", *keys], "times": found}
+
+
+def test_the_page_of_heat_takes_no_more_when_all_of_it_is_hot(browser, used):
+    """With as many ranges and times as it asks for at most; that the server heeds that is in
+    test_heat.py."""
+    window = Window(browser)
+    window.page.set_default_timeout(1000 * PATIENCE_SECONDS)
+    address = f"http://{used}/console/{USED['heat']}"
+    first = window.visit(address)
+    with window.page.expect_response("**:heat?*levelsOf=*") as asked:
+        following = window.visit(address)
+    limits = {name: int(values[0]) for name, values in parse_qs(urlparse(asked.value.url).query)
+              .items() if name.startswith("max")}  # fmt: skip
+    before = packed_size(asked.value.body())
+    for ranges in (1, 8, 32, 64, limits["maxRanges"]):
+        times = min(limits["maxTimes"], limits["maxCells"] // ranges)
+        text = json.dumps(hot(asked.value.json(), ranges, times), separators=(",", ":"))
+        later = packed_size(text.encode())
+        then = following - before + later
+        print(f"{ranges} ranges, {times} times: {then} bytes, of which {later}")
+        assert then <= NEXT_BYTES
+        assert first - before + later <= FIRST_BYTES
     window.context.close()
 
 

@@ -21,15 +21,21 @@ def visit(browser, own_servers):
         yield arrive
 
 
+def stream_section(page):
+    """It is asked for when it comes into sight."""
+    page.get_by_role("heading", name="Change stream").scroll_into_view_if_needed()
+    return page.locator(".change-stream")
+
+
 def test_a_stream_is_shown_as_it_goes(server, rpc, make_table, visit):
     name = make_table(splits=[b"m"], change_stream_config=stream_config(days=2))
     with Reader(rpc, name, b"", b"m", heartbeat_duration=Duration(seconds=600)):
         page = visit(server.host, name).page
-        section = page.locator(".change-stream")
+        section = stream_section(page)
         section.get_by_text("2 days").wait_for()
         readers = section.locator(".readers tbody tr")
         readers.get_by_text("waits for changes").wait_for()
-        section.get_by_text("None since this page was opened").wait_for()
+        section.get_by_text("None since this came into sight").wait_for()
         rpc.mutate(name, b"apple", set_cell("f", b"q", b"v", 1000))
         changes = section.locator(".changes tbody tr")
         changes.filter(has_text="apple").get_by_text("setCell f:q").wait_for()
@@ -49,7 +55,7 @@ def test_a_stream_that_the_default_profile_may_not_read(server, rpc, new_instanc
     instance = new_instance("ca", "cb")
     name = rpc.create_table("t", ["f"], instance=instance, change_stream_config=stream_config())
     somebody = visit(server.host, name)
-    section = somebody.page.locator(".change-stream")
+    section = stream_section(somebody.page)
     section.get_by_text("Not shown here: ").wait_for()
     section.get_by_text("1 day").wait_for()
     section.get_by_text("none at the moment").wait_for()
@@ -65,7 +71,8 @@ def test_a_stream_is_switched_on_changed_and_off(server, rpc, make_table, visit)
     page.get_by_role("button", name="Switch on").click()
     page.get_by_label("Retention").select_option("3")
     page.get_by_role("button", name="Set").click()
-    section = page.locator(".change-stream")
+    page.get_by_role("button", name="Change retention").wait_for()
+    section = stream_section(page)
     section.get_by_text("3 days").wait_for()
     retention = rpc.get_table(name).change_stream_config.retention_period
     assert retention.total_seconds() == 3 * DAYS

@@ -78,6 +78,19 @@ def test_rows_sizes_cells_and_ages(server, table, visit):
 COLOUR = "each => getComputedStyle(each).backgroundColor"
 
 
+def test_what_is_counted_of_a_wide_row_is_the_least(server, rpc, make_table, visit):
+    name = make_table(families=("f",))
+    cells = [set_cell("f", b"%05d" % i, b"v", 1000) for i in range(3000)]
+    assert set(rpc.mutate_rows(name, [(b"wide", cells)])) == {0}
+    page = visit(server.host, name).page
+    assert fact(page, "Rows") == "1"
+    assert fact(page, "Cells a row").startswith("at least ")
+    assert fact(page, "Bytes a row").startswith("at least ")
+    assert "at least" in page.locator(".families tbody tr").inner_text()
+    page.get_by_role("button", name="Change the rule of f").click()
+    page.get_by_text("Of at least ").wait_for()
+
+
 def test_tablets_are_a_strip_in_the_colours_of_their_load(fresh_server, connect, visit):
     """As soon as the table's ranges are counted one by one."""
     server = fresh_server("--heat-window", "1s", "--balance=false")
@@ -95,6 +108,7 @@ def test_tablets_are_a_strip_in_the_colours_of_their_load(fresh_server, connect,
         for _ in range(50):
             rpc.read_row(name, b"k0010")
         page.reload()
+        page.get_by_role("heading", name="Tablets").scroll_into_view_if_needed()
         strip.wait_for()
         colours = [each.evaluate(COLOUR) for each in strip.locator("span").all()]
     assert "the busiest, from the first row up to k0050, has " in strip.get_attribute("aria-label")
@@ -188,6 +202,7 @@ def test_a_stream_and_a_view_say_what_they_will_do(server, table, visit):
 @looks("phone", "desktop")
 def test_the_page_is_whole(server, table, visit, size, scheme):
     somebody = visit(server.host, table, size=size, scheme=scheme)
+    somebody.page.get_by_role("heading", name="Tablets").scroll_into_view_if_needed()
     somebody.page.locator(".strip").wait_for()
     somebody.screenshot("table-full")
     assert somebody.overflow() <= 0

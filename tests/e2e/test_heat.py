@@ -73,6 +73,84 @@ def test_windows_are_kept_and_ranges_told_apart(fresh_server, connect):
     assert one["times"][0]["startTime"] == whole["times"][0]["startTime"]
 
 
+LEVELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+def leveled(heat):
+    """(key that the range begins with, number) of what levels of all times tell."""
+    starts = [base64.b64decode(key) for key in heat["startKeys"]]
+    return {start: heat["mostLevel"] * heat["levelRatio"] ** (LEVELS.index(level) - 63)
+            for when in heat["times"] for start, level in zip(starts, when["levels"])
+            if level != "A"}  # fmt: skip
+
+
+NUMBERS = {
+    "ROWS": ["rowsRead", "rowsWritten"],
+    "ROWS_READ": ["rowsRead"],
+    "ROWS_WRITTEN": ["rowsWritten"],
+    "BYTES_READ": ["bytesRead"],
+    "BYTES_WRITTEN": ["bytesWritten"],
+    "LARGEST_ROW": ["largestRow"],
+}
+
+
+@pytest.fixture
+def spread(fresh_server, connect):
+    """(server, table, an end of the time): whose windows tell many ranges apart."""
+    server = fresh_server("--heat-window", "1s")
+    rpc = connect(server.host)
+    table = rpc.create_table("t")
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while len((heat := read_heat(server, table))["startKeys"]) < 30 or len(heat["times"]) < 4:
+        assert time.monotonic() < deadline
+        for prefix, size in ((b"a", 30), (b"k", 40), (b"m", 700), (b"z", 2000)):
+            write(rpc, table, prefix, size, bytes(size))
+            assert len(rpc.read(table, rows={"row_keys": [prefix + b"00000"]})) == 1
+    return server, table, heat["endTime"]
+
+
+def test_levels_are_within_a_tenth(spread):
+    server, table, end = spread
+    heat = read_heat(server, table, maxTimes=1, endTime=end)
+    for number, names in NUMBERS.items():
+        told = {}
+        for start, each in sums(heat):
+            value = sum(int(each.get(name, 0)) for name in names)
+            if value > 0:
+                told[start] = value
+        levels = read_heat(server, table, maxTimes=1, endTime=end, levelsOf=number)
+        assert levels["startKeys"] == heat["startKeys"] and len(told) > 1
+        assert levels["mostLevel"] == max(told.values())
+        assert "sums" not in levels["times"][0]
+        assert leveled(levels) == pytest.approx(told, rel=0.1)
+
+
+def test_levels_of_latencies_are_means(server, rpc, make_table):
+    table = make_table({"f": None})
+    write(rpc, table, b"a", 300)
+    (each,) = (each for _, each in sums(read_heat(server, table, maxTimes=1, maxRanges=1)))
+    mean = float(each["writeLatency"][:-1]) / int(each["writeRequests"])
+    levels = read_heat(server, table, maxTimes=1, maxRanges=1, levelsOf="WRITE_LATENCY")
+    assert levels["mostLevel"] == pytest.approx(mean)
+    assert levels["times"][0]["levels"] == "_"
+    none = read_heat(server, table, maxTimes=1, maxRanges=1, levelsOf="READ_LATENCY")
+    assert "levels" not in none["times"][0] and "mostLevel" not in none
+
+
+def test_there_are_no_more_cells_than_asked_for(spread):
+    server, table, end = spread
+    whole = read_heat(server, table, levelsOf="ROWS", endTime=end)
+    assert len(leveled(whole)) * len(whole["times"]) > 100
+    written = total(read_heat(server, table, endTime=end), "rowsWritten")
+    for cells in (1, 7, 60):
+        heat = read_heat(server, table, levelsOf="ROWS", endTime=end, maxCells=cells)
+        assert 0 < len(leveled(heat)) * len(heat["times"]) <= cells
+        sums_too = read_heat(server, table, endTime=end, maxCells=cells)
+        assert len(sums(sums_too)) <= cells and total(sums_too, "rowsWritten") == written
+    for wrong in ("maxCells=-1", "levelsOf=77"):
+        Rest(server.host).call("GET", f"/v1/{table}:heat?{wrong}", expect=400)
+
+
 def test_signs_name_their_range(server, rpc, make_table):
     table = make_table({"f": None})
     rows = [(b"%010d" % i, [set_cell("f", b"q", b"v")]) for i in range(2000)]

@@ -56,6 +56,27 @@ def test_rows_cells_bytes_and_ages(server, table):
     assert number(f, "removedCells") == number(g, "removedCells") == 0
 
 
+def test_a_row_of_many_cells_is_cut(server, make_table, rpc):
+    name = make_table(families=("f",))
+    cells = [set_cell("f", b"%05d" % i, b"v", days_ago(0)) for i in range(3000)]
+    assert set(rpc.mutate_rows(name, [(b"narrow", cells[:10])])) == {0}
+    assert "cutRows" not in shape(server, name)[0]
+    assert set(rpc.mutate_rows(name, [(b"wide", cells)])) == {0}
+    told, families = shape(server, name)
+    assert told["cutRows"] == "1" and told["sampledRows"] == "2"
+    assert 1000 < number(families["f"], "cells") < 3010
+
+
+def test_times_to_a_hundredth_of_their_age(server, table):
+    """Of 20 and of 10 days an hour is less than that; of seconds nothing is. What is older than
+    100 days is told to the day (in the budget of the console's page)."""
+    exact = shape(server, table)[1]["f"]
+    rough = shape(server, table, roughTimes=True)[1]["f"]
+    for name in ("oldestTime", "medianTime"):
+        assert rough[name] == exact[name][: len("2026-11-30T05")] + ":00:00Z" != exact[name]
+    assert rough["cells"] == exact["cells"]
+
+
 UNION = {"union": {"rules": [{"maxNumVersions": 2}, {"maxAge": f"{5 * 86400}s"}]}}
 BOTH = {"intersection": {"rules": [{"maxNumVersions": 1}, {"maxAge": f"{15 * 86400}s"}]}}
 

@@ -16,6 +16,7 @@ import {
 } from "./dom.js";
 import { bytesText, countText, dateText, durationText, plural, secondsText } from "./formats.js";
 import { askMetrics, read } from "./metric_samples.js";
+import { whenSeen } from "./seen.js";
 
 const SELF = "/v1/servers/self";
 const REFRESH_MS = 3000;
@@ -262,7 +263,7 @@ function lastChanges(last, why) {
   if (why) return note(`Not shown here: ${why}`);
   return last.changes.length > 0
     ? table("Last changes", CHANGES, last.changes.map(changeRow), "changes stacked")
-    : note("None since this page was opened.");
+    : note("None since this came into sight.");
 }
 
 function show(place, config, found, { partitions, why }, last) {
@@ -303,8 +304,11 @@ export function changeStream(name, found, reload, signal) {
   else {
     const act = () => refresh(place, name, config, state, signal);
     const state = {};
-    act();
-    every(REFRESH_MS, act, signal);
+    const begin = () => {
+      act();
+      every(REFRESH_MS, act, signal);
+    };
+    whenSeen(place, begin, signal);
   }
   return [place, h("div", { class: "controls" }, change)];
 }

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { dialog, field, h, put, select, toast } from "./dom.js";
 import { bytesText, countText, percentText, plural, secondsOf } from "./formats.js";
-import { askShape, rowsWords, whenKnown, wholeBytes } from "./table_shape.js";
+import { askShape, leastText, rowsWords, whenKnown, wholeBytes } from "./table_shape.js";
 
 const WAIT_MS = 300; // after the last key, before the server is asked
 const UNITS = [
@@ -105,11 +105,13 @@ function ruleFields(rule) {
 function removalText(shape, id) {
   const { cells = 0, removedCells = 0, removedBytes = 0 } = shape.families[id] ?? {};
   if (cells === 0) return "None of the rows that were looked at has cells of the family.";
-  const looked = `Of ${plural(cells, "cell")} in ${plural(shape.sampledRows, "row")}`;
-  if (removedCells === 0) return `${looked} that were looked at, none goes.`;
+  const least = leastText(shape);
+  const all = `Of ${least}${plural(cells, "cell")} in ${plural(shape.sampledRows, "row")}`;
+  const looked = all + (shape.isCut ? ", of which so many were looked at" : " that were looked at");
+  if (removedCells === 0) return `${looked}, none goes.`;
   return (
-    `${looked} that were looked at, ${countText(removedCells)} ` +
-    `(${percentText((100 * removedCells) / cells)}) go: about ` +
+    `${looked}, ${least}${countText(removedCells)} ` +
+    `(${percentText((100 * removedCells) / cells)}${shape.isCut ? " of these" : ""}) go: about ` +
     `${bytesText(wholeBytes(shape, removedBytes))} of the table. Readers see them no more, the ` +
     "disk gets their room back later, and nothing brings them back."
   );

@@ -9,12 +9,16 @@ import { failure, field, fill, h, link, notice, select, table as listing } from 
 import { dateText, momentText } from "./formats.js";
 import {
   METRICS,
+  SIGNS,
+  aboutText,
   busiestOf,
   endOf,
   endText,
   gridOf,
+  gridQuery,
   rangeText,
   rangesIn,
+  signsOf,
   startText,
   totalsOf,
   valuesOf,
@@ -34,8 +38,8 @@ const SPANS = {
   "28d": { title: "28 days", words: "28 days", ms: 28 * 24 * HOUR, every: 60 * SECOND },
 };
 const LATE_MS = 180 * SECOND;
-const MOST_RANGES = 256;
-const MOST_TIMES = 360;
+// Of the map: it is as fine as a small answer lets it be, and finest where few ranges are busy.
+const MOST = { maxRanges: 256, maxTimes: 240, maxCells: 3500 };
 const BUSIEST = 10;
 const HOT_TABLETS = 20;
 const HOT_EVERY_MS = 20 * SECOND;
@@ -73,10 +77,10 @@ function rangeOf(parameters) {
   return parameters.has("from") ? { start: key("from"), end: key("to") } : null;
 }
 
-async function ask(page, ms, limits, signal) {
-  const from = new Date(Date.now() - ms).toISOString();
+async function ask(page, ms, query, signal) {
+  const startTime = new Date(Date.now() - ms).toISOString();
   const path = api.pathOf(api.tableName(page.place)).replace("/v2/", "/v1/");
-  return gridOf(await api.get(`${path}:heat?startTime=${from}&${limits}`, { signal }));
+  return api.get(`${path}:heat?${new URLSearchParams({ startTime, ...query })}`, { signal });
 }
 
 const overlaps = (a, b) =>
@@ -85,21 +89,24 @@ const overlaps = (a, b) =>
 
 // The map, and what stands out in it: of late first, then in all of that time.
 async function load(page, signal) {
-  const limits = `maxRanges=${MOST_RANGES}&maxTimes=${MOST_TIMES}`;
-  const [grid, late] = await Promise.all([
-    ask(page, SPANS[page.view.span].ms, limits, signal),
-    ask(page, LATE_MS, "maxRanges=1&maxTimes=1", signal),
+  const metric = METRICS[page.view.metric];
+  const [heat, { signs: found }] = await Promise.all([
+    ask(page, SPANS[page.view.span].ms, { ...MOST, ...gridQuery(metric) }, signal),
+    ask(page, LATE_MS, { maxRanges: 1, maxTimes: 1, fields: SIGNS }, signal),
   ]);
+  const grid = { ...gridOf(heat), metric };
+  const late = signsOf({ signs: found });
   const isNew = (sign) =>
-    !late.signs.some((each) => each.kind === sign.kind && overlaps(each, sign));
+    !late.some((each) => each.kind === sign.kind && overlaps(each, sign));
   grid.signs = [
-    ...late.signs.map((sign) => ({ ...sign, isLate: true })),
+    ...late.map((sign) => ({ ...sign, isLate: true })),
     ...grid.signs.filter(isNew),
   ];
   return grid;
 }
 
-const metricOf = (page) => METRICS[page.view.metric];
+// Of what is drawn: what was chosen since then is still being asked for.
+const metricOf = (page) => page.grid.metric;
 
 function reveal({ map }, ranges) {
   map.reveal(ranges);
@@ -165,7 +172,7 @@ function wordsOf(page, cell) {
     value = values[cell.column][cell.range];
   const until = column.isOpen ? "now" : momentText(column.to).slice(11);
   return [
-    value === undefined ? "nothing" : metric.say(value),
+    value === undefined ? "nothing" : aboutText(metric, value),
     range,
     `${momentText(column.from)} to ${until} UTC`,
     ...titlesAt(page, cell.range),
@@ -195,8 +202,8 @@ function busiest(page) {
     return [
       edgeCell(start, startText),
       edgeCell(end, endText),
-      metric.say(value),
-      metric.isMost ? "" : `${((100 * value) / all).toFixed(1)} %`,
+      aboutText(metric, value),
+      metric.isMost ? "" : `about ${Number(((100 * value) / all).toPrecision(2))} %`,
       h(
         "span",
         { class: "row-actions" },
@@ -301,7 +308,7 @@ function controls(page, again) {
     const search = new URLSearchParams(page.view).toString();
     history.replaceState(null, "", tableUrl(page.place, `/heat?${search}`));
     if (isNewTime) page.map.isMoved = false;
-    again(isNewTime);
+    again();
   };
   metric.addEventListener("change", () => choose(false));
   span.addEventListener("change", () => choose(true));
@@ -506,7 +513,7 @@ export async function heat(place, parameters, signal) {
     title: `Heat of ${place.table}`,
     content: [
       tableHead(place, "heat"),
-      controls(page, (isNewTime) => (isNewTime ? refresh() : page.grid && draw(page, parts))),
+      controls(page, refresh),
       parts.wrong,
       parts.empty,
       parts.signs,

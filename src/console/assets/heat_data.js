@@ -2,15 +2,6 @@
 import { compare, escape, fromBase64 } from "./bytes.js";
 import { bytesText, countText } from "./formats.js";
 
-const seconds = (text) => Number((text ?? "0s").slice(0, -1));
-const count = (sum, name) => Number(sum[name] ?? 0);
-const rows = (sum) => count(sum, "rowsRead") + count(sum, "rowsWritten");
-
-function meanMs(sum, latency, requests) {
-  const asked = count(sum, requests);
-  return asked > 0 ? (1000 * seconds(sum[latency])) / asked : 0;
-}
-
 function rateText(value) {
   if (value === 0) return "0";
   if (value >= 100) return countText(Math.round(value));
@@ -18,104 +9,119 @@ function rateText(value) {
 }
 
 const perSecond = (value, column) => value / column.seconds;
+const asIs = (value) => value;
 const asRate = (what) => (value) => `${rateText(value)} ${what}/s`;
 const asBytes = (value) => `${bytesText(Math.round(value))}/s`;
 const asMs = (value) => `${rateText(value)} ms`;
 
-// Each: what it is called, its number for a sum of a column, how that is said, and whether several
-// are added up (a rate) or the greatest counts.
+// Each: what it is called, of which of ReadHeat's numbers it is, what it is for one of a column,
+// how that is said, and whether several are added up (a rate) or the greatest counts.
 export const METRICS = {
-  rows: {
-    title: "Rows read and written",
-    of: (sum, column) => perSecond(rows(sum), column),
-    say: asRate("rows"),
-  },
-  written: {
-    title: "Rows written",
-    of: (sum, column) => perSecond(count(sum, "rowsWritten"), column),
-    say: asRate("rows"),
-  },
-  read: {
-    title: "Rows read",
-    of: (sum, column) => perSecond(count(sum, "rowsRead"), column),
-    say: asRate("rows"),
-  },
+  rows: { title: "Rows read and written", number: "ROWS", of: perSecond, say: asRate("rows") },
+  written: { title: "Rows written", number: "ROWS_WRITTEN", of: perSecond, say: asRate("rows") },
+  read: { title: "Rows read", number: "ROWS_READ", of: perSecond, say: asRate("rows") },
   "bytes-written": {
     title: "Bytes written",
-    of: (sum, column) => perSecond(count(sum, "bytesWritten"), column),
+    number: "BYTES_WRITTEN",
+    of: perSecond,
     say: asBytes,
   },
-  "bytes-read": {
-    title: "Bytes read",
-    of: (sum, column) => perSecond(count(sum, "bytesRead"), column),
-    say: asBytes,
-  },
+  "bytes-read": { title: "Bytes read", number: "BYTES_READ", of: perSecond, say: asBytes },
   "write-latency": {
     title: "Time of a write, mean",
-    of: (sum) => meanMs(sum, "writeLatency", "writeRequests"),
+    number: "WRITE_LATENCY",
+    of: (seconds) => 1000 * seconds,
     say: asMs,
     isMost: true,
   },
   "read-latency": {
     title: "Time of a read, mean",
-    of: (sum) => meanMs(sum, "readLatency", "readRequests"),
+    number: "READ_LATENCY",
+    of: (seconds) => 1000 * seconds,
     say: asMs,
     isMost: true,
   },
   cpu: {
     title: "Processors, estimated",
-    of: (sum, column) => (column.rows > 0 ? (column.cpu * rows(sum)) / column.rows : 0),
+    number: "ROWS",
+    of: (rows, column) => (column.cpu * rows) / column.all,
     say: (value) => `${rateText(value)} %`,
   },
   "largest-row": {
     title: "Largest row read",
-    of: (sum) => count(sum, "largestRow"),
+    number: "LARGEST_ROW",
+    of: asIs,
     say: (value) => bytesText(value),
     isMost: true,
   },
 };
 
-function columnOf(time) {
+// Of what comes from levels, which are a tenth off at most.
+export const aboutText = (metric, value) =>
+  value > 0 ? `about ${metric.say(Number(value.toPrecision(2)))}` : metric.say(0);
+
+const LEVELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+// By range; undefined where nothing was counted.
+function numbersOf(levels, { mostLevel = 0, levelRatio = 1 }) {
+  return Array.from(levels, (character) => {
+    const level = LEVELS.indexOf(character);
+    return level > 0 ? mostLevel * levelRatio ** (level - LEVELS.length + 1) : undefined;
+  });
+}
+
+function columnOf(time, heat) {
   const from = Date.parse(time.startTime),
     to = Math.max(from + 1, Date.parse(time.endTime));
-  const sums = new Map((time.sums ?? []).map((sum) => [sum.range ?? 0, sum]));
-  let all = 0;
-  for (const sum of sums.values()) all += rows(sum);
+  const numbers = numbersOf(time.levels ?? "", heat);
   return {
     from,
     to,
     seconds: (to - from) / 1000,
     cpu: time.cpuPercent ?? 0,
     isOpen: time.isOpen === true,
-    rows: all,
-    sums,
+    all: numbers.reduce((sum, each) => sum + (each ?? 0), 0),
+    numbers,
   };
 }
+
+// Where ranges begin, as bytes.
+export const startsOf = (heat) => (heat.startKeys ?? [""]).map(fromBase64);
+
+// What is asked for to draw a metric.
+export function gridQuery(metric) {
+  const times = `startTime,endTime,isOpen,levels${metric === METRICS.cpu ? ",cpuPercent" : ""}`;
+  const fields = `startKeys,counts,startTime,endTime,mostLevel,levelRatio,times(${times})`;
+  return { levelsOf: metric.number, fields: `${fields},${SIGNS}` };
+}
+
+export const SIGNS = "signs(kind,sentence,startKey,endKey)";
+
+export const signsOf = (heat) =>
+  (heat.signs ?? []).map((sign) => ({
+    kind: sign.kind,
+    sentence: sign.sentence,
+    start: fromBase64(sign.startKey),
+    end: fromBase64(sign.endKey),
+  }));
 
 // {starts, columns, from, to, counts, signs}: keys as bytes, times in milliseconds.
 export function gridOf(heat) {
   return {
-    starts: (heat.startKeys ?? [""]).map(fromBase64),
-    columns: (heat.times ?? []).map(columnOf),
+    starts: startsOf(heat),
+    columns: (heat.times ?? []).map((time) => columnOf(time, heat)),
     from: Date.parse(heat.startTime),
     to: Date.parse(heat.endTime),
     counts: heat.counts === true,
-    signs: (heat.signs ?? []).map((sign) => ({
-      kind: sign.kind,
-      sentence: sign.sentence,
-      start: fromBase64(sign.startKey),
-      end: fromBase64(sign.endKey),
-    })),
+    signs: signsOf(heat),
   };
 }
 
 // For each column an array of numbers by range; undefined where nothing was counted.
 export function valuesOf(grid, metric) {
-  return grid.columns.map((column) => {
-    const values = new Array(grid.starts.length);
-    for (const [range, sum] of column.sums) values[range] = metric.of(sum, column);
-    return values;
-  });
+  return grid.columns.map((column) =>
+    column.numbers.map((each) => (each === undefined ? undefined : metric.of(each, column))),
+  );
 }
 
 // What a range comes to over all columns: its mean rate, or its greatest value.

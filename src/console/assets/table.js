@@ -4,12 +4,13 @@ import { escape, toUrl } from "./bytes.js";
 import { changeStream } from "./change_stream.js";
 import { facts, fill, h, link, note, rowButton, table as listing } from "./dom.js";
 import { askProtection } from "./family_dialogs.js";
-import { bytesText, countText, durationText, plural } from "./formats.js";
+import { bytesText, durationText, plural } from "./formats.js";
 import { go, rowsUrl, tableHead } from "./parts.js";
+import { whenSeen } from "./seen.js";
 import { adviceSummary } from "./table_advice.js";
 import { families } from "./table_families.js";
 import { tableHistory } from "./table_history.js";
-import { askShape, perRow, rowBytesText, rowsText, whenKnown } from "./table_shape.js";
+import { askShape, perRowText, rowBytesText, rowsText, whenKnown } from "./table_shape.js";
 import { loadText, loadsOf, tabletStrip } from "./tablet_strip.js";
 import { sampleTablets } from "./tablets.js";
 import { materializedViews } from "./views.js";
@@ -32,7 +33,7 @@ function shapeFacts(shape) {
   return [
     ["Rows", told(rowsText)],
     ["Bytes a row", told(rowBytesText)],
-    ["Cells a row", told((found) => countText(perRow(found, cells(found))))],
+    ["Cells a row", told((found) => perRowText(found, cells(found)))],
     ["Size", told(({ bytes }) => bytesText(bytes))],
   ];
 }
@@ -105,14 +106,20 @@ async function tablets(place, signal) {
   ];
 }
 
+// They lie below all else, and of a large table they are more than the rest of the page.
+function tabletsWhenSeen(place, signal) {
+  const below = h("div", null);
+  const ask = () => fill(below, "Asking for the tablets", () => tablets(place, signal));
+  whenSeen(below, ask, signal);
+  return below;
+}
+
 export async function table(place, _parameters, signal) {
   const name = api.tableName(place);
   const found = await api.get(`${api.pathOf(name)}?view=FULL`, { signal });
   const page = { name, shape: askShape(name, signal), reload: () => go(location.hash) };
   const advice = h("div", null);
-  const below = h("div", null);
   fill(advice, "Asking the advisor", () => adviceSummary(place, signal));
-  fill(below, "Asking for the tablets", () => tablets(place, signal));
   return {
     title: place.table,
     content: [
@@ -129,7 +136,7 @@ export async function table(place, _parameters, signal) {
       h("h2", null, "Materialized views"),
       materializedViews(api.instanceName(place), page, signal),
       h("h2", null, "Tablets"),
-      below,
+      tabletsWhenSeen(place, signal),
     ],
   };
 }

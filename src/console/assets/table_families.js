@@ -1,10 +1,10 @@
 // The column families of a table: what each takes, how its rows have it, how old it is; and they
 // are made, changed and dropped.
 import { button, h, notice, rowButton, table as listing } from "./dom.js";
-import { ageText, bytesText, countText, percentText } from "./formats.js";
+import { ageText, bytesText, percentText } from "./formats.js";
 import { askDrop, askNewFamily, askRule } from "./family_dialogs.js";
 import { gcText, typeText } from "./parts.js";
-import { perRow, wholeBytes, whenKnown } from "./table_shape.js";
+import { perRowText, wholeBytes, whenKnown } from "./table_shape.js";
 
 const COLUMNS = [
   { title: "Family" },
@@ -35,7 +35,7 @@ function rowOf({ name, shape, reload }, [id, family]) {
     gcText(family.gcRule),
     told(({ bytes = 0 }, found) => bytesText(wholeBytes(found, bytes))),
     told(({ rows = 0 }, { sampledRows }) => shareText(rows, sampledRows)),
-    told(({ cells = 0 }, found) => countText(perRow(found, cells))),
+    told(({ cells = 0 }, found) => perRowText(found, cells)),
     told(agesText),
     h(
       "span",

@@ -33,9 +33,11 @@ const CHARTS = [
   },
 ];
 
+const POINTS = 90; // the charts are a third of the page
+
 async function charts(name, seconds, signal) {
   const path = `/v1/${api.pathOf(name).slice("/v2/".length)}:metricHistory`;
-  const past = await readHistory(path, seconds, Date.now(), signal);
+  const past = await readHistory(path, seconds, Date.now(), signal, { points: POINTS });
   if (past.samples.length === 0) return note(`${historyText(past)} There is nothing yet.`);
   const drawn = CHARTS.map((chart) => historyChart(chart, past));
   return [note(historyText(past)), h("div", { class: "charts" }, drawn)];

@@ -4,23 +4,35 @@ import * as api from "./api.js";
 import { compare } from "./bytes.js";
 import { h, put } from "./dom.js";
 import { bytesText, plural } from "./formats.js";
-import { METRICS, endOf, gridOf, rangeText, totalsOf, valuesOf } from "./heat_data.js";
+import { METRICS, endOf, rangeText, startsOf } from "./heat_data.js";
 import { coloursOf, schemeOfPage, stepOf } from "./heat_scale.js";
 
 const SPAN_MS = 600_000;
+const FIELDS = "startKeys,counts,times(startTime,endTime,sums(range,rowsRead,rowsWritten))";
 const LOOK = { brightness: 0, contrast: 0.5 };
 
 const isBefore = (a, end) => end.length === 0 || compare(a, end) < 0;
 const overlap = (start, end, tablet) => isBefore(start, tablet.to) && isBefore(tablet.from, end);
+
+// Rows a second of each range.
+function ratesOf({ times: [time] = [] }, ranges) {
+  const rates = new Array(ranges).fill(0);
+  const seconds = time ? (Date.parse(time.endTime) - Date.parse(time.startTime)) / 1000 : 0;
+  for (const { range = 0, rowsRead = 0, rowsWritten = 0 } of time?.sums ?? [])
+    rates[range] = (Number(rowsRead) + Number(rowsWritten)) / Math.max(seconds, 0.001);
+  return rates;
+}
 
 // Of each tablet {value: rows a second in the last ten minutes, isShared}: what was counted over
 // several of them, as where these are small, is shared out evenly. Null: nothing is counted.
 export async function loadsOf(name, tablets, signal) {
   const from = new Date(Date.now() - SPAN_MS).toISOString();
   const path = api.pathOf(name).replace("/v2/", "/v1/");
-  const grid = gridOf(await api.get(`${path}:heat?startTime=${from}&maxTimes=1`, { signal }));
-  if (!grid.counts) return null;
-  const totals = totalsOf(grid, valuesOf(grid, METRICS.rows), METRICS.rows);
+  const query = new URLSearchParams({ startTime: from, maxTimes: 1, fields: FIELDS });
+  const heat = await api.get(`${path}:heat?${query}`, { signal });
+  if (!heat.counts) return null;
+  const grid = { starts: startsOf(heat) };
+  const totals = ratesOf(heat, grid.starts.length);
   const loads = tablets.map(() => ({ value: 0, isShared: false }));
   totals.forEach((total, range) => {
     if (!(total > 0)) return;
