@@ -209,7 +209,7 @@ static status tell(const struct admin_request *request, const struct history_que
                               .arena = request->arena};
     PROTO_NEW(request->arena, telling.out, INSIGHT__METRIC_HISTORY__INIT);
     TRY(history_read(request->bigtable->cluster, question, working, &answer));
-    if (!answer.is_known)
+    if (question->table != NULL && !answer.is_known)
         TRY(check_is_there(request, question->table));
     TRY(tell_times(&telling));
     TRY(tell_lines(&telling));
