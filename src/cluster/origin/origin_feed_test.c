@@ -4,6 +4,7 @@
  *     origin_feed_test [HISTORIES] [CHANGES] [SEED] */
 #include "cluster/origin/origin_feed.h"
 
+#include "base/big_endian.h"
 #include "base/testing/failmalloc.h"
 #include "cluster/foreign_rows.h"
 #include "cluster/testing/testing.h"
@@ -199,7 +200,8 @@ static status apply(void *context, const struct origin_change *change, bool *eno
     struct replica *replica = context;
     struct packed_change packed;
     (void)enough;
-    assert_false(change->is_drop);
+    if (change->is_drop)
+        return foreign_rows_drop(replica->f->table, change->from, change->to, change->version);
     rebuild(change, replica->f->arena, &packed);
     status s = foreign_row_write(replica->f->table, change->from, &packed, change->version);
     buffer_free(&packed.fragment);
@@ -276,6 +278,14 @@ static const char *value_of(uint64_t *random, char text[TEXT_MOST])
     return text;
 }
 
+static bytes number_of(struct cluster_fixture *f, uint64_t number)
+{
+    uint8_t *state = arena_alloc(f->arena, BIG_ENDIAN_SIZE);
+    assert_non_null(state);
+    big_endian_write(state, number);
+    return bytes_make(state, BIG_ENDIAN_SIZE);
+}
+
 static struct row_change *draw_change(struct cluster_fixture *f, uint64_t *random)
 {
     static const char *const qualifiers[] = {"p", "q", "r"};
@@ -295,6 +305,14 @@ static struct row_change *draw_change(struct cluster_fixture *f, uint64_t *rando
         case 2:
             row_change_delete_column(change, family, qualifier, 0, INT64_MAX);
             break;
+        case 3:
+            row_change_delete_column(change, FAMILY_SUM, qualifier, 0, INT64_MAX);
+            break;
+        case 4:
+        case 5:
+            row_change_add(change, ENTRY_SUM, FAMILY_SUM, qualifier, 0,
+                           number_of(f, draw(random, 1000)));
+            break;
         default: {
             bytes value = arena_copy(f->arena, bytes_of(value_of(random, text)));
             row_change_set(change, family, qualifier, 1 + draw(random, 3), value);
@@ -304,6 +322,7 @@ static struct row_change *draw_change(struct cluster_fixture *f, uint64_t *rando
     return change;
 }
 
+/* A step of the cluster that is followed, or of following it. */
 static void step(struct replica *replica, uint64_t *random)
 {
     static const char *const keys[] = {"a", "b", "c", "d", "e"};
@@ -320,7 +339,13 @@ static void step(struct replica *replica, uint64_t *random)
         reopen_test_cluster(f);
         break;
     case 3:
+        assert_ok(table_drop_rows(f->table, bytes_of(draw(random, 3) == 0 ? "" : key)));
+        break;
     case 4:
+        maintenance_run_once(f->cluster->maintenance);
+        break;
+    case 5:
+    case 6:
         (void)pull(replica, draw(random, 4000));
         break;
     default:
@@ -343,6 +368,52 @@ static void go_through_history(uint64_t seed)
     cluster_fixture_destroy(replica.f);
 }
 
+/* --- and both ways --- */
+
+/* Versions name it, and what is deleted is known for as long as older changes may come. */
+static struct cluster_fixture *create_numbered(unsigned number)
+{
+    struct cluster_fixture *f = cluster_fixture_create(NULL);
+    table_release(f->table);
+    close_test_cluster(f);
+    f->options.tombstones_from = 1;
+    f->options.number = number;
+    open_test_cluster(f);
+    assert_ok(cluster_table(f->cluster, bytes_of(TEST_TABLE), &f->table));
+    begin_feed(f);
+    return f;
+}
+
+static void pull_all(struct replica *replica)
+{
+    while (!pull(replica, 4000))
+        ;
+}
+
+static void go_both_ways(uint64_t seed)
+{
+    struct cluster_fixture *a = create_numbered(1), *b = create_numbered(2);
+    struct replica b_of_a = {.of = a, .f = b, .at = end_of(a)};
+    struct replica a_of_b = {.of = b, .f = a, .at = end_of(b)};
+    uint64_t random = seed * 2654435761u + 1;
+    for (unsigned i = 0; i < run.changes; i++)
+        step(draw(&random, 2) == 0 ? &b_of_a : &a_of_b, &random);
+    pull_all(&b_of_a);
+    pull_all(&a_of_b);
+    assert_same_rows(&b_of_a);
+    pull_all(&b_of_a); /* nothing comes back */
+    assert_same_rows(&b_of_a);
+    cluster_fixture_destroy(a);
+    cluster_fixture_destroy(b);
+}
+
+static void two_clusters_come_to_the_same_rows(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < run.rounds; i++)
+        go_both_ways(run.seed + i);
+}
+
 static void another_cluster_comes_to_the_same_rows(void **state)
 {
     (void)state;
@@ -360,6 +431,7 @@ int main(int argc, char **argv)
         FEED_TEST(it_goes_on_after_a_start_and_ends_when_it_is_told),
         FEED_TEST(memory_that_runs_out),
         cmocka_unit_test(another_cluster_comes_to_the_same_rows),
+        cmocka_unit_test(two_clusters_come_to_the_same_rows),
     };
     take_test_run(&run, (struct test_run){200, 1000, 1}, argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

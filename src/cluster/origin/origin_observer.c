@@ -116,9 +116,10 @@ static bool prepare_drop(struct shard *shard, const struct commit *commit,
 bool origin_observer_prepare(struct shard *shard, const struct commit *commit,
                              const struct store_batch *records)
 {
-    if (!atomic_load_explicit(&shard->origin.is_on, memory_order_acquire))
+    bool is_on = atomic_load_explicit(&shard->origin.is_on, memory_order_acquire);
+    if (!is_on || commit->given_version != 0)
         return true;
     if (commit->kind == COMMIT_ROWS)
-        return commit->given_version != 0 || prepare_rows(shard, commit);
+        return prepare_rows(shard, commit);
     return commit->kind != COMMIT_DROP_ROWS || prepare_drop(shard, commit, records);
 }
