@@ -8,10 +8,10 @@
  *     key    as a record's (record.h): the feed's id, the position of the last entry, piece 0
  *     value  04, sequence: 8, varint ordinal: where the first entry is; then entry after entry
  *     entry  varint: four times by how much its sequence is greater than that of the one before (of
- *            the first: 0), plus its kind: 0 a row, 1 a range, 2 a row with its change, 3 a range of which
- *            all rows are dropped; varint: zigzag of version less sequence; varint, bytes: the
- *            key; of a range varint, bytes: its end, empty: no bound; of a row with its change
- *            varint, bytes: that
+ *            the first: 0), plus its kind: 0 a row, 1 a range, 2 a row with its change, 3 a range
+ *            of which all rows are dropped; varint: zigzag of version less sequence; varint,
+ *            bytes: the key; of a range varint, bytes: its end, empty: no bound; of a row with its
+ *            change varint, bytes: that
  *
  * Ordinals number what a commit has of the feed, from 0 on. */
 #ifndef TRESTLE_STREAM_FEED_H

@@ -21,8 +21,7 @@ static status read_record(const struct shard *shard, uint64_t *id)
     struct store_value value = {0};
     enum store_presence presence = STORE_ABSENT;
     *id = 0;
-    status s =
-        store_get(shard->system, NULL, record_key(), STORE_READ_ANY, &value, &presence);
+    status s = store_get(shard->system, NULL, record_key(), STORE_READ_ANY, &value, &presence);
     if (status_is_ok(s) && presence == STORE_FOUND && value.bytes.size == BIG_ENDIAN_SIZE)
         *id = big_endian_read(value.bytes.data);
     if (status_is_ok(s) && presence == STORE_FOUND && *id == 0)

@@ -20,17 +20,17 @@ struct shard;
 /* What one commit did to a row, or to a range of rows. Slices are the reader's for as long as the
  * visit lasts. */
 struct origin_change {
-    uint64_t table;  /* its id in this cluster */
-    bytes from;      /* the row's key; of a range the first key, which may be empty */
-    bytes to;        /* of a range: exclusive; empty: no bound */
-    bool is_drop;    /* a range: its rows of before the version are gone */
+    uint64_t table;             /* its id in this cluster */
+    bytes from;                 /* the row's key; of a range the first key, which may be empty */
+    bytes to;                   /* of a range: exclusive; empty: no bound */
+    bool is_drop;               /* a range: its rows of before the version are gone */
     struct event_change change; /* of a row: the fragment, with its version, and big cells */
     uint64_t version;
     struct stream_position position;
 };
 
-/* From its return on all that is committed is in the feeds of all shards, until they are ended, over
- * starts as well; fine if they have begun. Blocks. */
+/* From its return on all that is committed is in the feeds of all shards, until they are ended,
+ * over starts as well; fine if they have begun. Blocks. */
 status origin_feeds_begin(struct cluster *cluster);
 /* Nothing is in them from its return on, and nothing is kept for them. Blocks. */
 status origin_feeds_end(struct cluster *cluster);

@@ -104,8 +104,8 @@ static void what_another_cluster_changed_is_not(void **state)
     struct packed_change change;
     begin_feed(f);
     struct stream_position after = end_of(f);
-    assert_ok(row_change_pack(setting(f, FAMILY_F, "q", 1, "theirs"), rows_big_value(f->table),
-                              &change));
+    assert_ok(
+        row_change_pack(setting(f, FAMILY_F, "q", 1, "theirs"), rows_big_value(f->table), &change));
     uint64_t version = commit_submitted(home_of(f)->commits); /* of the past, by its time */
     set_cell(f, "a", "v");
     assert_ok(foreign_row_write(f->table, bytes_of("z"), &change, version | 1));
@@ -241,9 +241,8 @@ static void write_rows(struct cluster_fixture *f, struct buffer *out)
             if (cell_is_deferred(cell))
                 assert_ok(scan_load_value(scan, cell, STORE_READ_ANY, &value, &loaded));
             buffer_append_bytes(out, row.key);
-            buffer_append_format(out, " %u %.*s %lld ", cell->family->id,
-                                 (int)cell->qualifier.size, (const char *)cell->qualifier.data,
-                                 (long long)cell->timestamp_us);
+            buffer_append_format(out, " %u %.*s %lld ", cell->family->id, (int)cell->qualifier.size,
+                                 (const char *)cell->qualifier.data, (long long)cell->timestamp_us);
             buffer_append_bytes(out, value);
             buffer_append_byte(out, '\n');
         }
@@ -355,7 +354,8 @@ static void step(struct replica *replica, uint64_t *random)
 
 static void go_through_history(uint64_t seed)
 {
-    struct replica replica = {.of = cluster_fixture_create(NULL), .f = cluster_fixture_create(NULL)};
+    struct replica replica = {.of = cluster_fixture_create(NULL),
+                              .f = cluster_fixture_create(NULL)};
     uint64_t random = seed * 2654435761u + 1;
     begin_feed(replica.of);
     replica.at = end_of(replica.of);

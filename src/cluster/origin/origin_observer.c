@@ -53,8 +53,7 @@ static void set_key(struct buffer *out, uint64_t table, bytes row_key)
 /* The server's own tables are its own. */
 static bool is_of_clients(const struct table *table)
 {
-    return table != NULL &&
-           !bytes_start_with(bytes_of(table->name), bytes_of(CLUSTER_OWN_TABLES));
+    return table != NULL && !bytes_start_with(bytes_of(table->name), bytes_of(CLUSTER_OWN_TABLES));
 }
 
 static bool add_row(struct leaving *leaving, const struct commit *row)
@@ -96,9 +95,9 @@ static status add_drop(void *context, const struct store_change *change)
     TRY(drop_record_parse(change->key, change->value, &keyspace, &drop));
     set_key(&leaving->key, leaving->commit->table->id, drop.from);
     set_end(&leaving->end, leaving->commit->table->id, drop.to);
-    bool is_added = add(leaving, (struct stream_feed_entry){.end = buffer_bytes(&leaving->end),
-                                                            .is_range = true,
-                                                            .is_drop = true});
+    bool is_added =
+        add(leaving, (struct stream_feed_entry){
+                         .end = buffer_bytes(&leaving->end), .is_range = true, .is_drop = true});
     return is_added ? status_ok() : status_out_of_memory();
 }
 

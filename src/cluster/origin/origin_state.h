@@ -8,9 +8,9 @@
 
 /* All zeroes is a feed that is off. */
 struct origin_feed {
-    struct stream_feed feed;  /* its id: 0 until it has begun for the first time since the start */
+    struct stream_feed feed; /* its id: 0 until it has begun for the first time since the start */
     atomic_bool is_on;
-    _Atomic(uint64_t) keep;   /* origin_feed_keep */
+    _Atomic(uint64_t) keep; /* origin_feed_keep */
 };
 
 #endif

@@ -4,8 +4,8 @@
  * that it would be told, it is made of what the change comes to; and a deletion of the row that was
  * not looked into deletes every family that the table has then.
  *
- * What views are to be told of a commit is prepared beside it (view/view_observer.h), and what other
- * clusters are (origin/origin_observer.h).
+ * What views are to be told of a commit is prepared beside it (view/view_observer.h), and what
+ * other clusters are (origin/origin_observer.h).
  *
  * In front of it stands, if the row was dropped and the stream has still to be told (telling.h),
  * what it had before the drop: then the row is told before its turn. */
