@@ -243,7 +243,8 @@ static void write_rows(struct cluster_fixture *f, struct buffer *out)
             buffer_append_bytes(out, row.key);
             buffer_append_format(out, " %u %.*s %lld ", cell->family->id, (int)cell->qualifier.size,
                                  (const char *)cell->qualifier.data, (long long)cell->timestamp_us);
-            buffer_append_bytes(out, value);
+            for (size_t k = 0; k < value.size; k++) /* sums have zeroes */
+                buffer_append_format(out, "%02x", value.data[k]);
             buffer_append_byte(out, '\n');
         }
     }
