@@ -31,7 +31,7 @@ LAYERS = (
 ROOMS = {
     "sql": "syntax time functions plan analyze run view".split(),
     "datastore": "model gql index+commit query admin".split(),
-    "cluster": ["heat+backup+stream+view"],
+    "cluster": ["heat+backup+stream+view+origin"],
     "cmd": ["advise+backup+bench+repair+sql+status+support+tail+transfer"],
 }
 TESTING = "testing"  # a folder's room of fixtures and doubles, which only tests see

@@ -9,6 +9,7 @@
 #include "cluster/identity_record.h"
 #include "cluster/index.h"
 #include "cluster/lost_records.h"
+#include "cluster/origin/origin_feed.h"
 #include "cluster/row_jobs.h"
 #include "cluster/salvage.h"
 #include "cluster/shard_directories.h"
@@ -409,6 +410,7 @@ static status open_parts(struct cluster *cluster)
     TRY(open_shards(cluster));
     TRY(open_catalog(cluster));
     TRY(start_shards(cluster));
+    TRY(origin_feeds_resume(cluster));
     TRY(stream_logs_resume(cluster));
     TRY(views_sweep(cluster));
     identity_record_update(cluster->home->store, cluster->catalog, cluster->options.log);

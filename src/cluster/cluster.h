@@ -60,6 +60,7 @@ struct cluster_options {
     uint64_t large_commit_bytes;
     void *large_work_context;
     uint64_t tombstones_from; /* as in row_rules (row/fold.h), for all tables */
+    unsigned number; /* of the cluster, which its versions name: less than VERSION_CLUSTERS */
     /* Besides our own; outlive the cluster. Called on each shard's commit thread. */
     const struct commit_observer *observers;
     size_t observer_count;

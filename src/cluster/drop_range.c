@@ -15,6 +15,7 @@
  * is deleted by that of garbage collection (gc_pass.h); both are asked for at once. */
 #include "base/check.h"
 #include "cluster/cluster_private.h"
+#include "cluster/foreign_rows.h"
 #include "cluster/gc_pass.h"
 #include "cluster/live_size.h"
 #include "cluster/stream/tell_dropped.h"
@@ -42,6 +43,7 @@ struct drop_part {
 struct drop_parts {
     struct drop_part *items;
     size_t count;
+    uint64_t given_version; /* by another cluster; 0: the queue gives one */
 };
 
 /* A commit that deletes those of a shard. */
@@ -309,6 +311,7 @@ static status record_in(struct shard *shard, struct table *table, const struct d
         .tells = table_has_stream(table)};
     record.commit = (struct commit){.kind = COMMIT_DROP_ROWS,
                                     .table = table,
+                                    .given_version = parts->given_version,
                                     .extend = put_records,
                                     .catalog = &record.change,
                                     .frees_space = true,
@@ -433,9 +436,10 @@ static status delete_damaged(struct table *table, const struct drop_parts *parts
     return status_ok();
 }
 
-static status drop_range(struct table *table, bytes from, bytes to, bool *deletes)
+static status drop_range(struct table *table, bytes from, bytes to, uint64_t given_version,
+                         bool *deletes)
 {
-    struct drop_parts parts = {0};
+    struct drop_parts parts = {.given_version = given_version};
     status s = table_visit_parts(table, from, to, add_part, &parts);
     if (status_is_ok(s)) {
         await_room(table, parts.count);
@@ -447,10 +451,10 @@ static status drop_range(struct table *table, bytes from, bytes to, bool *delete
     return s;
 }
 
-static status drop_rows(struct table *table, bytes from, bytes to)
+static status drop_rows(struct table *table, bytes from, bytes to, uint64_t given_version)
 {
     bool deletes = false;
-    TRY(drop_range(table, from, to, &deletes));
+    TRY(drop_range(table, from, to, given_version, &deletes));
     if (deletes)
         gc_pass_hurry(table);
     drop_pass_ask(table);
@@ -461,7 +465,14 @@ status table_drop_rows(struct table *table, bytes prefix)
 {
     struct buffer end = {0};
     key_after_prefix(&end, prefix); /* stays empty, no bound, if there is no key after */
-    status s = end.failed ? status_out_of_memory() : drop_rows(table, prefix, buffer_bytes(&end));
+    status s =
+        end.failed ? status_out_of_memory() : drop_rows(table, prefix, buffer_bytes(&end), 0);
     buffer_free(&end);
     return s;
+}
+
+status foreign_rows_drop(struct table *table, bytes from, bytes to, uint64_t version)
+{
+    DCHECK(version != 0);
+    return drop_rows(table, from, to, version);
 }

@@ -13,4 +13,8 @@
 status foreign_row_write(struct table *table, bytes row_key, struct packed_change *change,
                          uint64_t version);
 
+/* Drops the rows of [from, to), an empty `to` is no bound, as of that version: what is newer of
+ * them stays. Dropped twice they are dropped once. UNAVAILABLE as table_drop_rows. Blocks. */
+status foreign_rows_drop(struct table *table, bytes from, bytes to, uint64_t version);
+
 #endif

@@ -218,6 +218,7 @@ static status start_commits(struct shard *shard)
         .store = shard->store,
         .catalog = shard->system,
         .clock = shard->cluster->options.clock,
+        .cluster = shard->cluster->options.number,
         .durability = shard->cluster->options.durability,
         .queue_limit_bytes = queue_bytes == 0 ? LIMIT_COMMIT_QUEUE_BYTES : queue_bytes,
         .stall_limit_us = (int64_t)LIMIT_COMMIT_STALL_SECONDS * 1000000,

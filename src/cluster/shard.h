@@ -36,6 +36,7 @@
 #include "cluster/data_directory.h"
 #include "cluster/disk_reserve.h"
 #include "cluster/idle_compaction.h"
+#include "cluster/origin/origin_state.h"
 #include "cluster/scrub.h"
 #include "cluster/stream/telling.h"
 #include "tablet/change_log.h"
@@ -75,6 +76,7 @@ struct shard {
     struct shard_idleness idleness; /* maintenance's */
 
     struct stream_log *streams; /* what change streams tell of its rows */
+    struct origin_feed origin;  /* what other clusters are to be told of them */
     struct told_batch told;     /* the commit thread's: rows that they tell before their turn */
     struct change_log *log;     /* NULL: none is kept */
     uint64_t log_keyspace;      /* its id; 0: none */

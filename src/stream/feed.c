@@ -47,18 +47,22 @@ static void write_bytes(struct buffer *out, bytes data)
     buffer_append_bytes(out, data);
 }
 
-enum { IS_RANGE = 1, IS_DROP = 2, FLAGS = 2 /* bits */ };
+/* The second bit is of a range that it is dropped, of a row that its change is there. */
+enum { IS_RANGE = 1, HAS_MORE = 2, FLAGS = 2 /* bits */ };
 
 static void write_entry(struct buffer *out, uint64_t before, const struct stream_feed_entry *entry)
 {
     uint64_t sequence = entry->position.sequence;
-    unsigned flags = (entry->is_range ? IS_RANGE : 0) | (entry->is_drop ? IS_DROP : 0);
-    DCHECK(entry->is_range || !entry->is_drop);
+    bool has_more = entry->is_drop || entry->has_change;
+    unsigned flags = (entry->is_range ? IS_RANGE : 0) | (has_more ? HAS_MORE : 0);
+    DCHECK(entry->is_range ? !entry->has_change : !entry->is_drop);
     buffer_append_varint(out, (sequence - before) << FLAGS | flags);
     buffer_append_varint(out, zigzag((int64_t)(entry->version - sequence)));
     write_bytes(out, entry->key);
     if (entry->is_range)
         write_bytes(out, entry->end);
+    if (entry->has_change)
+        write_bytes(out, entry->change);
 }
 
 static struct feed_page *add_page(struct stream_log *log, struct stream_feed *feed)
@@ -216,18 +220,21 @@ static const uint8_t *read_entry(const uint8_t *at, const uint8_t *end, bool is_
     if (at == NULL)
         return NULL;
     entry->is_range = (delta & IS_RANGE) != 0;
-    entry->is_drop = (delta & IS_DROP) != 0;
+    entry->is_drop = entry->is_range && (delta & HAS_MORE) != 0;
+    entry->has_change = !entry->is_range && (delta & HAS_MORE) != 0;
     delta >>= FLAGS;
     if (!is_first)
         entry->position.ordinal = delta == 0 ? entry->position.ordinal + 1 : 0;
     entry->position.sequence += delta;
     entry->version = entry->position.sequence + (uint64_t)unzigzag(ahead);
-    entry->end = bytes_make(NULL, 0);
+    entry->end = entry->change = bytes_make(NULL, 0);
     at = read_bytes(at, end, &entry->key);
     if (entry->is_range)
         at = read_bytes(at, end, &entry->end);
+    if (entry->has_change)
+        at = read_bytes(at, end, &entry->change);
     bool rises = is_first || stream_position_compare(entry->position, before) > 0;
-    bool is_sound = entry->is_range || (entry->key.size > 0 && !entry->is_drop);
+    bool is_sound = entry->is_range || entry->key.size > 0;
     return at != NULL && rises && is_sound ? at : NULL;
 }
 

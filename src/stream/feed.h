@@ -1,15 +1,17 @@
-/* Feeds: which rows of a table were changed, in the order of commits, for views that follow it
- * (cluster/view/view_feed.h). Keys alone, in the log of change streams, under an id that is no
- * tablet's: so no reader of a change stream meets them.
+/* Feeds: what commits have changed, in their order, for those who follow it: of a table which rows,
+ * for its views (cluster/view/view_feed.h), and of a shard all rows with what was changed in them,
+ * for other clusters (cluster/origin/origin_feed.h). They lie in the log of change streams, under
+ * an id that is no tablet's: so no reader of a change stream meets them.
  *
  * What the commits of a batch have of a feed lies together, in *pages*:
  *
  *     key    as a record's (record.h): the feed's id, the position of the last entry, piece 0
  *     value  04, sequence: 8, varint ordinal: where the first entry is; then entry after entry
  *     entry  varint: four times by how much its sequence is greater than that of the one before (of
- *            the first: 0), plus its kind: 0 a row, 1 a range, 3 a range of which all rows are
- *            dropped; varint: zigzag of version less sequence; varint, bytes: the key; of a range
- *            varint, bytes: its end, empty: no bound
+ *            the first: 0), plus its kind: 0 a row, 1 a range, 2 a row with its change, 3 a range
+ *            of which all rows are dropped; varint: zigzag of version less sequence; varint,
+ *            bytes: the key; of a range varint, bytes: its end, empty: no bound; of a row with its
+ *            change varint, bytes: that
  *
  * Ordinals number what a commit has of the feed, from 0 on. */
 #ifndef TRESTLE_STREAM_FEED_H
@@ -36,6 +38,8 @@ struct stream_feed_entry {
     uint64_t version; /* of the commit */
     bytes key;        /* of a row, or the first of a range: then it may be empty */
     bytes end;        /* of a range: exclusive; empty: no bound */
+    bytes change;     /* of a row, if has_change: what its feed's owner makes of it */
+    bool has_change;
     bool is_range;
     bool is_drop; /* of a range: none of the rows that were there before it is there */
 };

@@ -19,10 +19,13 @@ static status see(void *context, const struct stream_feed_entry *entry, bool *en
     (void)enough;
     CHECK(!seen->has_any || stream_position_compare(entry->position, seen->last) > 0);
     CHECK(entry->is_range || (entry->key.size > 0 && entry->end.size == 0 && !entry->is_drop));
+    CHECK(entry->has_change ? !entry->is_range : entry->change.size == 0);
     for (size_t i = 0; i < entry->key.size; i++)
         seen->bytes += entry->key.data[i];
     for (size_t i = 0; i < entry->end.size; i++)
         seen->bytes += entry->end.data[i];
+    for (size_t i = 0; i < entry->change.size; i++)
+        seen->bytes += entry->change.data[i];
     seen->last = entry->position;
     seen->has_any = true;
     return status_ok();

@@ -1,5 +1,6 @@
 /* Feeds: what commits leave in them, in pages, and what is read of them. The row "3:abc" is of feed
- * 3, "[3:abc" a range from there on. */
+ * 3, "[3:abc" a range from there on, "=3:abc" the row with a change, which is its key as a whole.
+ */
 #include "stream/testing/testing.h"
 
 #include "base/testing/failmalloc.h"
@@ -23,12 +24,15 @@ static bool prepare_feed(void *context, const struct commit *commit,
     (void)records;
     for (size_t i = 0; commit_changes_rows(commit->kind) && i <= commit->other_count; i++) {
         bytes key = i == 0 ? commit->row_key : commit->others[i - 1].row_key;
-        bool is_range = key.data[0] == '[';
-        size_t feed = (size_t)(key.data[is_range] - '0');
+        bool is_range = key.data[0] == '[', has_change = key.data[0] == '=';
+        bool is_more = is_range || has_change;
+        size_t feed = (size_t)(key.data[is_more] - '0');
         const struct stream_feed_entry entry = {.position = {commit->sequence, ordinals[feed]++},
                                                 .version = commit->version,
-                                                .key = bytes_from(key, 2 + is_range),
+                                                .key = bytes_from(key, 2 + is_more),
                                                 .end = is_range ? bytes_of("end") : bytes_of(""),
+                                                .change = has_change ? key : bytes_of(""),
+                                                .has_change = has_change,
                                                 .is_range = is_range,
                                                 .is_drop = is_range && key.size > 3};
         if (!stream_log_prepare_feed(f->l->log, &f->feeds[feed], &entry)) {
@@ -130,6 +134,8 @@ static status note_entry(void *context, const struct stream_feed_entry *entry, b
     buffer_append_bytes(&seen->text, entry->key);
     if (entry->is_range)
         buffer_append_bytes(&seen->text, entry->end);
+    if (entry->has_change)
+        buffer_append_bytes(&seen->text, entry->change);
     buffer_append_byte(&seen->text, ' ');
     *enough = ++seen->count == seen->most;
     return status_ok();
@@ -180,6 +186,16 @@ static void each_feed_has_its_own(void **state)
     assert_rows(f->l, beginning_of(f->l), ""); /* no change stream has them */
     reopen(f->l);
     assert_feed(f, 1, beginning_of(f->l), "a c [end -[xend e ");
+}
+
+static void a_row_has_its_change(void **state)
+{
+    struct feed_fixture *f = *state;
+    write_rows(f, "=1:a", NULL, NULL);
+    write_rows(f, "=1:b", "1:c", "[1:x");
+    write_rows(f, "=2:d", "=1:e", NULL);
+    assert_feed(f, 1, beginning_of(f->l), "a=1:a b=1:b c -[xend e=1:e ");
+    assert_feed(f, 2, beginning_of(f->l), "d=2:d ");
 }
 
 /* Also from amid a page, and to amid one. */
@@ -420,6 +436,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FEED_TEST(each_feed_has_its_own),
+        FEED_TEST(a_row_has_its_change),
         FEED_TEST(a_reader_goes_on_from_each_entry),
         FEED_TEST(what_is_refused_leaves_nothing),
         FEED_TEST(what_is_not_written_is_not_told),

@@ -375,6 +375,30 @@ bool event_next_change(struct event_reader *reader, struct event_change *change)
     return !reader->is_bad;
 }
 
+/* --- a change by itself --- */
+
+void event_change_write(struct buffer *out, const struct packed_change *change)
+{
+    buffer_append_byte(out, change->big_count > 0 ? FLAG_BIG : 0);
+    append_slice(out, buffer_bytes(&change->fragment));
+    if (change->big_count > 0)
+        append_big_cells(out, change);
+}
+
+bool event_change_read(bytes encoded, struct event_change *out)
+{
+    struct event_reader reader = {.at = encoded.data,
+                                  .end = bytes_from(encoded, encoded.size).data};
+    *out = (struct event_change){.kind = CHANGE_ROW};
+    uint8_t flags = take_byte(&reader);
+    out->value = take_slice(&reader);
+    if (flags == FLAG_BIG)
+        take_big_cells(&reader, out);
+    return !reader.is_bad && reader.at == reader.end && (flags == 0 || flags == FLAG_BIG);
+}
+
+/* --- lists --- */
+
 void event_big_cells(const struct event_change *change, struct big_cell *cells)
 {
     struct event_reader reader = {.at = change->list.data,

@@ -131,6 +131,13 @@ status event_visit_taken_in(bytes entry,
                             status (*visit)(void *context, const struct event_change *change),
                             void *context);
 
+/* --- what was changed in a row, by itself: for who keeps elsewhere which row, and when. A byte, 0
+ * or that of big cells; then as in an event, from the fragment on --- */
+
+void event_change_write(struct buffer *out, const struct packed_change *change);
+/* `out` is of kind CHANGE_ROW, without keyspace, key and token. False if it does not parse. */
+bool event_change_read(bytes encoded, struct event_change *out);
+
 /* The sequences of an entry's first and last event; false if it does not parse, or has none. */
 bool event_entry_bounds(bytes entry, uint64_t *first, uint64_t *last);
 

@@ -4,7 +4,8 @@
  * that it would be told, it is made of what the change comes to; and a deletion of the row that was
  * not looked into deletes every family that the table has then.
  *
- * What views are to be told of a commit is prepared beside it (view/view_observer.h).
+ * What views are to be told of a commit is prepared beside it (view/view_observer.h), and what
+ * other clusters are (origin/origin_observer.h).
  *
  * In front of it stands, if the row was dropped and the stream has still to be told (telling.h),
  * what it had before the drop: then the row is told before its turn. */
@@ -12,6 +13,7 @@
 
 #include "base/check.h"
 #include "cluster/cluster_private.h"
+#include "cluster/origin/origin_observer.h"
 #include "cluster/stream/row_families.h"
 #include "cluster/view/view_observer.h"
 #include "row/change_list_derive.h"
@@ -134,7 +136,8 @@ static bool prepare_rows(struct shard *shard, const struct commit *commit)
 static bool prepare(void *context, const struct commit *commit, const struct store_batch *records)
 {
     bool is_whole = !commit_changes_rows(commit->kind) || prepare_rows(context, commit);
-    if (is_whole && view_observer_prepare(context, commit, records))
+    if (is_whole && view_observer_prepare(context, commit, records) &&
+        origin_observer_prepare(context, commit, records))
         return true;
     take_back(context);
     return false;

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/dates.h"
 #include "cluster/cluster_private.h"
+#include "cluster/origin/origin_feed.h"
 #include "cluster/stream/settings.h"
 #include "cluster/view/view_feed.h"
 #include "cluster/view/view_table.h"
@@ -84,6 +85,8 @@ status stream_logs_begin(struct cluster *cluster)
 
 static bool has_any_logged(const struct cluster *cluster)
 {
+    if (origin_feed_is_on(cluster->home))
+        return true;
     for (size_t i = 0; i < cluster->table_count; i++)
         if (table_has_stream(cluster->tables[i]) || table_is_viewed(cluster->tables[i]))
             return true;
@@ -230,12 +233,18 @@ static void tell_evicted(const struct shard *shard, const struct stream_bounds *
              LOG_INT("bytes", evicted->bytes), LOG_STR("oldest", since));
 }
 
+static uint64_t kept_from(struct shard *shard)
+{
+    uint64_t by_views = view_feeds_kept_from(shard), by_others = origin_feed_kept_from(shard);
+    return by_views < by_others ? by_views : by_others;
+}
+
 static void truncate_log(struct shard *shard, const struct promise *promise)
 {
     struct stream_evicted evicted;
     uint64_t lacking = lacking_bytes(shard);
     const struct stream_bounds bounds = {.before_us = promise->now_us - promise->retention_us,
-                                         .keep_from = view_feeds_kept_from(shard),
+                                         .keep_from = kept_from(shard),
                                          .most_bytes = most_bytes(shard, lacking)};
     status s = stream_log_truncate(shard->streams, shard->commits, &bounds, &evicted);
     tell_evicted(shard, &bounds, &evicted);

@@ -1,0 +1,238 @@
+/* See origin_feed.h. That the feed is on, and its id, is a record of the shard's keyspace `system`:
+ * the key "origin-feed", the id in 8 bytes, big-endian. */
+#include "cluster/origin/origin_feed.h"
+
+#include "base/big_endian.h"
+#include "base/check.h"
+#include "cluster/cluster_private.h"
+#include "cluster/stream/stream_upkeep.h"
+#include "stream/feed.h"
+
+static bytes record_key(void)
+{
+    return bytes_of("origin-feed");
+}
+
+/* --- the record --- */
+
+/* `*id` 0: there is none. */
+static status read_record(const struct shard *shard, uint64_t *id)
+{
+    struct store_value value = {0};
+    enum store_presence presence = STORE_ABSENT;
+    *id = 0;
+    status s = store_get(shard->system, NULL, record_key(), STORE_READ_ANY, &value, &presence);
+    if (status_is_ok(s) && presence == STORE_FOUND && value.bytes.size == BIG_ENDIAN_SIZE)
+        *id = big_endian_read(value.bytes.data);
+    if (status_is_ok(s) && presence == STORE_FOUND && *id == 0)
+        s = status_make(STATUS_DATA_LOSS, "the record of the origin feed has %zu bytes",
+                        value.bytes.size);
+    store_value_release(&value);
+    return s;
+}
+
+/* `id` 0: removes it. */
+static status write_record(struct shard *shard, uint64_t id)
+{
+    uint8_t value[BIG_ENDIAN_SIZE];
+    struct store_batch *batch = store_batch_create();
+    if (batch == NULL)
+        return status_out_of_memory();
+    big_endian_write(value, id);
+    if (id == 0)
+        store_batch_delete(batch, shard->system, record_key());
+    else
+        store_batch_put(batch, shard->system, record_key(), bytes_make(value, sizeof value));
+    status s = commit_write(shard->commits, COMMIT_CATALOG, batch, NULL);
+    store_batch_destroy(batch);
+    return s;
+}
+
+/* Ids are the catalog's, and never given twice. With admin held. */
+static status take_id(struct cluster *cluster, uint64_t *out)
+{
+    DCHECK(check_is_held(&cluster->admin));
+    struct store_batch *batch = store_batch_create();
+    if (batch == NULL)
+        return status_out_of_memory();
+    *out = cluster->next_id++;
+    status s = catalog_put_next_id(batch, cluster->catalog, cluster->next_id);
+    if (status_is_ok(s))
+        s = commit_write(cluster->home->commits, COMMIT_CATALOG, batch, NULL);
+    store_batch_destroy(batch);
+    return s;
+}
+
+/* --- on and off --- */
+
+static void turn_on(struct shard *shard, uint64_t id)
+{
+    DCHECK(id != 0);
+    shard->origin.feed.id = id;
+    atomic_store_explicit(&shard->origin.is_on, true, memory_order_release);
+}
+
+bool origin_feed_is_on(const struct shard *shard)
+{
+    return atomic_load_explicit(&shard->origin.is_on, memory_order_acquire);
+}
+
+/* What is in the queue may have been looked at before it was on: it is waited for. */
+static status await_queue(struct shard *shard)
+{
+    struct commit barrier = {.kind = COMMIT_BARRIER};
+    return commit_and_wait(shard->commits, &barrier);
+}
+
+static status begin(struct shard *shard)
+{
+    uint64_t id = shard->origin.feed.id;
+    if (origin_feed_is_on(shard))
+        return status_ok();
+    if (id == 0)
+        TRY(take_id(shard->cluster, &id));
+    TRY(write_record(shard, id));
+    turn_on(shard, id);
+    return await_queue(shard);
+}
+
+static status begin_all(struct cluster *cluster)
+{
+    TRY(stream_logs_begin(cluster));
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        TRY(begin(cluster->shards[i]));
+    return status_ok();
+}
+
+status origin_feeds_begin(struct cluster *cluster)
+{
+    pthread_mutex_lock(&cluster->admin);
+    status s = begin_all(cluster);
+    pthread_mutex_unlock(&cluster->admin);
+    return s;
+}
+
+/* Off in memory first: a commit that is prepared meanwhile may be in it, and nobody reads it. */
+static status end(struct shard *shard)
+{
+    if (!origin_feed_is_on(shard))
+        return status_ok();
+    atomic_store_explicit(&shard->origin.is_on, false, memory_order_release);
+    atomic_store(&shard->origin.keep, 0);
+    return write_record(shard, 0);
+}
+
+status origin_feeds_end(struct cluster *cluster)
+{
+    status s = status_ok();
+    pthread_mutex_lock(&cluster->admin);
+    for (size_t i = 0; status_is_ok(s) && i < cluster->shard_count; i++)
+        s = end(cluster->shards[i]);
+    pthread_mutex_unlock(&cluster->admin);
+    return s;
+}
+
+static status resume(struct shard *shard)
+{
+    uint64_t id;
+    TRY(read_record(shard, &id));
+    if (id == 0)
+        return status_ok();
+    atomic_store(&shard->origin.feed.newest, commit_applied(shard->commits));
+    turn_on(shard, id);
+    return status_ok();
+}
+
+status origin_feeds_resume(struct cluster *cluster)
+{
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        TRY(resume(cluster->shards[i]));
+    return status_ok();
+}
+
+/* --- reading --- */
+
+/* All commits up to this sequence are in the store: also those that are just being acknowledged. */
+static uint64_t applied(const struct shard *shard)
+{
+    uint64_t applied = commit_applied(shard->commits);
+    uint64_t logged = stream_log_newest(shard->streams);
+    return logged > applied ? logged : applied;
+}
+
+status origin_feed_end(struct shard *shard, struct stream_position *out)
+{
+    *out = (struct stream_position){0, 0};
+    TRY(await_queue(shard));
+    *out = (struct stream_position){applied(shard), UINT32_MAX};
+    return status_ok();
+}
+
+bool origin_feed_may_have(struct shard *shard, struct stream_position after)
+{
+    return atomic_load(&shard->origin.feed.newest) > after.sequence;
+}
+
+struct feed_visit {
+    status (*visit)(void *context, const struct origin_change *change, bool *enough);
+    void *context;
+};
+
+static status bad_entry(void)
+{
+    return status_make(STATUS_DATA_LOSS, "an entry of the origin feed does not parse");
+}
+
+/* A range without a bound ends where the next table would begin. */
+static bool read_end(bytes end, uint64_t table, bytes *to)
+{
+    if (end.size < BIG_ENDIAN_SIZE)
+        return false;
+    *to = bytes_from(end, BIG_ENDIAN_SIZE);
+    return big_endian_read(end.data) == table + (to->size == 0);
+}
+
+static status visit_entry(void *context, const struct stream_feed_entry *entry, bool *enough)
+{
+    const struct feed_visit *visit = context;
+    if (entry->key.size < BIG_ENDIAN_SIZE)
+        return bad_entry();
+    struct origin_change change = {.table = big_endian_read(entry->key.data),
+                                   .from = bytes_from(entry->key, BIG_ENDIAN_SIZE),
+                                   .is_drop = entry->is_drop,
+                                   .version = entry->version,
+                                   .position = entry->position};
+    bool is_sound = entry->is_drop ? read_end(entry->end, change.table, &change.to)
+                                   : entry->has_change && change.from.size > 0 &&
+                                         event_change_read(entry->change, &change.change);
+    return is_sound ? visit->visit(visit->context, &change, enough) : bad_entry();
+}
+
+status origin_feed_read(struct shard *shard, struct stream_position after, size_t most_bytes,
+                        status (*visit)(void *context, const struct origin_change *change,
+                                        bool *enough),
+                        void *context, struct stream_position *reached, bool *is_end)
+{
+    struct feed_visit forward = {visit, context};
+    const struct stream_feed_query query = {.feed = shard->origin.feed.id,
+                                            .after = after,
+                                            .through = applied(shard),
+                                            .most_bytes = most_bytes};
+    const struct stream_position end = {query.through, UINT32_MAX};
+    *is_end = false;
+    TRY(stream_log_read_feed(shard->streams, &query, visit_entry, &forward, reached));
+    *is_end = stream_position_compare(*reached, end) >= 0;
+    return status_ok();
+}
+
+/* --- keeping --- */
+
+void origin_feed_keep(struct shard *shard, uint64_t from_sequence)
+{
+    atomic_store(&shard->origin.keep, from_sequence);
+}
+
+uint64_t origin_feed_kept_from(const struct shard *shard)
+{
+    return origin_feed_is_on(shard) ? atomic_load(&shard->origin.keep) : UINT64_MAX;
+}
