@@ -11,7 +11,7 @@ import { adviceSummary } from "./table_advice.js";
 import { families } from "./table_families.js";
 import { tableHistory } from "./table_history.js";
 import { askShape, perRowText, rowBytesText, rowsText, whenKnown } from "./table_shape.js";
-import { loadText, loadsOf, tabletStrip } from "./tablet_strip.js";
+import { areGuessed, loadText, loadsOf, tabletStrip } from "./tablet_strip.js";
 import { sampleTablets } from "./tablets.js";
 import { materializedViews } from "./views.js";
 
@@ -96,6 +96,9 @@ async function tablets(place, signal) {
         (found.length > TABLETS_SHOWN ? `, of which the first ${TABLETS_SHOWN}` : "") +
         ".",
     ),
+    loads &&
+      areGuessed(loads) &&
+      note("The load of some is counted together: it is shared out by their sizes."),
     tabletStrip(found, loads, signal),
     listing(
       "Tablets",

@@ -23,8 +23,22 @@ function ratesOf({ times: [time] = [] }, ranges) {
   return rates;
 }
 
-// Of each tablet {value: rows a second in the last ten minutes, isShared}: what was counted over
-// several of them, as where these are small, is shared out evenly. Null: nothing is counted.
+const sizeOf = ({ start, end }) => end - start;
+
+// What was counted over several tablets, by their sizes: an empty one has nothing of it.
+function shareOut(total, its, loads, tablets) {
+  const size = its.reduce((sum, i) => sum + sizeOf(tablets[i]), 0);
+  for (const i of its) {
+    const value = total * (size > 0 ? sizeOf(tablets[i]) / size : 1 / its.length);
+    loads[i].value += value;
+    loads[i].shared += its.length > 1 ? value : 0;
+    loads[i].isShared ||= its.length > 1;
+  }
+}
+
+// Of each tablet {value, shared, isShared}: rows a second in the last ten minutes, and how many of
+// these are its share of what was counted over several, as where these are small or little was
+// asked of them. Null: nothing is counted.
 export async function loadsOf(name, tablets, signal) {
   const from = new Date(Date.now() - SPAN_MS).toISOString();
   const path = api.pathOf(name).replace("/v2/", "/v1/");
@@ -33,21 +47,24 @@ export async function loadsOf(name, tablets, signal) {
   if (!heat.counts) return null;
   const grid = { starts: startsOf(heat) };
   const totals = ratesOf(heat, grid.starts.length);
-  const loads = tablets.map(() => ({ value: 0, isShared: false }));
+  const loads = tablets.map(() => ({ value: 0, shared: 0, isShared: false }));
   totals.forEach((total, range) => {
     if (!(total > 0)) return;
     const end = endOf(grid, range);
     const its = tablets.flatMap((each, i) => (overlap(grid.starts[range], end, each) ? [i] : []));
-    for (const i of its) {
-      loads[i].value += total / its.length;
-      loads[i].isShared ||= its.length > 1;
-    }
+    shareOut(total, its, loads, tablets);
   });
   return loads;
 }
 
-export const loadText = ({ value, isShared }) =>
-  `${isShared ? "about " : ""}${METRICS.rows.say(value)}`;
+// Nothing was counted of it alone.
+const isGuessed = ({ value, shared, isShared }) => isShared && value === shared;
+
+export const areGuessed = (loads) => loads.some(isGuessed);
+
+export const loadText = (load) =>
+  `${load.isShared ? "about " : ""}${METRICS.rows.say(load.value)}` +
+  (isGuessed(load) ? ", by its size" : "");
 
 const mostOf = (loads) => Math.max(0, ...loads.map(({ value }) => value));
 
@@ -62,10 +79,14 @@ function segment(tablet, load, colour) {
   return element;
 }
 
+// The one of which more was counted, of it alone, than all others have.
 function busiestText(tablets, loads) {
   const most = mostOf(loads);
   if (most === 0) return "none had a request in the last ten minutes";
   const busiest = loads.findIndex(({ value }) => value === most);
+  const own = most - loads[busiest].shared;
+  const isSure = loads.every(({ value }, i) => i === busiest || value < own);
+  if (!isSure) return "of which none is known to be the busiest";
   const { from, to } = tablets[busiest];
   return `the busiest, ${rangeText(from, to)}, has ${loadText(loads[busiest])}`;
 }
