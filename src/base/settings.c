@@ -2,6 +2,7 @@
 #include "base/settings.h"
 
 #include "base/sizing.h"
+#include "base/zonal_id.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -87,19 +88,10 @@ static status check_auth(const struct settings *settings)
     return status_ok();
 }
 
-/* As the zones of clusters are named: [a-z]([-a-z0-9]*[a-z0-9])?, 63 characters at most. */
-static bool is_zone(const char *text)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
-    enum { ZONE_LENGTH = 63 };
-    size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-");
-    return text[length] == '\0' && length > 0 && length <= ZONE_LENGTH &&
-           memchr(letters, text[0], sizeof letters - 1) != NULL && text[length - 1] != '-';
-}
-
 static status check_together(struct settings *settings)
 {
-    if (!is_zone(settings->location))
+    enum { ZONE_LENGTH = 63 };
+    if (!zonal_id_has_form(settings->location) || strlen(settings->location) > ZONE_LENGTH)
         return settings_refuse(settings, "location",
                                "\"%s\" is no zone: small letters, digits and hyphens, 63 at most, "
                                "a letter first and no hyphen last",

@@ -7,6 +7,7 @@
 #include "bigtable/field_mask.h"
 #include "bigtable/instance_methods.h"
 #include "bigtable/names.h"
+#include "bigtable/replicated.h"
 
 static status invalid(const char *what)
 {
@@ -140,17 +141,10 @@ struct update {
     const ProtobufCMessage *operation;
 };
 
-static bool allows_transactions(const BtAdmin__AppProfile *profile)
-{
-    return profile->routing_policy_case ==
-               BT_ADMIN__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING &&
-           profile->single_cluster_routing->allow_transactional_writes;
-}
-
 /* Requests that were allowed until now would fail. */
 static status warn(const struct update *update, bool allowed_them, const void *profile)
 {
-    if (!allowed_them || allows_transactions(profile) || update->message->ignore_warnings)
+    if (!allowed_them || profile_allows_transactions(profile) || update->message->ignore_warnings)
         return status_ok();
     return status_make(STATUS_FAILED_PRECONDITION,
                        "Updating the app profile will cause its single-row transactions "
@@ -173,7 +167,7 @@ static status stage_update(void *context, struct edit *edit)
     ProtobufCMessage *profile;
     BtAdmin__UpdateAppProfileMetadata metadata = BT_ADMIN__UPDATE_APP_PROFILE_METADATA__INIT;
     TRY(find_for_change(edit, arena, RESOURCE_APP_PROFILE, wanted->name, "", &profile));
-    bool allowed_them = allows_transactions((const void *)profile);
+    bool allowed_them = profile_allows_transactions((const void *)profile);
     TRY(field_mask_apply(update->message->update_mask, allowed, &wanted->base, profile, arena));
     TRY(complete_profile(edit, arena, (void *)profile));
     TRY(warn(update, allowed_them, profile));

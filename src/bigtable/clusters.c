@@ -14,7 +14,6 @@
 
 struct creation {
     const struct admin_request *request;
-    const char *instance;
     int32_t given_nodes;
     BtAdmin__Cluster cluster;
     const ProtobufCMessage *operation;
@@ -28,7 +27,7 @@ static status stage_creation(void *context, struct edit *edit)
     struct arena *arena = creation->request->arena;
     BtAdmin__CreateClusterMetadata metadata = BT_ADMIN__CREATE_CLUSTER_METADATA__INIT;
     TRY(create_resource(edit, arena, RESOURCE_CLUSTER, &creation->cluster.base));
-    TRY(check_zone_is_free(edit_control(edit), arena, creation->instance, &creation->cluster));
+    TRY(check_zone_is_free(edit_control(edit), arena, &creation->cluster));
     BtAdmin__Cluster answer = creation->cluster;
     if (cluster_autoscales(&answer))
         answer.serve_nodes = creation->given_nodes;
@@ -39,8 +38,7 @@ static status stage_creation(void *context, struct edit *edit)
 status create_cluster(const struct admin_request *request, const ProtobufCMessage **response)
 {
     const BtAdmin__CreateClusterRequest *message = (const void *)request->message;
-    struct creation creation = {
-        .request = request, .instance = message->parent, .cluster = BT_ADMIN__CLUSTER__INIT};
+    struct creation creation = {.request = request, .cluster = BT_ADMIN__CLUSTER__INIT};
     TRY(name_check_instance(message->parent));
     TRY(error_in_field("cluster_id", name_check_zonal_id("clusters", message->cluster_id,
                                                          LIMIT_CLUSTER_ID_BYTES)));
@@ -165,16 +163,8 @@ struct deletion {
     struct backups *backups;
     const char *name;
     const char *id;
-    size_t clusters;
     status found;
 };
-
-static bool count_cluster(void *context, struct resource *resource)
-{
-    struct deletion *deletion = context;
-    (void)resource;
-    return ++deletion->clusters < 2;
-}
 
 /* A group of clusters has those that it names; without names, any. */
 static bool group_has(const BtAdmin__AppProfile__MultiClusterRoutingUseAny *any, const char *id)
@@ -225,8 +215,9 @@ static status stage_deletion(void *context, struct edit *edit)
         return status_out_of_memory();
     if (edit_find(edit, RESOURCE_CLUSTER, deletion->name) == NULL)
         return status_make(STATUS_NOT_FOUND, "Not found: %s", deletion->name);
-    TRY(control_list(control, RESOURCE_CLUSTER, instance, "", count_cluster, deletion));
-    if (deletion->clusters < 2)
+    bool has_others;
+    TRY(instance_is_replicated(control, instance, &has_others));
+    if (!has_others)
         return status_make(STATUS_FAILED_PRECONDITION,
                            "Cluster \"%s\" cannot be deleted: it is the last of its instance",
                            deletion->name);

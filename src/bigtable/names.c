@@ -2,6 +2,7 @@
 #include "bigtable/names.h"
 
 #include "base/limits.h"
+#include "base/zonal_id.h"
 #include "control/resource.h"
 
 #include <stdio.h>
@@ -131,21 +132,14 @@ status name_check_resource_id(const char *label, const char *id, size_t most)
                        label, id, most);
 }
 
-static bool is_lower_case(char c)
-{
-    return c >= 'a' && c <= 'z';
-}
-
 /* The least that is told is production's; here one character is enough. */
 status name_check_zonal_id(const char *collection, const char *id, size_t most)
 {
     enum { LEAST = 6 };
     if (!is_of_size(id, most))
         return wrong_size(collection, LEAST, most, id);
-    bool fits = is_lower_case(id[0]) && id[strlen(id) - 1] != '-';
-    for (const char *at = id; *at != '\0' && fits; at++)
-        fits = is_lower_case(*at) || (*at >= '0' && *at <= '9') || *at == '-';
-    return fits ? status_ok() : wrong_form(collection, "[a-z][-a-z0-9]*[a-z0-9]", id);
+    return zonal_id_has_form(id) ? status_ok()
+                                 : wrong_form(collection, "[a-z][-a-z0-9]*[a-z0-9]", id);
 }
 
 static bool has_form(const char *name, const char *form)

@@ -1,6 +1,8 @@
 /* See replicated.h. */
 #include "bigtable/replicated.h"
 
+#include "bigtable/names.h"
+
 #include <string.h>
 
 /* --- clusters --- */
@@ -49,12 +51,24 @@ static bool visit_cluster(void *context, struct resource *resource)
     return status_is_ok(search->found);
 }
 
-status check_zone_is_free(struct control *control, struct arena *arena, const char *instance,
+status check_zone_is_free(struct control *control, struct arena *arena,
                           const BtAdmin__Cluster *cluster)
 {
     struct zone_search search = {.arena = arena, .cluster = cluster, .found = status_ok()};
+    const char *instance = name_parent(arena, cluster->name);
+    if (instance == NULL)
+        return status_out_of_memory();
     TRY(control_list(control, RESOURCE_CLUSTER, instance, "", visit_cluster, &search));
     return search.found;
+}
+
+/* --- app profiles --- */
+
+bool profile_allows_transactions(const BtAdmin__AppProfile *profile)
+{
+    return profile->routing_policy_case ==
+               BT_ADMIN__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING &&
+           profile->single_cluster_routing->allow_transactional_writes;
 }
 
 /* --- garbage collection --- */

@@ -10,6 +10,7 @@
 #include "bigtable/served_by.h"
 
 #include "bigtable/names.h"
+#include "bigtable/replicated.h"
 #include "bigtable/services.h"
 #include "google/bigtable/admin/v2/instance.pb-c.h"
 #include "google/bigtable/v2/response_params.pb-c.h"
@@ -134,11 +135,11 @@ struct route {
 
 static struct route route_of(const BtAdmin__AppProfile *profile)
 {
-    const BtAdmin__AppProfile__SingleClusterRouting *single = profile->single_cluster_routing;
-    if (profile->routing_policy_case !=
-        BT_ADMIN__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING)
-        return (struct route){0};
-    return (struct route){single->cluster_id, single->allow_transactional_writes};
+    bool is_single = profile->routing_policy_case ==
+                     BT_ADMIN__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING;
+    return (struct route){.cluster_id =
+                              is_single ? profile->single_cluster_routing->cluster_id : NULL,
+                          .allows_transactions = profile_allows_transactions(profile)};
 }
 
 /* Of a profile that is not there, as any may be named: anywhere, and all is allowed. So it is by

@@ -78,19 +78,33 @@ static status put_cluster(struct edit *edit, const char *name, const char *zone)
     return edit_put(edit, RESOURCE_CLUSTER, name, &message.base, bytes_of(""));
 }
 
-static status put_profile(struct edit *edit, const char *name, const char *cluster)
+/* To that cluster alone; NULL: to any. */
+static status put_routed(struct edit *edit, const char *name, const char *cluster, bool is_allowed)
 {
     char text[NAME_SIZE], id[NAME_SIZE];
-    snprintf(text, sizeof text, "%s", name);
-    snprintf(id, sizeof id, "%s", cluster);
-    BtAdmin__AppProfile__SingleClusterRouting routing =
+    BtAdmin__AppProfile__SingleClusterRouting single =
         BT_ADMIN__APP_PROFILE__SINGLE_CLUSTER_ROUTING__INIT;
+    BtAdmin__AppProfile__MultiClusterRoutingUseAny any =
+        BT_ADMIN__APP_PROFILE__MULTI_CLUSTER_ROUTING_USE_ANY__INIT;
     BtAdmin__AppProfile message = BT_ADMIN__APP_PROFILE__INIT;
+    snprintf(text, sizeof text, "%s", name);
+    snprintf(id, sizeof id, "%s", cluster == NULL ? "" : cluster);
     message.name = text;
-    routing.cluster_id = id;
-    message.routing_policy_case = BT_ADMIN__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING;
-    message.single_cluster_routing = &routing;
+    single.cluster_id = id;
+    single.allow_transactional_writes = is_allowed;
+    message.routing_policy_case =
+        cluster != NULL ? BT_ADMIN__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING
+                        : BT_ADMIN__APP_PROFILE__ROUTING_POLICY_MULTI_CLUSTER_ROUTING_USE_ANY;
+    if (cluster != NULL)
+        message.single_cluster_routing = &single;
+    else
+        message.multi_cluster_routing_use_any = &any;
     return edit_put(edit, RESOURCE_APP_PROFILE, name, &message.base, bytes_of(""));
+}
+
+static status put_profile(struct edit *edit, const char *name, const char *cluster)
+{
+    return put_routed(edit, name, cluster, false);
 }
 
 static status take_step(struct edit *edit, const struct step *step, const char *instance)
@@ -240,43 +254,21 @@ static void test_changes_are_seen_at_once(void **state)
 }
 
 /* What routing says of transactions: single-cluster routing may allow them, no other does. */
-static status put_routed(struct edit *edit, const char *name, bool is_single, bool is_allowed)
-{
-    char text[NAME_SIZE], cluster[] = "c";
-    snprintf(text, sizeof text, "%s", name);
-    BtAdmin__AppProfile__SingleClusterRouting single =
-        BT_ADMIN__APP_PROFILE__SINGLE_CLUSTER_ROUTING__INIT;
-    BtAdmin__AppProfile__MultiClusterRoutingUseAny any =
-        BT_ADMIN__APP_PROFILE__MULTI_CLUSTER_ROUTING_USE_ANY__INIT;
-    BtAdmin__AppProfile message = BT_ADMIN__APP_PROFILE__INIT;
-    message.name = text;
-    single.cluster_id = cluster;
-    single.allow_transactional_writes = is_allowed;
-    message.routing_policy_case =
-        is_single ? BT_ADMIN__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING
-                  : BT_ADMIN__APP_PROFILE__ROUTING_POLICY_MULTI_CLUSTER_ROUTING_USE_ANY;
-    if (is_single)
-        message.single_cluster_routing = &single;
-    else
-        message.multi_cluster_routing_use_any = &any;
-    return edit_put(edit, RESOURCE_APP_PROFILE, name, &message.base, bytes_of(""));
-}
-
 static status put_routings(void *context, struct edit *edit)
 {
     (void)context;
     TRY(put_instance(edit, ONE));
     TRY(put_cluster(edit, ONE "/clusters/c", "z"));
-    TRY(put_routed(edit, ONE "/appProfiles/any", false, false));
-    TRY(put_routed(edit, ONE "/appProfiles/single", true, false));
-    return put_routed(edit, ONE "/appProfiles/transactions", true, true);
+    TRY(put_routed(edit, ONE "/appProfiles/any", NULL, false));
+    TRY(put_routed(edit, ONE "/appProfiles/single", "c", false));
+    return put_routed(edit, ONE "/appProfiles/transactions", "c", true);
 }
 
 /* To any cluster, to one, to one with transactions. */
 static status put_default(void *context, struct edit *edit)
 {
     const unsigned *which = context;
-    return put_routed(edit, ONE "/appProfiles/default", *which > 0, *which > 1);
+    return put_routed(edit, ONE "/appProfiles/default", *which > 0 ? "c" : NULL, *which > 1);
 }
 
 static void test_transactions(void **state)

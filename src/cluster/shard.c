@@ -258,6 +258,22 @@ status shard_start_scrub(struct shard *shard)
     return scrub_start(shard, &shard->scrub);
 }
 
+uint64_t shard_logged(const struct shard *shard)
+{
+    uint64_t applied = commit_applied(shard->commits);
+    uint64_t logged = stream_log_newest(shard->streams);
+    return logged > applied ? logged : applied;
+}
+
+status shard_log_end(struct shard *shard, struct stream_position *out)
+{
+    struct commit barrier = {.kind = COMMIT_BARRIER};
+    *out = (struct stream_position){0, 0};
+    TRY(commit_and_wait(shard->commits, &barrier));
+    *out = (struct stream_position){shard_logged(shard), UINT32_MAX};
+    return status_ok();
+}
+
 static void add_nothing(struct commit *commit, struct store_batch *batch)
 {
     (void)commit, (void)batch;

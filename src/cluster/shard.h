@@ -119,6 +119,13 @@ void shard_destroy(struct shard *shard); /* NULL is fine */
 
 /* --- what is asked of it --- */
 
+/* All commits up to this sequence are in the store, and in the log of change streams: also those
+ * that are just being acknowledged. Any thread. */
+uint64_t shard_logged(const struct shard *shard);
+/* A position in that log behind all that was submitted before: what is committed from now on is
+ * behind it, too. Waits for the queue. */
+status shard_log_end(struct shard *shard, struct stream_position *out);
+
 /* Looks at it again, and notes what is the matter with it. May wait for the disk. Any thread. */
 void shard_look(struct shard *shard);
 

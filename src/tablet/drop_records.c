@@ -92,6 +92,12 @@ static bool parse_value(bytes value, struct row_drop_words *out)
     return true;
 }
 
+bool drop_record_is_put(const struct store_change *change)
+{
+    return change->kind == STORE_PUT && change->key.size == DROP_RECORD_KEY_SIZE &&
+           change->key.data[0] == DROP_RECORD;
+}
+
 status drop_record_parse(bytes key, bytes value, uint64_t *keyspace_id, struct row_drop_words *out)
 {
     *out = (struct row_drop_words){.version = 0};

@@ -32,6 +32,9 @@ void drop_record_forget_table(struct buffer *value);
 /* All of a keyspace, by one range. */
 void drop_records_delete(struct store_batch *batch, struct keyspace *system, uint64_t keyspace_id);
 
+/* Whether a change of the keyspace `system` puts a record. */
+bool drop_record_is_put(const struct store_change *change);
+
 /* What a record says; the slices are the value's. DATA_LOSS if it does not parse. */
 status drop_record_parse(bytes key, bytes value, uint64_t *keyspace_id, struct row_drop_words *out);
 

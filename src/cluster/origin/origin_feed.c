@@ -78,14 +78,9 @@ bool origin_feed_is_on(const struct shard *shard)
 }
 
 /* What is in the queue may have been looked at before it was on: it is waited for. */
-static status await_queue(struct shard *shard)
-{
-    struct commit barrier = {.kind = COMMIT_BARRIER};
-    return commit_and_wait(shard->commits, &barrier);
-}
-
 static status begin(struct shard *shard)
 {
+    struct stream_position end;
     uint64_t id = shard->origin.feed.id;
     if (origin_feed_is_on(shard))
         return status_ok();
@@ -93,7 +88,7 @@ static status begin(struct shard *shard)
         TRY(take_id(shard->cluster, &id));
     TRY(write_record(shard, id));
     turn_on(shard, id);
-    return await_queue(shard);
+    return shard_log_end(shard, &end);
 }
 
 static status begin_all(struct cluster *cluster)
@@ -152,20 +147,9 @@ status origin_feeds_resume(struct cluster *cluster)
 
 /* --- reading --- */
 
-/* All commits up to this sequence are in the store: also those that are just being acknowledged. */
-static uint64_t applied(const struct shard *shard)
-{
-    uint64_t applied = commit_applied(shard->commits);
-    uint64_t logged = stream_log_newest(shard->streams);
-    return logged > applied ? logged : applied;
-}
-
 status origin_feed_end(struct shard *shard, struct stream_position *out)
 {
-    *out = (struct stream_position){0, 0};
-    TRY(await_queue(shard));
-    *out = (struct stream_position){applied(shard), UINT32_MAX};
-    return status_ok();
+    return shard_log_end(shard, out);
 }
 
 bool origin_feed_may_have(struct shard *shard, struct stream_position after)
@@ -216,7 +200,7 @@ status origin_feed_read(struct shard *shard, struct stream_position after, size_
     struct feed_visit forward = {visit, context};
     const struct stream_feed_query query = {.feed = shard->origin.feed.id,
                                             .after = after,
-                                            .through = applied(shard),
+                                            .through = shard_logged(shard),
                                             .most_bytes = most_bytes};
     const struct stream_position end = {query.through, UINT32_MAX};
     *is_end = false;

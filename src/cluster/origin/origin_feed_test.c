@@ -235,9 +235,8 @@ static void write_rows(struct cluster_fixture *f, struct buffer *out)
         assert_ok(scan_next(scan, STORE_READ_ANY, &row, &outcome));
         for (size_t i = 0; outcome == ROW_FOUND && i < row.cells->count; i++) {
             const struct cell *cell = &row.cells->items[i];
-            bytes value;
+            bytes value = cell->value;
             enum row_outcome loaded = ROW_FOUND;
-            value = cell->value;
             if (cell_is_deferred(cell))
                 assert_ok(scan_load_value(scan, cell, STORE_READ_ANY, &value, &loaded));
             buffer_append_bytes(out, row.key);
@@ -353,6 +352,12 @@ static void step(struct replica *replica, uint64_t *random)
     }
 }
 
+static void pull_all(struct replica *replica)
+{
+    while (!pull(replica, 4000))
+        ;
+}
+
 static void go_through_history(uint64_t seed)
 {
     struct replica replica = {.of = cluster_fixture_create(NULL),
@@ -362,8 +367,7 @@ static void go_through_history(uint64_t seed)
     replica.at = end_of(replica.of);
     for (unsigned i = 0; i < run.changes; i++)
         step(&replica, &random);
-    while (!pull(&replica, 4000))
-        ;
+    pull_all(&replica);
     assert_same_rows(&replica);
     cluster_fixture_destroy(replica.of);
     cluster_fixture_destroy(replica.f);
@@ -383,12 +387,6 @@ static struct cluster_fixture *create_numbered(unsigned number)
     assert_ok(cluster_table(f->cluster, bytes_of(TEST_TABLE), &f->table));
     begin_feed(f);
     return f;
-}
-
-static void pull_all(struct replica *replica)
-{
-    while (!pull(replica, 4000))
-        ;
 }
 
 static void go_both_ways(uint64_t seed)

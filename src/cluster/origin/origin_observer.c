@@ -89,8 +89,7 @@ static status add_drop(void *context, const struct store_change *change)
     struct leaving *leaving = context;
     struct row_drop_words drop;
     uint64_t keyspace;
-    if (change->kind != STORE_PUT || change->key.size != DROP_RECORD_KEY_SIZE ||
-        change->key.data[0] != DROP_RECORD)
+    if (!drop_record_is_put(change))
         return status_ok();
     TRY(drop_record_parse(change->key, change->value, &keyspace, &drop));
     set_key(&leaving->key, leaving->commit->table->id, drop.from);

@@ -12,24 +12,11 @@ static struct shard *shard_of(const struct table *source)
     return source->spaces[0].shard;
 }
 
-/* All commits up to this sequence are in the store: also those that are just being acknowledged. */
-static uint64_t applied(const struct table *source)
-{
-    const struct shard *shard = shard_of(source);
-    uint64_t applied = commit_applied(shard->commits);
-    uint64_t logged = stream_log_newest(shard->streams);
-    return logged > applied ? logged : applied;
-}
-
 /* What is in the queue may have been looked at before the table was viewed, where that is recorded
  * in another shard: it is waited for. */
 status view_feed_end(struct table *source, struct stream_position *out)
 {
-    struct commit barrier = {.kind = COMMIT_BARRIER};
-    *out = (struct stream_position){0, 0};
-    TRY(commit_and_wait(shard_of(source)->commits, &barrier));
-    *out = (struct stream_position){applied(source), UINT32_MAX};
-    return status_ok();
+    return shard_log_end(shard_of(source), out);
 }
 
 bool view_feed_may_have(struct table *source, struct stream_position after)
@@ -62,8 +49,10 @@ status view_feed_read(struct table *source, struct stream_position after, size_t
                       void *context, struct stream_position *reached, bool *is_end)
 {
     struct feed_visit forward = {visit, context};
-    const struct stream_feed_query query = {
-        .feed = source->id, .after = after, .through = applied(source), .most_bytes = most_bytes};
+    const struct stream_feed_query query = {.feed = source->id,
+                                            .after = after,
+                                            .through = shard_logged(shard_of(source)),
+                                            .most_bytes = most_bytes};
     const struct stream_position end = {query.through, UINT32_MAX};
     *is_end = false;
     TRY(stream_log_read_feed(shard_of(source)->streams, &query, visit_entry, &forward, reached));

@@ -16,23 +16,24 @@ async function mutate(place, key, mutations) {
 
 // --- writing ---
 
-// The way in which a value can be typed. A field for text makes one kind of line's end of all, so
-// that text with others is typed by its bytes.
-function typedKind(value, way) {
-  const { kind } = show(value, way);
-  if (kind === "empty") return "text";
-  const isText = kind === "text" || kind === "json";
-  return isText && asText(value).includes("\r") ? "hex" : kind;
+// How a value is typed, as {kind, text}. JSON is as it is written. A field for text makes one kind
+// of line's end of all, so that text with others is typed by its bytes.
+function typed(value, way) {
+  const shown = show(value, way);
+  if (shown.kind === "empty") return { kind: "text", text: "" };
+  if (shown.kind !== "text" && shown.kind !== "json") return shown;
+  const text = asText(value);
+  return text.includes("\r") ? show(value, "hex") : { kind: shown.kind, text };
 }
 
 // The fields of a value, and what they come to. What nobody has changed stays, byte for byte.
 function valueFields(value, way) {
-  const chosen = value ? typedKind(value, way) : "text";
-  const as = select(INPUT_WAYS, chosen);
+  const given = value ? typed(value, way) : { kind: "text", text: "" };
+  const as = select(INPUT_WAYS, given.kind);
   const text = h("textarea", { rows: "6", spellcheck: "false", class: "code" });
-  if (value) text.value = chosen === "json" ? asText(value) : show(value, chosen).text;
+  text.value = given.text;
   const before = text.value;
-  const isAsBefore = () => value && as.value === chosen && text.value === before;
+  const isAsBefore = () => value && as.value === given.kind && text.value === before;
   return {
     fields: [field("Value", text), field("Written as", as)],
     read: () => (isAsBefore() ? value : parse(text.value, as.value)),
