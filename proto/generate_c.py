@@ -38,6 +38,7 @@ C_PREFIXES = {
     "trestle.descriptors": "Descriptors",
     "trestle.export": "Export",
     "trestle.insight.v1": "Insight",
+    "trestle.replica.v1": "Replica",
     "trestle.query": "Query",
     "trestle.trace": "Trace",
 }

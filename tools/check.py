@@ -23,8 +23,8 @@ TESTDATA = Path("tools/testdata")
 # A folder of src/ includes itself and those before it. This is the architecture.
 LAYERS = (
     "base os wire advisor store place row tablet stream archive heat cluster history access faults "
-    "control sql views bigtable datastore introspect formats aws backup client transfer design "
-    "console server cmd"
+    "control sql views bigtable datastore introspect formats aws backup client replica transfer "
+    "design console server cmd"
 ).split()
 # Rooms of a folder, in the same sense; "a+b" are side by side. What lies in the folder itself is
 # theirs in common: it is included from each room, and includes whichever it wants. So do tests.
