@@ -408,6 +408,7 @@ static status open_parts(struct cluster *cluster)
     TRY(check_options(options));
     TRY(condition_create(options->log, options->clock, options->metrics, &cluster->condition));
     TRY(open_shards(cluster));
+    TRY(origins_load(cluster)); /* before any fold */
     TRY(open_catalog(cluster));
     TRY(start_shards(cluster));
     TRY(origin_feeds_resume(cluster));
@@ -435,6 +436,8 @@ static struct cluster *new_cluster(const struct cluster_options *options)
     pthread_mutex_init(&cluster->admin, NULL);
     pthread_mutex_init(&cluster->dropped_lock, NULL);
     pthread_mutex_init(&cluster->traffic.lock, NULL);
+    pthread_mutex_init(&cluster->origins.lock, NULL);
+    atomic_init(&cluster->tombstones_from, options->tombstones_from);
     return cluster;
 }
 
@@ -526,6 +529,7 @@ void cluster_close(struct cluster *cluster)
     free(cluster->shards);
     condition_destroy(cluster->condition);
     pthread_mutex_destroy(&cluster->traffic.lock);
+    pthread_mutex_destroy(&cluster->origins.lock);
     pthread_mutex_destroy(&cluster->dropped_lock);
     pthread_mutex_destroy(&cluster->admin);
     pthread_rwlock_destroy(&cluster->index_lock);

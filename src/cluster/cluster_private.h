@@ -21,6 +21,7 @@
 #include "cluster/clock_watch.h"
 #include "cluster/heat/heat.h"
 #include "cluster/maintenance.h"
+#include "cluster/origin/origin_applied.h"
 #include "cluster/shard.h"
 #include "cluster/table.h"
 #include "tablet/event.h"
@@ -59,6 +60,10 @@ struct cluster {
     /* Those whose keyspaces could not be dropped: folds in the background look at their rules until
      * the store is closed. */
     struct list undropped;
+
+    /* As in row_rules, for all tables: from the options, until other clusters are followed. */
+    _Atomic(uint64_t) tombstones_from;
+    struct origins origins; /* what of others has been applied: origin/origin_applied.h */
 };
 
 #define CLUSTER_MAGIC 0x636c7573u

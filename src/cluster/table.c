@@ -65,7 +65,7 @@ static void set_rules(struct cluster *cluster, const struct table_record *record
                                                           ? description->without_rules
                                                           : description->schema,
                                             .clock = cluster->options.clock,
-                                            .tombstones_from = cluster->options.tombstones_from};
+                                            .rising_from = &cluster->tombstones_from};
 }
 
 status description_create(struct cluster *cluster, const struct table_record *record,

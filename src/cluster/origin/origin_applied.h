@@ -1,0 +1,52 @@
+/* What of other clusters' changes has been applied here: of each, up to which place in its origin
+ * feed (origin_feed.h), and up to which version. Durable, and written after what it tells of: so
+ * after a crash some changes are applied again, and none is left out. That is fine, since whatever
+ * may come again is still kept so that it counts once (tablet/foreign_change.h): a place that is
+ * recorded, and what is complete there, is known before folds go by it.
+ *
+ * Folds go by the least of what is complete: nothing of before that comes any more, from nobody.
+ * Of what may still come they keep tombstones, and adds apart (row/fold.h). */
+#ifndef TRESTLE_CLUSTER_ORIGIN_ORIGIN_APPLIED_H
+#define TRESTLE_CLUSTER_ORIGIN_ORIGIN_APPLIED_H
+
+#include "base/status.h"
+#include "stream/position.h"
+#include "tablet/version.h"
+
+#include <pthread.h>
+
+struct cluster;
+
+struct origin_applied {
+    struct stream_position position; /* all up to there has been applied, and is durable */
+    /* What is behind it has greater versions; 0: that is not known, and all may still come. */
+    uint64_t complete;
+};
+
+/* A cluster's: all zeroes, but for the lock, is one that follows none. */
+struct origins {
+    pthread_mutex_t lock;
+    struct {
+        bool is_followed;
+        struct origin_applied applied;
+    } of[VERSION_CLUSTERS];
+};
+
+/* At a start, before anything is folded. DATA_LOSS. */
+status origins_load(struct cluster *cluster);
+
+/* False: that cluster is not followed. Any thread. */
+bool origin_applied(struct cluster *cluster, unsigned number, struct origin_applied *out);
+/* Records it, of one that was not followed, too; what is complete must not fall. Folds go by it
+ * from the return on. Blocks. */
+status origin_applied_record(struct cluster *cluster, unsigned number,
+                             const struct origin_applied *applied);
+/* The same without a record, at the place that is recorded: a start may forget it. Any thread. */
+void origin_applied_note(struct cluster *cluster, unsigned number, uint64_t complete);
+/* It is followed no more, and folds wait for it no more. Fine if it was not. Blocks. */
+status origin_applied_forget(struct cluster *cluster, unsigned number);
+
+/* The least of what is complete; 0: none are followed. Cheap, any thread. */
+uint64_t origins_complete(const struct cluster *cluster);
+
+#endif
