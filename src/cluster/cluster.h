@@ -162,6 +162,8 @@ struct table_info {
 /* The table by its name, with a reference that keeps it usable, also if it is deleted meanwhile.
  * NOT_FOUND `Not found: <name>`. Cheap, any thread. */
 status cluster_table(struct cluster *cluster, bytes name, struct table **out);
+/* The same by its id; looks at all tables. */
+status cluster_table_of_id(struct cluster *cluster, uint64_t id, struct table **out);
 void table_retain(struct table *table);
 void table_release(struct table *table);
 
