@@ -93,6 +93,10 @@ void cluster_seal_old_data(struct cluster *cluster);
  * and no archive is. */
 status cluster_check_true(struct cluster *cluster);
 
+/* From now on versions name that cluster, instead of the options' number: less than
+ * VERSION_CLUSTERS. Any thread. */
+void cluster_set_number(struct cluster *cluster, unsigned number);
+
 struct pool *cluster_pool(struct cluster *cluster);
 struct clock *cluster_clock(struct cluster *cluster);
 

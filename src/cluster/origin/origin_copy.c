@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "cluster/cluster_private.h"
+#include "row/resolve.h"
 #include "row/row_key.h"
 #include "tablet/key_bounds.h"
 
