@@ -87,7 +87,8 @@ static inline void write_rows(struct cluster_fixture *f, struct buffer *out)
             buffer_append_bytes(out, row.key);
             buffer_append_format(out, " %u %.*s %lld ", cell->family->id, (int)cell->qualifier.size,
                                  (const char *)cell->qualifier.data, (long long)cell->timestamp_us);
-            for (size_t k = 0; k < value.size; k++) /* sums have zeroes */
+            buffer_append_format(out, "%zu:", value.size);
+            for (size_t k = 0; k < value.size && k < 24; k++) /* sums have zeroes */
                 buffer_append_format(out, "%02x", value.data[k]);
             buffer_append_byte(out, '\n');
         }
