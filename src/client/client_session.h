@@ -71,6 +71,10 @@ uint64_t client_session_received(const struct client_session *session);
 /* Lets time pass. CANCELLED for SIGINT. */
 status client_session_wait(struct client_session *session, int64_t us);
 
+/* Ends the call or the wait that runs, and those to come, with CANCELLED. For a session with a loop
+ * of its own; any thread, as long as nobody destroys it. */
+void client_session_cancel(struct client_session *session);
+
 /* Forgets the connection, so that the next call makes another. */
 void client_session_disconnect(struct client_session *session);
 
