@@ -176,15 +176,6 @@ static void go_through(uint64_t seed)
         step_of(&mesh, draw(&mesh.random, count_of(&mesh)));
     }
     pull_all_of(&mesh);
-    if (getenv("DBG"))
-        printf("seed %lu\n", (unsigned long)seed);
-    if (getenv("DBG"))
-        for (unsigned i = 0; i < count_of(&mesh); i++) {
-            struct buffer b = {0};
-            write_rows(mesh.of[i], &b);
-            printf("== %u\n%s", i, (char *)b.data);
-            buffer_free(&b);
-        }
     assert_all_same(&mesh);
     for (unsigned i = 0; i < count_of(&mesh); i++)
         cluster_fixture_destroy(mesh.of[i]);
