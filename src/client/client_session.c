@@ -38,6 +38,8 @@ struct client_session {
     int signals;            /* a signalfd; -1: none */
     struct watch signal_watch;
     bool is_interrupted;
+    struct task cancel;
+    bool is_cancelled; /* for good; the loop's thread */
     uint32_t window;   /* 0: client_session_narrow was not called */
     uint64_t received; /* bytes since it was */
 
@@ -348,10 +350,26 @@ static status start_call(struct client_session *session, const struct session_ca
     return s;
 }
 
+static void cancel_calls(struct task *task)
+{
+    struct client_session *session = LIST_ENTRY(&task->link, struct client_session, cancel.link);
+    session->is_cancelled = true;
+    if (session->running != NULL)
+        client_call_cancel(session->running);
+}
+
+void client_session_cancel(struct client_session *session)
+{
+    session->cancel.run = cancel_calls;
+    loop_post(session->loop, &session->cancel);
+}
+
 status client_session_stream(struct client_session *session, const struct session_call *call,
                              bool *is_expired)
 {
     struct side *side = side_of(session, call->path);
+    if (session->is_cancelled)
+        return status_make(STATUS_CANCELLED, "the session was cancelled");
     TRY(connect_side(session, side));
     take_signals(session);
     session->is_interrupted = session->is_expired = false;

@@ -61,6 +61,10 @@ status client_session_call(struct client_session *session, const char *path, con
                            const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
                            struct arena *arena, const ProtobufCMessage **out);
 
+/* Ends the call that runs with CANCELLED, and at once each that comes: for another thread that
+ * wants the session's to end. Once. */
+void client_session_cancel(struct client_session *session);
+
 /* For a caller of the data API that ends calls early, and counts what that costs: from the next
  * call on the server may send no more than so many bytes of it ahead. */
 void client_session_narrow(struct client_session *session, uint32_t window);

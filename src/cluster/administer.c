@@ -46,6 +46,14 @@ status cluster_table(struct cluster *cluster, bytes name, struct table **out)
     return *out == NULL ? cluster_not_found(name) : status_ok();
 }
 
+status cluster_table_of_id(struct cluster *cluster, uint64_t id, struct table **out)
+{
+    *out = index_find_id(cluster, id);
+    return *out == NULL
+               ? status_make(STATUS_NOT_FOUND, "Not found: table %llu", (unsigned long long)id)
+               : status_ok();
+}
+
 struct store_batch *cluster_batch_with(struct catalog_txn *txn)
 {
     return txn != NULL ? catalog_txn_batch(txn) : store_batch_create();

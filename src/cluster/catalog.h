@@ -21,6 +21,7 @@
  *     'R' <kind> <name>, 'V'                not ours: see control/
  *     'abandoned-operations'                not ours: see control/operations.c
  *     'stream-eras'                         not ours: see stream/eras.h
+ *     'peers'                               not ours: see replica/peer_list.h
  *     'lost-records'                        what was lost here: see cluster/lost_records.h
  *     'version-ceiling', 'sequence-ceiling', 'clusters-from'
  *                                           not ours: see tablet/commit.c

@@ -599,6 +599,12 @@ struct condition *cluster_condition(struct cluster *cluster)
     return cluster->condition;
 }
 
+void cluster_set_number(struct cluster *cluster, unsigned number)
+{
+    for (size_t i = 0; i < cluster->shard_count; i++)
+        commit_set_cluster(cluster->shards[i]->commits, number);
+}
+
 double cluster_write_load(struct cluster *cluster)
 {
     double load = 0;

@@ -93,6 +93,10 @@ void cluster_seal_old_data(struct cluster *cluster);
  * and no archive is. */
 status cluster_check_true(struct cluster *cluster);
 
+/* From now on versions name that cluster, instead of the options' number: less than
+ * VERSION_CLUSTERS. Any thread. */
+void cluster_set_number(struct cluster *cluster, unsigned number);
+
 struct pool *cluster_pool(struct cluster *cluster);
 struct clock *cluster_clock(struct cluster *cluster);
 
@@ -162,6 +166,8 @@ struct table_info {
 /* The table by its name, with a reference that keeps it usable, also if it is deleted meanwhile.
  * NOT_FOUND `Not found: <name>`. Cheap, any thread. */
 status cluster_table(struct cluster *cluster, bytes name, struct table **out);
+/* The same by its id; looks at all tables. */
+status cluster_table_of_id(struct cluster *cluster, uint64_t id, struct table **out);
 void table_retain(struct table *table);
 void table_release(struct table *table);
 

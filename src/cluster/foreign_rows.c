@@ -1,5 +1,5 @@
-/* See foreign_rows.h. A row's lock is held from its read until what comes of it is durable, as by an
- * update (rows.h). Several are held at a time, up to where one is not free: who waits for a lock
+/* See foreign_rows.h. A row's lock is held from its read until what comes of it is durable, as by
+ * an update (rows.h). Several are held at a time, up to where one is not free: who waits for a lock
  * holds none (row_locks.h), so those before are written then. */
 #include "cluster/foreign_rows.h"
 
@@ -113,15 +113,15 @@ static status write_locked(struct locked_writes *writes, bool *is_outdated)
 static void route(struct foreign_write *write)
 {
     struct tablet *tablet = table_route(write->table, write->row_key);
-    write->commit = (struct commit){
-        .kind = COMMIT_ROWS,
-        .table = write->table,
-        .tablet = tablet,
-        .keyspace = tablet->keyspace,
-        .row_key = write->row_key,
-        .row_hash = row_lock_hash(keyspace_id(tablet->keyspace), write->row_key),
-        .change = write->change,
-        .given_version = write->version};
+    write->commit =
+        (struct commit){.kind = COMMIT_ROWS,
+                        .table = write->table,
+                        .tablet = tablet,
+                        .keyspace = tablet->keyspace,
+                        .row_key = write->row_key,
+                        .row_hash = row_lock_hash(keyspace_id(tablet->keyspace), write->row_key),
+                        .change = write->change,
+                        .given_version = write->version};
 }
 
 /* Adds it to those that are locked, which are written first if it is not one to hold with them. */

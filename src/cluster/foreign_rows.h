@@ -27,9 +27,9 @@ struct foreign_write {
 status foreign_row_write(struct table *table, bytes row_key, struct packed_change *change,
                          uint64_t version);
 
-/* The same of several, of which some may be of one row: they enter the commit queue together, as far
- * as their rows' locks are free, and have their order in any case. After a failure any of them may
- * have been written. */
+/* The same of several, of which some may be of one row: they enter the commit queue together, as
+ * far as their rows' locks are free, and have their order in any case. After a failure any of them
+ * may have been written. */
 status foreign_rows_write(struct foreign_write *writes, size_t count);
 
 /* Drops the rows of [from, to), an empty `to` is no bound, as of that version: what is newer of

@@ -42,6 +42,7 @@ static const struct kind kinds[] = {
     {"clusters-from", "from where on versions name clusters"},
     {"d", "which ranges of rows were dropped"},
     {"lost-records", "what was lost before"},
+    {"peers", "who its peers are"},
     {"r", "what deleted tables had"},
     {"sequence-ceiling", "the ceiling of sequences"},
     {"server-identity", "which server it is"},

@@ -37,6 +37,7 @@ struct commit_queue {
     /* The newest version given out, or raised to. Only rises; written under the lock. */
     atomic_ullong newest;
     uint64_t newest_sequence; /* lock; the same */
+    unsigned cluster;         /* lock; that versions are to name */
     /* At the steady time s it is `origin_us` + s / 2 on the versions' clock. Only rises: see
      * time_at. */
     atomic_llong origin_us;
@@ -107,10 +108,10 @@ static uint64_t next_version(struct commit_queue *queue, int64_t now_us)
 {
     DCHECK(check_is_held(&queue->lock));
     uint64_t newest = atomic_load_explicit(&queue->newest, memory_order_relaxed);
-    uint64_t next = version_after(newest, queue->options.cluster);
+    uint64_t next = version_after(newest, queue->cluster);
     if (version_at(now_us) > newest)
-        next = version_at(now_us) + queue->options.cluster;
-    DCHECK(next > newest && next % VERSION_STEP == queue->options.cluster);
+        next = version_at(now_us) + queue->cluster;
+    DCHECK(next > newest && next % VERSION_STEP == queue->cluster);
     atomic_store_explicit(&queue->newest, next, memory_order_relaxed);
     return next;
 }
@@ -652,6 +653,7 @@ status commit_queue_create(const struct commit_options *options, struct commit_q
         return status_out_of_memory();
     queue->magic = COMMIT_QUEUE_MAGIC;
     queue->options = *options;
+    queue->cluster = options->cluster;
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->wake, NULL);
     pthread_cond_init(&queue->idle, NULL);
@@ -708,6 +710,14 @@ static status write_ceilings(struct commit_queue *queue)
         .commit = {.kind = COMMIT_INTERNAL, .extend = extend_by_ceiling, .frees_space = true},
         .queue = queue}; /* it takes next to none, and a start needs it */
     return commit_and_wait(queue, &write.commit);
+}
+
+void commit_set_cluster(struct commit_queue *queue, unsigned cluster)
+{
+    CHECK(cluster < VERSION_CLUSTERS);
+    pthread_mutex_lock(&queue->lock);
+    queue->cluster = cluster;
+    pthread_mutex_unlock(&queue->lock);
 }
 
 status commit_raise_version(struct commit_queue *queue, uint64_t version)

@@ -298,6 +298,9 @@ int64_t commit_version_us(struct commit_queue *queue);
 /* How far it is ahead of the wall clock; 0 if it is not. */
 int64_t commit_clock_lead_us(struct commit_queue *queue);
 
+/* Versions from now on name that cluster: less than VERSION_CLUSTERS. Any thread. */
+void commit_set_cluster(struct commit_queue *queue, unsigned cluster);
+
 /* Versions, and times, from now on are greater than this version, also after a restart and whatever
  * the clock says: for cells that come from elsewhere. Durable with the store's next synced write.
  * Blocks. */

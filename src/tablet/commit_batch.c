@@ -358,8 +358,7 @@ static void put_record(struct commit_batch *batch, const struct commit *commit, 
  * an operand. */
 static bool replace_record(struct commit_batch *batch, const struct commit *commit)
 {
-    const struct row_rules rules = {.rising_from = batch->tombstones_from,
-                                    .drops = commit->drops};
+    const struct row_rules rules = {.rising_from = batch->tombstones_from, .drops = commit->drops};
     bytes operand = operand_of(commit);
     bytes same;
     struct store_history history = {.key = record_key(batch, commit),

@@ -116,7 +116,7 @@ struct world {
     uint64_t random;
     uint64_t seed;
     int step;
-    bool has_late; /* changes come late, so that drops stay */
+    bool has_late;          /* changes come late, so that drops stay */
     _Atomic(uint64_t) from; /* as in row_rules */
     struct history history;
     struct history then; /* while somebody holds the drops: as it was */

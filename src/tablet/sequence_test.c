@@ -88,6 +88,20 @@ static void counter_runs_into_the_next_microsecond(void **state)
     open_queue(f);
 }
 
+static void versions_name_the_cluster_that_was_set_last(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct commit before = commit_one(f);
+    assert_int_equal(before.version % VERSION_STEP, 0);
+    commit_set_cluster(f->queue, 31);
+    struct commit first = commit_one(f);
+    commit_set_cluster(f->queue, 3);
+    struct commit second = commit_one(f);
+    assert_int_equal(first.version % VERSION_STEP, 31);
+    assert_int_equal(second.version % VERSION_STEP, 3);
+    assert_true(before.version < first.version && first.version < second.version);
+}
+
 static void sequences_rise_over_restarts_with_the_clock_set_back(void **state)
 {
     struct tablet_fixture *f = *state;
@@ -162,6 +176,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(low_bits_of_a_version_name_its_cluster),
         cmocka_unit_test_setup_teardown(counter_runs_into_the_next_microsecond, setup, teardown),
+        cmocka_unit_test_setup_teardown(versions_name_the_cluster_that_was_set_last, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(sequences_rise_over_restarts_with_the_clock_set_back, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(versions_and_sequences_are_raised_apart, setup, teardown),

@@ -1,7 +1,7 @@
 /* See origin_applied.h. The records are in the keyspace `system` of the home:
  *
- *     "origin-applied" <number of the cluster>   sequence, 8 bytes; ordinal, 4; what is complete, 8:
- *                                                all big-endian */
+ *     "origin-applied" <number of the cluster>   sequence, 8 bytes; ordinal, 4; what is complete,
+ * 8: all big-endian */
 #include "cluster/origin/origin_applied.h"
 
 #include "base/big_endian.h"
@@ -51,6 +51,8 @@ static void set_complete(struct cluster *cluster)
         least = cluster->options.tombstones_from;
     else if (least == 0)
         least = 1;
+    if (cluster->origins.holds > 0 && least > atomic_load(&cluster->tombstones_from))
+        return;
     atomic_store(&cluster->tombstones_from, least);
 }
 
@@ -86,6 +88,23 @@ void origin_applied_note(struct cluster *cluster, unsigned number, uint64_t comp
     pthread_mutex_unlock(&cluster->origins.lock);
 }
 
+void origins_hold(struct cluster *cluster, struct origins *out)
+{
+    pthread_mutex_lock(&cluster->origins.lock);
+    cluster->origins.holds++;
+    memcpy(out->of, cluster->origins.of, sizeof out->of);
+    pthread_mutex_unlock(&cluster->origins.lock);
+}
+
+void origins_let_go(struct cluster *cluster)
+{
+    pthread_mutex_lock(&cluster->origins.lock);
+    DCHECK(cluster->origins.holds > 0);
+    cluster->origins.holds--;
+    set_complete(cluster);
+    pthread_mutex_unlock(&cluster->origins.lock);
+}
+
 uint64_t origins_complete(const struct cluster *cluster)
 {
     return atomic_load(&cluster->tombstones_from);
@@ -104,8 +123,9 @@ static status load(struct cluster *cluster, unsigned number)
     if (is_there && value.bytes.size == VALUE_SIZE)
         set(cluster, number, true, read_value(value.bytes.data));
     else if (is_there)
-        s = status_make(STATUS_DATA_LOSS, "the record of what was applied of cluster %u has "
-                                          "%zu bytes",
+        s = status_make(STATUS_DATA_LOSS,
+                        "the record of what was applied of cluster %u has "
+                        "%zu bytes",
                         number, value.bytes.size);
     store_value_release(&value);
     return s;

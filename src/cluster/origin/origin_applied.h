@@ -18,10 +18,19 @@
 struct cluster;
 
 struct origin_applied {
-    struct stream_position position; /* all up to there has been applied, and is durable */
+    struct stream_position position; /* all up to there has been applied, and is durable; of a feed
+                                        from its beginning on ORIGIN_BEGINNING */
     /* What is behind it has greater versions; 0: that is not known, and all may still come. */
     uint64_t complete;
 };
+
+/* Before all that is in a feed. (All zeroes is no place: what was before the feed is to be copied
+ * first.) */
+#define ORIGIN_BEGINNING ((struct stream_position){0, 1})
+static inline bool origin_wants_copy(const struct origin_applied *applied)
+{
+    return applied->position.sequence == 0 && applied->position.ordinal == 0;
+}
 
 /* A cluster's: all zeroes, but for the lock, is one that follows none. */
 struct origins {
@@ -30,6 +39,7 @@ struct origins {
         bool is_followed;
         struct origin_applied applied;
     } of[VERSION_CLUSTERS];
+    unsigned holds;
 };
 
 /* At a start, before anything is folded. DATA_LOSS. */
@@ -45,6 +55,11 @@ status origin_applied_record(struct cluster *cluster, unsigned number,
 void origin_applied_note(struct cluster *cluster, unsigned number, uint64_t complete);
 /* It is followed no more, and folds wait for it no more. Fine if it was not. Blocks. */
 status origin_applied_forget(struct cluster *cluster, unsigned number);
+
+/* What folds go by does not rise until it is let go. `*out`, but for its lock: what there is now.
+ * Any thread. */
+void origins_hold(struct cluster *cluster, struct origins *out);
+void origins_let_go(struct cluster *cluster);
 
 /* The least of what is complete; 0: none are followed. Cheap, any thread. */
 uint64_t origins_complete(const struct cluster *cluster);

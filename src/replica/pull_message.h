@@ -1,0 +1,15 @@
+/* What a server tells its peers of its clients' changes, as the answers of PullChanges have it:
+ * written piece by piece as the feed is read, since what the feed shows lives no longer. */
+#ifndef TRESTLE_REPLICA_PULL_MESSAGE_H
+#define TRESTLE_REPLICA_PULL_MESSAGE_H
+
+#include "cluster/origin/origin_feed.h"
+
+/* Appends to an answer's encoded message; failures show in out->failed. */
+void pull_message_table(struct buffer *out, uint64_t uid, const char *name);
+void pull_message_change(struct buffer *out, uint64_t uid, const struct origin_change *change);
+/* `complete_version`: 0: it is not known. */
+void pull_message_reached(struct buffer *out, struct stream_position reached,
+                          uint64_t complete_version);
+
+#endif
