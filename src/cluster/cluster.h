@@ -201,10 +201,11 @@ struct table_spec {
     /* The number of each tablet's shard; NULL: all are in the home, or the options spread them. */
     const unsigned *shards;
     struct table *view_source; /* for view/view_table.c; NULL: it is no view's table */
+    uint64_t uid;              /* of a peer's table (shared_table.h); 0: it is made here */
     struct catalog_txn *txn;   /* see above */
 };
 
-/* ALREADY_EXISTS if it does. Families' ids in the spec's schema are ignored: new ones are given. */
+/* ALREADY_EXISTS if it does. Families have the ids that the spec's schema gives them. */
 status cluster_create_table(struct cluster *cluster, const struct table_spec *spec,
                             struct table **out);
 
@@ -240,6 +241,7 @@ status cluster_list_tables(struct cluster *cluster, bytes prefix, bytes after,
 struct table_change {
     const struct family *families;
     size_t family_count;
+    uint32_t next_family_id; /* so many have been given elsewhere; 0: as it comes */
     bool deletion_protection;
     bytes extra;
     /* How long its change stream keeps what happened, microseconds; 0: it has none. */
