@@ -26,6 +26,7 @@ from google.cloud.bigtable.data import BigtableDataClient
 from harness.admin import Admin
 from harness.cpu_time import CpuTime
 from harness.patience import PATIENCE_SECONDS
+from harness.peers import join, know_each_other, peer_server
 from harness.rpc import Rpc
 from harness.secured import Secured
 from harness.server import EXTERNAL, ExternalServer, Server
@@ -173,6 +174,26 @@ def fresh_server(tmp_path, own_servers):
         directory.mkdir()
         own_servers.append(Server(directory, arguments, env))
         return own_servers[-1].start()
+
+    return start
+
+
+@pytest.fixture
+def peers_of(tmp_path, own_servers):
+    """A function that starts so many servers and has them join: peers_of(3, "--flag", "v") gives
+    them, the first of them leads. See harness/peers.py."""
+    if EXTERNAL:
+        pytest.skip("needs servers of its own")
+
+    def start(count, *arguments):
+        servers = []
+        for number in range(1, count + 1):
+            servers.append(peer_server(tmp_path / f"peer-{number}", number, *arguments))
+            own_servers.append(servers[-1])
+            if number > 1:
+                join(servers[-1], servers[0])
+        know_each_other(servers)
+        return servers
 
     return start
 

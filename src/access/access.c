@@ -62,6 +62,7 @@ struct remembered {
 };
 
 struct access_peer {
+    bool is_fellow;
     bool is_gateway;          /* the next two are those of the call's client */
     struct buffer subject;    /* of the certificate, and a NUL; empty: none */
     struct buffer address;    /* and a NUL */
@@ -695,6 +696,17 @@ struct access_peer *access_gateway_create(void)
     if (peer != NULL)
         peer->is_gateway = true;
     return peer;
+}
+
+void access_peer_set_fellow(struct access_peer *peer, bool is_fellow)
+{
+    DCHECK(!peer->is_gateway);
+    peer->is_fellow = is_fellow;
+}
+
+bool access_peer_is_fellow(const struct access_peer *peer)
+{
+    return peer != NULL && peer->is_fellow;
 }
 
 const char *access_peer_subject(const struct access_peer *peer)

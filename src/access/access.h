@@ -90,6 +90,11 @@ void access_peer_destroy(struct access_peer *peer); /* NULL is fine */
 /* A peer that speaks for others, REST: each call's headers (wire/rest.h) say for whom. */
 struct access_peer *access_gateway_create(void);
 
+/* Whether the client is a fellow server, with which this one copies changes: no client that speaks
+ * for others is. At first none is. */
+void access_peer_set_fellow(struct access_peer *peer, bool is_fellow);
+bool access_peer_is_fellow(const struct access_peer *peer); /* NULL is fine: false */
+
 /* The subject and the address of a client's connection: NULL without a certificate. */
 const char *access_peer_subject(const struct access_peer *peer);
 const char *access_peer_address(const struct access_peer *peer);

@@ -50,7 +50,8 @@ struct rule {
     bool names_more; /* the handler asks further, about what a query names: access_demand */
 };
 
-/* INTERNAL for a method without a rule; health checks and reflection are open to every caller. */
+/* INTERNAL for a method without a rule; health checks and reflection are open to every caller, and
+ * what peers ask each other to whom its service lets ask. */
 status rule_find(const char *service, const char *method, struct rule *out);
 
 /* The rules of all methods of some services, in the order of grpc_call_record.method_index. */

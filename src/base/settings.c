@@ -88,6 +88,17 @@ static status check_auth(const struct settings *settings)
     return status_ok();
 }
 
+static status check_peer_certificate(const struct settings *settings)
+{
+    if (settings->peer_cert != NULL && settings->peer_ca == NULL)
+        return settings_refuse(settings, "peer_cert", "needs peer-ca beside it");
+    if (settings->peer_cert != NULL && settings->peer_key == NULL)
+        return settings_refuse(settings, "peer_cert", "needs peer-key beside it");
+    if (settings->peer_key != NULL && settings->peer_cert == NULL)
+        return settings_refuse(settings, "peer_key", "needs peer-cert beside it");
+    return status_ok();
+}
+
 static status check_together(struct settings *settings)
 {
     enum { ZONE_LENGTH = 63 };
@@ -106,6 +117,9 @@ static status check_together(struct settings *settings)
         return settings_refuse(settings, "tls_key", "needs tls-cert beside it");
     if (settings->tls_client_ca != NULL && settings->tls_cert == NULL)
         return settings_refuse(settings, "tls_client_ca", "needs tls-cert beside it");
+    if (settings->peer_ca != NULL && settings->tls_cert == NULL)
+        return settings_refuse(settings, "peer_ca", "needs tls-cert beside it");
+    TRY(check_peer_certificate(settings));
     return check_auth(settings);
 }
 

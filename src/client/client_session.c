@@ -2,6 +2,7 @@
  * at which a signal would be in the way. */
 #include "client/client_session.h"
 
+#include "base/check.h"
 #include "google/rpc/error_details.pb-c.h"
 #include "google/rpc/status.pb-c.h"
 #include "os/tls.h"
@@ -9,6 +10,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -38,10 +40,10 @@ struct client_session {
     int signals;            /* a signalfd; -1: none */
     struct watch signal_watch;
     bool is_interrupted;
-    struct task cancel;
-    bool is_cancelled; /* for good; the loop's thread */
-    uint32_t window;   /* 0: client_session_narrow was not called */
-    uint64_t received; /* bytes since it was */
+    atomic_bool is_cancelled; /* client_session_cancel was called */
+    struct task cancel;       /* posted once, then */
+    uint32_t window;          /* 0: client_session_narrow was not called */
+    uint64_t received;        /* bytes since it was */
 
     const struct session_call *call; /* the running one, or NULL */
     struct client_call *running;
@@ -126,6 +128,22 @@ static status watch_signals(struct client_session *session)
     return loop_watch(session->loop, &session->signal_watch, EPOLLIN);
 }
 
+static void cancel(struct task *task)
+{
+    struct client_session *session = LIST_ENTRY(task, struct client_session, cancel);
+    if (session->running != NULL)
+        client_call_cancel(session->running);
+    else
+        loop_stop(session->loop);
+}
+
+void client_session_cancel(struct client_session *session)
+{
+    DCHECK(session->owns_loop);
+    if (!atomic_exchange(&session->is_cancelled, true))
+        loop_post(session->loop, &session->cancel);
+}
+
 /* --- making and ending --- */
 
 static status name_things(struct client_session *session,
@@ -166,6 +184,7 @@ status client_session_create(const struct client_session_options *options,
     if (*out == NULL)
         return status_out_of_memory();
     (*out)->signals = -1;
+    (*out)->cancel.run = cancel;
     status s = open_session(*out, options);
     if (!status_is_ok(s)) {
         client_session_destroy(*out);
@@ -350,26 +369,12 @@ static status start_call(struct client_session *session, const struct session_ca
     return s;
 }
 
-static void cancel_calls(struct task *task)
-{
-    struct client_session *session = LIST_ENTRY(&task->link, struct client_session, cancel.link);
-    session->is_cancelled = true;
-    if (session->running != NULL)
-        client_call_cancel(session->running);
-}
-
-void client_session_cancel(struct client_session *session)
-{
-    session->cancel.run = cancel_calls;
-    loop_post(session->loop, &session->cancel);
-}
-
 status client_session_stream(struct client_session *session, const struct session_call *call,
                              bool *is_expired)
 {
     struct side *side = side_of(session, call->path);
-    if (session->is_cancelled)
-        return status_make(STATUS_CANCELLED, "the session was cancelled");
+    if (atomic_load(&session->is_cancelled))
+        return status_make(STATUS_CANCELLED, "the session is ended");
     TRY(connect_side(session, side));
     take_signals(session);
     session->is_interrupted = session->is_expired = false;
@@ -449,10 +454,13 @@ static void wait_is_over(struct timer *timer)
 status client_session_wait(struct client_session *session, int64_t us)
 {
     struct waiting waiting = {.timer = {.run = wait_is_over}, .loop = session->loop};
+    if (atomic_load(&session->is_cancelled))
+        return status_make(STATUS_CANCELLED, "the session is ended");
     session->is_interrupted = false;
     int64_t now = clock_steady_us(loop_clock(session->loop));
     TRY(loop_timer_set(session->loop, &waiting.timer, now + us));
     loop_run(session->loop);
     loop_timer_clear(session->loop, &waiting.timer);
-    return session->is_interrupted ? status_make(STATUS_CANCELLED, "interrupted") : status_ok();
+    bool is_over = session->is_interrupted || atomic_load(&session->is_cancelled);
+    return is_over ? status_make(STATUS_CANCELLED, "interrupted") : status_ok();
 }

@@ -61,10 +61,6 @@ status client_session_call(struct client_session *session, const char *path, con
                            const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
                            struct arena *arena, const ProtobufCMessage **out);
 
-/* Ends the call that runs with CANCELLED, and at once each that comes: for another thread that
- * wants the session's to end. Once. */
-void client_session_cancel(struct client_session *session);
-
 /* For a caller of the data API that ends calls early, and counts what that costs: from the next
  * call on the server may send no more than so many bytes of it ahead. */
 void client_session_narrow(struct client_session *session, uint32_t window);
@@ -74,6 +70,10 @@ uint64_t client_session_received(const struct client_session *session);
 
 /* Lets time pass. CANCELLED for SIGINT. */
 status client_session_wait(struct client_session *session, int64_t us);
+
+/* Ends the call or the wait that runs, and those to come, with CANCELLED. For a session with a loop
+ * of its own; any thread, as long as nobody destroys it. */
+void client_session_cancel(struct client_session *session);
 
 /* Forgets the connection, so that the next call makes another. */
 void client_session_disconnect(struct client_session *session);

@@ -38,7 +38,9 @@ status endpoint_open(const struct endpoint_options *options, struct endpoint *ou
                                                   .host = out->identity.host,
                                                   .clock = clock_system()};
     TRY(credential_create(&credential, &out->identity.credential));
-    return options->tls ? tls_client_create(options->ca, &out->identity.tls) : status_ok();
+    const struct tls_client_files files = {
+        .authority = options->ca, .certificate = options->certificate, .key = options->key};
+    return options->tls ? tls_client_create_known(&files, &out->identity.tls) : status_ok();
 }
 
 void endpoint_close(struct endpoint *endpoint)

@@ -10,6 +10,8 @@ struct endpoint_options {
     const char *token_file;   /* whose first line is a bearer token; NULL: none */
     const char *token;        /* the token itself; NULL: none */
     const char *account_file; /* a Google service account's key; NULL: none */
+    const char *certificate;  /* PEM file of the client's own, and of its key; NULL: none */
+    const char *key;
     bool tls;
 };
 

@@ -15,7 +15,8 @@
 struct stream {
     uint32_t magic;
     int socket;
-    SSL *tls; /* NULL: plain */
+    SSL *tls;                    /* NULL: plain */
+    struct tls_context *context; /* of that */
     uint32_t read_interest;
     uint32_t write_interest;
     bool failed;
@@ -37,6 +38,7 @@ static status create(int socket, struct tls_context *tls, const char *host, stru
     }
     *stream = (struct stream){.magic = STREAM_MAGIC,
                               .socket = socket,
+                              .context = tls,
                               .read_interest = EPOLLIN,
                               .write_interest = EPOLLOUT};
     if (tls != NULL) {
@@ -182,7 +184,12 @@ const char *stream_protocol(const struct stream *stream)
 
 char *stream_peer_subject(const struct stream *stream)
 {
-    return stream->tls == NULL ? NULL : tls_peer_subject(stream->tls);
+    return stream->tls == NULL ? NULL : tls_peer_subject(stream->context, stream->tls);
+}
+
+bool stream_peer_is_fellow(const struct stream *stream)
+{
+    return stream->tls != NULL && tls_peer_is_fellow(stream->context, stream->tls);
 }
 
 enum stream_result stream_read(struct stream *stream, void *to, size_t size, size_t *done)

@@ -36,8 +36,13 @@ void stream_close(struct stream *stream);
 int stream_socket(const struct stream *stream); /* for watching */
 
 /* After the handshake: the subject of the certificate that the peer has shown and that was found
- * good, in the form of RFC 2253 ("CN=alice,O=Example"), to be freed; NULL if there is none. */
+ * good, in the form of RFC 2253 ("CN=alice,O=Example"), to be freed; NULL if there is none. Of a
+ * server's stream one that leads to the authorities of its clients. */
 char *stream_peer_subject(const struct stream *stream);
+
+/* After the handshake, of a server's stream: whether the peer has shown a certificate of a fellow
+ * server (tls_server_files.fellow_authority). False of a plain one. */
+bool stream_peer_is_fellow(const struct stream *stream);
 
 /* Reads and writes finish the handshake themselves. A server calls this first to know the protocol
  * before any byte comes: "h2", "http/1.1", or "" if none was agreed upon, or the stream is plain.

@@ -17,6 +17,8 @@
 struct tls_context {
     pthread_mutex_t lock; /* held to take a reference, or to put another in its place */
     SSL_CTX *ssl;
+    X509_STORE *clients; /* the authorities of a server's clients, which `ssl` has together with */
+    X509_STORE *fellows; /* those of fellow servers; NULL: there are none */
 };
 
 /* ALPN's form: each name after its length; what we prefer comes first. gRPC's clients offer h2
@@ -67,6 +69,8 @@ void tls_context_destroy(struct tls_context *context)
     if (context == NULL)
         return;
     SSL_CTX_free(context->ssl);
+    X509_STORE_free(context->clients);
+    X509_STORE_free(context->fellows);
     pthread_mutex_destroy(&context->lock);
     free(context);
 }
@@ -111,15 +115,42 @@ static status keep_identity(SSL_CTX *ssl, SSL_CTX *former)
 }
 
 /* Clients are told the names of the authorities, so that they can choose among certificates. */
-static status load_authorities(SSL_CTX *ssl, const struct tls_server_files *files)
+static status add_authorities(SSL_CTX *ssl, const char *file)
 {
-    STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(files->client_authority);
-    if (names == NULL || SSL_CTX_load_verify_file(ssl, files->client_authority) != 1) {
+    if (file == NULL)
+        return status_ok();
+    STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(file);
+    bool is_whole = names != NULL && SSL_CTX_load_verify_file(ssl, file) == 1;
+    STACK_OF(X509_NAME) *all = SSL_CTX_get_client_CA_list(ssl);
+    for (int i = 0; is_whole && all != NULL && i < sk_X509_NAME_num(all); i++) {
+        X509_NAME *name = X509_NAME_dup(sk_X509_NAME_value(all, i));
+        is_whole = name != NULL && sk_X509_NAME_push(names, name) > 0;
+    }
+    if (!is_whole) {
         sk_X509_NAME_pop_free(names, X509_NAME_free);
-        return openssl_status("cannot use authorities", files->client_authority);
+        return openssl_status("cannot use authorities", file);
     }
     SSL_CTX_set_client_CA_list(ssl, names);
     return status_ok();
+}
+
+static status load_authorities(SSL_CTX *ssl, const struct tls_server_files *files)
+{
+    TRY(add_authorities(ssl, files->client_authority));
+    return add_authorities(ssl, files->fellow_authority);
+}
+
+/* NULL for no file. */
+static status load_store(const char *file, X509_STORE **out)
+{
+    *out = NULL;
+    if (file == NULL)
+        return status_ok();
+    *out = X509_STORE_new();
+    if (*out == NULL)
+        return status_out_of_memory();
+    return X509_STORE_load_file(*out, file) == 1 ? status_ok()
+                                                 : openssl_status("cannot use authorities", file);
 }
 
 static status keep_authorities(SSL_CTX *ssl, SSL_CTX *former)
@@ -135,7 +166,8 @@ static status keep_authorities(SSL_CTX *ssl, SSL_CTX *former)
 static status ask_for_certificates(SSL_CTX *ssl, const struct tls_server_files *files)
 {
     static const unsigned char session_context[] = "trestle"; /* sessions resume only within it */
-    int demand = files->client_required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
+    bool is_required = files->client_authority != NULL && files->client_required;
+    int demand = is_required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
     SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | demand, NULL);
     if (SSL_CTX_set_session_id_context(ssl, session_context, sizeof session_context - 1) != 1)
         return status_out_of_memory();
@@ -149,7 +181,7 @@ static status load_parts(SSL_CTX *ssl, const struct tls_server_files *files, SSL
                          enum loaded_part part)
 {
     TRY(part == LOAD_AUTHORITIES ? keep_identity(ssl, former) : load_identity(ssl, files));
-    if (files->client_authority == NULL)
+    if (files->client_authority == NULL && files->fellow_authority == NULL)
         return status_ok();
     TRY(part == LOAD_IDENTITY ? keep_authorities(ssl, former) : load_authorities(ssl, files));
     return ask_for_certificates(ssl, files);
@@ -173,12 +205,34 @@ static status load_server(const struct tls_server_files *files, SSL_CTX *former,
     return s;
 }
 
+/* Each by itself, where one's certificate is not to count as the other's. */
+static status load_stores(const struct tls_server_files *files, X509_STORE **clients,
+                          X509_STORE **fellows)
+{
+    status s = load_store(files->client_authority, clients);
+    *fellows = NULL;
+    if (status_is_ok(s))
+        s = load_store(files->fellow_authority, fellows);
+    if (!status_is_ok(s)) {
+        X509_STORE_free(*clients);
+        X509_STORE_free(*fellows);
+        *clients = *fellows = NULL;
+    }
+    return s;
+}
+
 status tls_server_create(const struct tls_server_files *files, struct tls_context **out)
 {
     SSL_CTX *ssl;
     *out = NULL;
     TRY(load_server(files, NULL, LOAD_ALL, &ssl));
-    return context_create(ssl, out);
+    TRY(context_create(ssl, out));
+    status s = load_stores(files, &(*out)->clients, &(*out)->fellows);
+    if (!status_is_ok(s)) {
+        tls_context_destroy(*out);
+        *out = NULL;
+    }
+    return s;
 }
 
 /* No other thread replaces the context: the former is there until this one does. Keys of tickets
@@ -196,6 +250,13 @@ static status reload(struct tls_context *context, const struct tls_server_files 
     return status_ok();
 }
 
+static void exchange_stores(X509_STORE **a, X509_STORE **b)
+{
+    X509_STORE *former = *a;
+    *a = *b;
+    *b = former;
+}
+
 status tls_server_reload_identity(struct tls_context *context, const struct tls_server_files *files)
 {
     return reload(context, files, LOAD_IDENTITY);
@@ -204,7 +265,18 @@ status tls_server_reload_identity(struct tls_context *context, const struct tls_
 status tls_server_reload_authorities(struct tls_context *context,
                                      const struct tls_server_files *files)
 {
-    return reload(context, files, LOAD_AUTHORITIES);
+    X509_STORE *clients, *fellows;
+    TRY(load_stores(files, &clients, &fellows));
+    status s = reload(context, files, LOAD_AUTHORITIES);
+    if (status_is_ok(s)) {
+        pthread_mutex_lock(&context->lock);
+        exchange_stores(&context->clients, &clients);
+        exchange_stores(&context->fellows, &fellows);
+        pthread_mutex_unlock(&context->lock);
+    }
+    X509_STORE_free(clients);
+    X509_STORE_free(fellows);
+    return s;
 }
 
 /* What is not ASCII comes escaped, so that the text can stand in logs and policies. */
@@ -331,11 +403,20 @@ static status trust(SSL_CTX *ssl, const char *authority_file)
 
 status tls_client_create(const char *authority_file, struct tls_context **out)
 {
+    const struct tls_client_files files = {.authority = authority_file};
+    return tls_client_create_known(&files, out);
+}
+
+status tls_client_create_known(const struct tls_client_files *files, struct tls_context **out)
+{
+    const struct tls_server_files own = {.certificate = files->certificate, .key = files->key};
     *out = NULL;
     SSL_CTX *ssl = new_ssl(TLS_client_method());
     if (ssl == NULL)
         return status_out_of_memory();
-    status s = trust(ssl, authority_file);
+    status s = trust(ssl, files->authority);
+    if (status_is_ok(s) && files->certificate != NULL)
+        s = load_identity(ssl, &own);
     if (!status_is_ok(s)) {
         SSL_CTX_free(ssl);
         return s;
@@ -390,10 +471,57 @@ enum stream_result tls_session_result(SSL *session, int returned, uint32_t *inte
     }
 }
 
-char *tls_peer_subject(SSL *session)
+/* Whether the certificate that the client has shown leads to one of these authorities. */
+static bool leads_to(SSL *session, X509_STORE *authorities)
 {
     X509 *certificate = SSL_get0_peer_certificate(session);
-    char *subject = certificate == NULL ? NULL : describe_subject(certificate);
+    X509_STORE_CTX *verification = certificate == NULL ? NULL : X509_STORE_CTX_new();
+    bool does = verification != NULL &&
+                X509_STORE_CTX_init(verification, authorities, certificate,
+                                    SSL_get_peer_cert_chain(session)) == 1 &&
+                X509_STORE_CTX_set_default(verification, "ssl_client") == 1 &&
+                X509_verify_cert(verification) == 1;
+    X509_STORE_CTX_free(verification);
+    ERR_clear_error();
+    return does;
+}
+
+/* A reference to one of the context's stores; NULL: it has none. */
+static X509_STORE *take_store(struct tls_context *context, X509_STORE *const *store)
+{
+    pthread_mutex_lock(&context->lock);
+    X509_STORE *taken = *store;
+    if (taken != NULL && X509_STORE_up_ref(taken) != 1)
+        taken = NULL;
+    pthread_mutex_unlock(&context->lock);
+    return taken;
+}
+
+bool tls_peer_is_fellow(struct tls_context *context, SSL *session)
+{
+    X509_STORE *fellows = take_store(context, &context->fellows);
+    bool is_fellow = fellows != NULL && leads_to(session, fellows);
+    X509_STORE_free(fellows);
+    return is_fellow;
+}
+
+/* The handshake has found that the certificate leads to some authority: only where there are two
+ * kinds of them is it to be asked which. */
+static bool is_clients(struct tls_context *context, SSL *session)
+{
+    X509_STORE *fellows = take_store(context, &context->fellows);
+    X509_STORE *clients = take_store(context, &context->clients);
+    bool is = fellows == NULL || (clients != NULL && leads_to(session, clients));
+    X509_STORE_free(fellows);
+    X509_STORE_free(clients);
+    return is;
+}
+
+char *tls_peer_subject(struct tls_context *context, SSL *session)
+{
+    X509 *certificate = SSL_get0_peer_certificate(session);
+    bool counts = certificate != NULL && is_clients(context, session);
+    char *subject = counts ? describe_subject(certificate) : NULL;
     ERR_clear_error();
     return subject;
 }

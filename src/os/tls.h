@@ -13,7 +13,10 @@ struct tls_server_files {
     const char *key;
     const char *client_authority; /* certificates that clients' must lead to; NULL: none are asked
                                    * for */
-    bool client_required;         /* a client without a certificate gets no connection */
+    bool client_required; /* with these, a client without a certificate gets no connection */
+    /* Certificates that those of fellow servers must lead to, which are clients, too; NULL: there
+     * are none. Nobody else needs to have one. */
+    const char *fellow_authority;
 };
 
 /* INVALID_ARGUMENT if the files cannot be read or do not belong together. */
@@ -49,6 +52,14 @@ void tls_server_authorities(struct tls_context *context,
 /* `authority_file`: PEM certificates that the server's must lead to; NULL: those of the system.
  * Offers h2 alone. */
 status tls_client_create(const char *authority_file, struct tls_context **out);
+
+/* The same of a client that shows a certificate. The strings must live only during the call. */
+struct tls_client_files {
+    const char *authority;   /* as above */
+    const char *certificate; /* its own, with its chain; NULL: it shows none */
+    const char *key;         /* of that */
+};
+status tls_client_create_known(const struct tls_client_files *files, struct tls_context **out);
 
 void tls_context_destroy(struct tls_context *context); /* NULL is fine */
 

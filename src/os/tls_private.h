@@ -15,7 +15,10 @@ enum stream_result tls_session_result(SSL *session, int returned, uint32_t *inte
 
 /* The subject of the peer's certificate, see stream_peer_subject; NULL if it has none, or without
  * memory. */
-char *tls_peer_subject(SSL *session);
+char *tls_peer_subject(struct tls_context *context, SSL *session);
+
+/* See stream_peer_is_fellow. */
+bool tls_peer_is_fellow(struct tls_context *context, SSL *session);
 
 /* Why the session failed, as words. True if it is for what the other side said, false if it only
  * went. */

@@ -358,6 +358,14 @@ static void http2_ready(struct connection *connection, uint32_t events)
         read_http2(connection, broken || events & EPOLLRDHUP);
 }
 
+static bool is_fellow(const struct connection *connection)
+{
+    const struct connection_group *group = connection->group;
+    if (group->tls != NULL)
+        return stream_peer_is_fellow(connection->stream);
+    return group->trusts_loopback && address_is_loopback(&connection->peer);
+}
+
 static status create_http2(struct connection *connection)
 {
     struct connection_group *group = connection->group;
@@ -368,6 +376,7 @@ static status create_http2(struct connection *connection)
     connection->access_peer = access_peer_create(stream_peer_subject(connection->stream), address);
     if (connection->access_peer == NULL)
         return status_out_of_memory();
+    access_peer_set_fellow(connection->access_peer, is_fellow(connection));
     grpc_connection_set_peer(connection->grpc, connection->access_peer);
     if (connection->is_reserved)
         grpc_connection_set_reserved(connection->grpc);

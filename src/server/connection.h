@@ -38,6 +38,8 @@ struct connection_group {
     struct grpc_spares *spares;
     struct http1_server *http1;
     struct tls_context *tls; /* NULL: plain */
+    /* Plain: whether who comes from this machine counts as a fellow server; see access.h. */
+    bool trusts_loopback;
     struct metrics *metrics;
     const struct log *log;
     int64_t idle_timeout_us;

@@ -43,5 +43,6 @@ void measure(void *context)
     (void)cluster_condition(measured->cluster); /* sets those of health */
     backups_measure(measured->backups);
     place_watch_look(measured->places);
+    peers_measure(measured->peers);
     measure_process(measured);
 }

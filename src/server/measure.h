@@ -5,6 +5,7 @@
 #include "bigtable/stream_readers.h"
 #include "cluster/backup/backup.h"
 #include "datastore/datastore.h"
+#include "replica/peers.h"
 #include "server/place_watch.h"
 #include "views/views.h"
 #include "wire/grpc_server.h"
@@ -17,6 +18,7 @@ struct measured {
     struct views *views;
     struct backups *backups;
     struct place_watch *places;
+    struct peers *peers;
     const struct grpc_server *grpc;
     struct pool *pool;
     struct pool *queries;

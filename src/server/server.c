@@ -40,6 +40,7 @@ static void create_measured(struct server *server)
         .stream_readers = &server->bigtable.stream_readers,
         .views = server->bigtable.views,
         .places = server->places,
+        .peers = server->peers,
         .grpc = server->grpc,
         .pool = server->pool,
         .queries = server->bigtable.queries,
@@ -129,6 +130,7 @@ status server_start(struct server *server)
     cluster_seal_old_data(server->cluster);
     server_look(server);
     TRY(server_start_workers(server));
+    TRY(peers_begin(server->peers, server_address(server)));
     health_set(server->health, true);
     return status_ok();
 }
@@ -218,6 +220,7 @@ status server_destroy(struct server *server)
     if (server == NULL)
         return status_ok();
     CHECK_MAGIC(server, SERVER_MAGIC);
+    peers_stop(server->peers);
     end_calls(server);
     history_close(server->history); /* it looks at what goes next */
     listener_close(server->listener);
@@ -242,6 +245,7 @@ status server_destroy(struct server *server)
     control_close(server->control); /* with it the operations end, Datastore's, too */
     bigtable_free(&server->bigtable);
     datastore_free(&server->datastore);
+    peers_close(server->peers);
     backups_close(server->backups);
     access_close(server->access);
     rule_table_free(&server->rules);

@@ -20,6 +20,7 @@
 #include "os/pool.h"
 #include "os/stacks.h"
 #include "place/place.h"
+#include "replica/service.h"
 #include "server/certificate.h"
 #include "server/connection.h"
 #include "server/large_work.h"
@@ -37,7 +38,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { API_SERVICES = 10, SERVICES = API_SERVICES + 3 };
+enum { API_SERVICES = 11, SERVICES = API_SERVICES + 3 };
 
 /* An event loop, its thread, its connections. */
 struct worker {
@@ -77,6 +78,8 @@ struct server {
     struct whole_runner *whole_backups;
     struct whole_repairer *whole_repairs;
     struct backup_service backup_service;
+    struct peers *peers;
+    struct replica_service replication;
     struct grpc_service apis[API_SERVICES];
     struct health *health;
     struct reflection *reflection;

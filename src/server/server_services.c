@@ -120,6 +120,27 @@ static status create_whole_backups(struct server *server)
     return status_ok();
 }
 
+static status open_peers(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    bool has_own = settings->peer_cert != NULL;
+    const struct peers_options options = {
+        .cluster = server->cluster,
+        .location = settings->location,
+        .speaks_tls = settings->tls_cert != NULL,
+        .ca = settings->peer_ca,
+        .certificate = has_own ? settings->peer_cert : settings->tls_cert,
+        .key = has_own ? settings->peer_key : settings->tls_key,
+        .log = server->log,
+        .metrics = server->metrics,
+        .clock = server->clock,
+    };
+    TRY(peers_open(&options, &server->peers));
+    server->replication =
+        (struct replica_service){.bigtable = &server->bigtable, .peers = server->peers};
+    return status_ok();
+}
+
 /* The services of APIs, each once: what gRPC and REST serve is made of this list. */
 static void list_apis(struct server *server)
 {
@@ -134,6 +155,7 @@ static void list_apis(struct server *server)
         datastore_firestore_service(&server->datastore),
         insight_service(&server->insight),
         backup_grpc_service(&server->backup_service),
+        replica_grpc_service(&server->replication),
     };
     static_assert(sizeof apis == sizeof server->apis, "API_SERVICES");
     memcpy(server->apis, apis, sizeof apis);
@@ -160,6 +182,7 @@ static status list_services(struct server *server)
 status server_create_services(struct server *server)
 {
     TRY(control_open(server->cluster, server->log, &server->control));
+    TRY(open_peers(server));
     TRY(create_bigtable(server));
     TRY(create_datastore(server));
     TRY(create_insight(server));

@@ -10,6 +10,7 @@ struct tls_server_files server_tls_files(const struct settings *settings)
         .key = settings->tls_key,
         .client_authority = settings->tls_client_ca,
         .client_required = settings->tls_client_certs == TLS_CLIENT_CERTS_REQUIRED,
+        .fellow_authority = settings->peer_ca,
     };
 }
 
@@ -126,13 +127,14 @@ status server_create_tls(struct server *server)
                                             .context = server,
                                             .paths = {files.certificate, files.key}};
     reloadable_init(&server->tls_files);
-    if (files.client_authority != NULL)
-        server->tls_client_ca = (struct reloadable){.what = AUTHORITIES,
-                                                    .kind = RELOAD_TLS_CLIENT_CA,
-                                                    .metrics = server->metrics,
-                                                    .reload = reload_authorities,
-                                                    .context = server,
-                                                    .paths = {files.client_authority}};
+    if (files.client_authority != NULL || files.fellow_authority != NULL)
+        server->tls_client_ca =
+            (struct reloadable){.what = AUTHORITIES,
+                                .kind = RELOAD_TLS_CLIENT_CA,
+                                .metrics = server->metrics,
+                                .reload = reload_authorities,
+                                .context = server,
+                                .paths = {files.client_authority, files.fellow_authority}};
     reloadable_init(&server->tls_client_ca);
     return tls_server_create(&files, &server->tls);
 }

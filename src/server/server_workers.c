@@ -38,6 +38,7 @@ static status create_worker(struct server *server)
     group->grpc = server->grpc;
     group->http1 = server->http1;
     group->tls = server->tls;
+    group->trusts_loopback = server->settings->auth == AUTH_OFF;
     group->metrics = server->metrics;
     group->log = server->log;
     group->idle_timeout_us = server->settings->idle_timeout;

@@ -337,6 +337,9 @@ status commit_read_clusters_from(struct keyspace *catalog, uint64_t *out);
 /* Commits up to this sequence have been applied to the store, or have failed: a read that begins
  * now sees them. */
 uint64_t commit_applied(const struct commit_queue *queue);
+/* A version such that all that this queue gives to what is not in the store yet are greater, also
+ * after a start, wherever the clock is then. Only rises. Any thread. */
+uint64_t commit_settled_version(const struct commit_queue *queue);
 /* The sequence that was given last: when all up to it has been applied, whatever comes later has a
  * later time than commit_version_us showed before this was asked. Any thread. */
 uint64_t commit_submitted(struct commit_queue *queue);

@@ -69,6 +69,10 @@ int64_t grpc_call_begun_us(const struct grpc_call *call);
 /* Tells the connections of a server apart. Any thread. */
 uint64_t grpc_call_connection(const struct grpc_call *call);
 
+/* What grpc_connection_set_peer (wire/grpc_server.h) was given for the call's connection; NULL: it
+ * has gone. Loop thread only. */
+void *grpc_call_peer(const struct grpc_call *call);
+
 /* In clock_steady_us; INT64_MAX without one. When it passes the call is cancelled by itself. */
 int64_t grpc_call_deadline_us(const struct grpc_call *call);
 

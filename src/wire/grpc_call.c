@@ -644,6 +644,11 @@ int64_t grpc_call_begun_us(const struct grpc_call *call)
     return call->begun_us;
 }
 
+void *grpc_call_peer(const struct grpc_call *call)
+{
+    return call->connection == NULL ? NULL : call->connection->peer;
+}
+
 uint64_t grpc_call_connection(const struct grpc_call *call)
 {
     return call->connection_id;

@@ -59,10 +59,11 @@ class Server:
         self.env = dict(env or {})
         self.process = None
         self.host = None
+        self.listen = "127.0.0.1:0"
 
     def command(self, ready_fd):
         return [
-            binary(), "serve", "--listen", "127.0.0.1:0", "--data-dir", str(self.data),
+            binary(), "serve", "--listen", self.listen, "--data-dir", str(self.data),
             "--ready-fd", str(ready_fd), *map(str, self.arguments),
         ]  # fmt: skip
 

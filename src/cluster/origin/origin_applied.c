@@ -39,6 +39,18 @@ static struct origin_applied read_value(const uint8_t *value)
 
 /* --- in memory --- */
 
+static uint64_t lower(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* This cluster, too, gives versions that come later: its clock may be behind the others'. */
+static uint64_t settled(const struct cluster *cluster)
+{
+    const struct commit_queue *commits = cluster->home->commits;
+    return commits == NULL ? 0 : commit_settled_version(commits);
+}
+
 /* With the lock held. What follows of those that are followed may all come until it is known. */
 static void set_complete(struct cluster *cluster)
 {
@@ -49,7 +61,7 @@ static void set_complete(struct cluster *cluster)
             least = cluster->origins.of[i].applied.complete;
     if (least == UINT64_MAX)
         least = cluster->options.tombstones_from;
-    else if (least == 0)
+    else if ((least = lower(least, settled(cluster))) == 0)
         least = 1;
     if (cluster->origins.holds > 0 && least > atomic_load(&cluster->tombstones_from))
         return;

@@ -4,8 +4,10 @@
  * may come again is still kept so that it counts once (tablet/foreign_change.h): a place that is
  * recorded, and what is complete there, is known before folds go by it.
  *
- * Folds go by the least of what is complete: nothing of before that comes any more, from nobody.
- * Of what may still come they keep tombstones, and adds apart (row/fold.h). */
+ * Folds go by the least of what is complete: nothing of before that comes any more, from nobody,
+ * nor from this cluster, whose clock may be behind: so it is not above what this one has settled
+ * (commit_settled_version). Of what may still come they keep tombstones, and adds apart
+ * (row/fold.h). */
 #ifndef TRESTLE_CLUSTER_ORIGIN_ORIGIN_APPLIED_H
 #define TRESTLE_CLUSTER_ORIGIN_ORIGIN_APPLIED_H
 

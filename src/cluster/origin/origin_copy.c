@@ -233,12 +233,13 @@ static status copy_rows(struct copying *c)
 /* Of those, too, that came after the moment: they are in the feed as well. */
 static status copy_drops(struct copying *c)
 {
+    struct row_drops *drops = table_drops(c->table, c->part->space.keyspace);
     struct row_drop_words drop;
     struct buffer from = {0}, to = {0};
     status s = status_ok();
     uint64_t after = 0;
-    while (status_is_ok(s) && row_drops_within(c->part->space.drops, c->part->from, c->part->to,
-                                               after, &drop, &from, &to)) {
+    while (status_is_ok(s) &&
+           row_drops_within(drops, c->part->from, c->part->to, after, &drop, &from, &to)) {
         struct origin_change change = {.table = c->table->id,
                                        .from = buffer_bytes(&from),
                                        .to = buffer_bytes(&to),

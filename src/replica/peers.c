@@ -1,0 +1,377 @@
+/* See peers.h: who the peers are, and how that is kept. */
+#include "replica/peers_private.h"
+
+#include "base/check.h"
+#include "cluster/checkpoint.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+/* --- what there is --- */
+
+unsigned peers_own_number(const struct peers *peers)
+{
+    return atomic_load(&peers->own_number);
+}
+
+unsigned peers_leader(const struct peers *peers)
+{
+    return atomic_load(&peers->leader);
+}
+
+uint64_t peers_generation(const struct peers *peers)
+{
+    return atomic_load(&peers->generation);
+}
+
+status peers_list(struct peers *peers, struct arena *arena, const Replica__PeerList **out)
+{
+    *out = NULL;
+    pthread_mutex_lock(&peers->lock);
+    status s = peers->list == NULL ? status_ok() : peer_list_copy(peers->list, arena, out);
+    pthread_mutex_unlock(&peers->lock);
+    return s;
+}
+
+/* --- changing it --- */
+
+/* Makes a copy of it the list that is told from now on. */
+static status show_list(struct peers *peers, const Replica__PeerList *list, unsigned own_number)
+{
+    const Replica__PeerList *copy;
+    struct arena *arena = arena_create(PEER_MEMORY);
+    status s = arena == NULL ? status_out_of_memory() : peer_list_copy(list, arena, &copy);
+    if (!status_is_ok(s)) {
+        arena_destroy(arena);
+        return s;
+    }
+    pthread_mutex_lock(&peers->lock);
+    struct arena *former = peers->arena;
+    peers->arena = arena;
+    peers->list = copy;
+    atomic_store(&peers->own_number, own_number);
+    atomic_store(&peers->leader, copy->leader);
+    atomic_fetch_add(&peers->generation, 1);
+    pthread_mutex_unlock(&peers->lock);
+    arena_destroy(former);
+    return status_ok();
+}
+
+/* With `change` held. A peer that is not asked for want of a thread is asked after the next start,
+ * or the next change. */
+static void start_links(struct peers *peers)
+{
+    for (size_t i = 0; peers->list != NULL && i < peers->list->n_peers; i++) {
+        unsigned number = peers->list->peers[i]->number;
+        if (number == peers_own_number(peers))
+            continue;
+        status s = peer_link_start(&peers->links[number]);
+        if (!status_is_ok(s))
+            log_error(peers->options.log, "a peer cannot be asked", LOG_INT("peer", number),
+                      LOG_STR("cause", status_message(s)));
+        status_free(s);
+    }
+}
+
+status peers_change_list(struct peers *peers, const Replica__PeerList *list, unsigned own_number)
+{
+    const struct peer_record record = {.list = list, .own_number = own_number};
+    DCHECK(check_is_held(&peers->change));
+    TRY(peer_record_write(peers->options.cluster, &record));
+    cluster_set_number(peers->options.cluster, own_number);
+    TRY(show_list(peers, list, own_number));
+    if (peers->has_begun && !peers->is_stopping)
+        start_links(peers);
+    log_info(peers->options.log, "the peers are others", LOG_INT("own_number", own_number),
+             LOG_INT("leader", list->leader), LOG_INT("peers", list->n_peers),
+             LOG_INT("epoch", list->epoch), LOG_INT("revision", list->revision));
+    return status_ok();
+}
+
+/* With `change` held: so nobody else changes it. */
+static status adopt(struct peers *peers, const Replica__PeerList *list)
+{
+    unsigned own_number = peers_own_number(peers);
+    if (!peer_list_is_newer(list, peers->list))
+        return status_ok();
+    TRY(peer_list_check(list));
+    const Replica__Peer *own = peer_list_find(list, own_number);
+    if (own == NULL || strcmp(own->identity, peers->identity) != 0)
+        return status_make(STATUS_FAILED_PRECONDITION,
+                           "a newer list of the peers has another server as number %u", own_number);
+    return peers_change_list(peers, list, own_number);
+}
+
+status peers_adopt(struct peers *peers, const Replica__PeerList *list)
+{
+    pthread_mutex_lock(&peers->change);
+    status s = list == NULL || peers_own_number(peers) == 0 ? status_ok() : adopt(peers, list);
+    pthread_mutex_unlock(&peers->change);
+    return s;
+}
+
+/* --- sessions --- */
+
+/* A string like that one that is there until the end; NULL without memory. */
+static const char *keep_address(struct peers *peers, const char *address)
+{
+    size_t size = strlen(address) + 1;
+    pthread_mutex_lock(&peers->lock);
+    struct peer_address *kept = peers->addresses;
+    while (kept != NULL && strcmp(kept->text, address) != 0)
+        kept = kept->next;
+    if (kept == NULL && (kept = malloc(sizeof *kept + size)) != NULL) {
+        memcpy(kept->text, address, size);
+        kept->next = peers->addresses;
+        peers->addresses = kept;
+    }
+    pthread_mutex_unlock(&peers->lock);
+    return kept == NULL ? NULL : kept->text;
+}
+
+/* Without TLS nobody off this machine is spoken to: neither side would know the other. */
+static status check_loopback(const char *address, const struct address *addresses, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!address_is_loopback(&addresses[i]))
+            return status_make(STATUS_FAILED_PRECONDITION,
+                               "%s is not on this machine: peers need TLS (tls-cert, tls-key, "
+                               "peer-ca) to know each other",
+                               address);
+    return status_ok();
+}
+
+static status check_reach(const struct peers *peers, const char *address,
+                          const struct client_session *session)
+{
+    const struct endpoint *endpoint = client_session_endpoint(session);
+    if (peers->options.speaks_tls)
+        return status_ok();
+    return check_loopback(address, endpoint->addresses, endpoint->address_count);
+}
+
+status peers_connect(struct peers *peers, const char *address, struct client_session **out)
+{
+    const struct peers_options *options = &peers->options;
+    *out = NULL;
+    if (options->speaks_tls && options->ca == NULL)
+        return status_make(STATUS_FAILED_PRECONDITION,
+                           "peer-ca is not set: with TLS it says whose certificates are peers'");
+    const char *kept = keep_address(peers, address);
+    if (kept == NULL)
+        return status_out_of_memory();
+    const struct client_session_options session = {
+        .target = {.server = {.address = kept,
+                              .tls = options->speaks_tls,
+                              .ca = options->ca,
+                              .certificate = options->speaks_tls ? options->certificate : NULL,
+                              .key = options->key},
+                   .project = "-",
+                   .instance = "-",
+                   .app_profile = ""}};
+    TRY(client_session_create(&session, out));
+    status s = check_reach(peers, address, *out);
+    if (!status_is_ok(s)) {
+        client_session_destroy(*out);
+        *out = NULL;
+    }
+    return s;
+}
+
+status peers_session(struct peers *peers, unsigned number, struct client_session **out)
+{
+    char address[PEER_TEXT_MOST + 1] = "";
+    *out = NULL;
+    pthread_mutex_lock(&peers->lock);
+    const Replica__Peer *peer = peer_list_find(peers->list, number);
+    if (peer != NULL && number != peers_own_number(peers))
+        memcpy(address, peer->address, strlen(peer->address) + 1);
+    pthread_mutex_unlock(&peers->lock);
+    if (address[0] == '\0')
+        return status_make(STATUS_NOT_FOUND, "no other peer has the number %u", number);
+    return peers_connect(peers, address, out);
+}
+
+void peers_set_progress(struct peers *peers,
+                        void (*tell)(void *context, struct arena *arena, Replica__PeerState *state),
+                        void *context)
+{
+    DCHECK(!peers->has_begun);
+    peers->tell_progress = tell;
+    peers->progress_context = context;
+}
+
+/* --- metrics --- */
+
+struct measuring {
+    struct metric_series heard[PEERS_MOST];
+    struct metric_series ahead[PEERS_MOST];
+    size_t count;
+    size_t ahead_count;
+};
+
+/* With `lock` held, by which the names are there. */
+static void gather(const struct peers *peers, struct measuring *out)
+{
+    for (size_t i = 0; i < peers->list->n_peers; i++) {
+        const Replica__Peer *peer = peers->list->peers[i];
+        const struct peer_link *link = &peers->links[peer->number];
+        if (peer->number == peers_own_number(peers))
+            continue;
+        out->heard[out->count++] =
+            (struct metric_series){.labels = {peer->location}, .value = link->heard_us / 1000000};
+        if (link->heard_us != 0)
+            out->ahead[out->ahead_count++] =
+                (struct metric_series){.labels = {peer->location}, .value = link->clock_ahead_us};
+    }
+}
+
+void peers_measure(struct peers *peers)
+{
+    struct measuring measuring = {.count = 0};
+    if (peers == NULL || peers->options.metrics == NULL || peers_own_number(peers) == 0)
+        return;
+    struct metrics *metrics = peers->options.metrics;
+    pthread_mutex_lock(&peers->lock);
+    gather(peers, &measuring);
+    status_ignore(metrics_replace(metrics, METRIC_BY_peer_heard_timestamp_seconds, measuring.heard,
+                                  measuring.count));
+    status_ignore(metrics_replace(metrics, METRIC_BY_peer_clock_ahead_seconds, measuring.ahead,
+                                  measuring.ahead_count));
+    pthread_mutex_unlock(&peers->lock);
+}
+
+/* --- making and ending --- */
+
+/* A server whose data directory is another's, restored, has another identity: it is not that peer,
+ * and must not give versions in its name. */
+static status take_record(struct peers *peers, const struct peer_record *record)
+{
+    const Replica__Peer *own = peer_list_find(record->list, record->own_number);
+    if (record->list == NULL)
+        return status_ok();
+    if (own == NULL || strcmp(own->identity, peers->identity) != 0) {
+        log_warn(peers->options.log,
+                 "the data is that of a peer, and this server is another: it has no peers",
+                 LOG_INT("number", record->own_number), LOG_STR("identity", peers->identity));
+        return status_ok();
+    }
+    if (strcmp(own->location, peers->options.location) != 0)
+        log_warn(peers->options.log, "the setting location is not what the peers know",
+                 LOG_STR("location", peers->options.location), LOG_STR("known", own->location));
+    cluster_set_number(peers->options.cluster, record->own_number);
+    return show_list(peers, record->list, record->own_number);
+}
+
+static status read_record(struct peers *peers)
+{
+    struct peer_record record;
+    struct arena *arena = arena_create(PEER_MEMORY);
+    if (arena == NULL)
+        return status_out_of_memory();
+    status s = peer_record_read(peers->options.cluster, arena, &record);
+    if (status_is_ok(s))
+        s = take_record(peers, &record);
+    arena_destroy(arena);
+    return s;
+}
+
+static status know_oneself(struct peers *peers)
+{
+    uint64_t random;
+    if (getrandom(&random, sizeof random, 0) != sizeof random)
+        return status_from_errno(errno, "cannot get random bytes");
+    peers->incarnation = random | 1;
+    return cluster_identity(peers->options.cluster, peers->identity);
+}
+
+status peers_open(const struct peers_options *options, struct peers **out)
+{
+    struct peers *peers = *out = calloc(1, sizeof *peers);
+    if (peers == NULL)
+        return status_out_of_memory();
+    peers->options = *options;
+    pthread_mutex_init(&peers->change, NULL);
+    pthread_mutex_init(&peers->lock, NULL);
+    for (unsigned i = 0; i <= PEERS_MOST; i++) {
+        peers->links[i].peers = peers;
+        peers->links[i].number = i;
+        thread_stop_init(&peers->links[i].stop);
+    }
+    status s = know_oneself(peers);
+    if (status_is_ok(s))
+        s = read_record(peers);
+    if (!status_is_ok(s)) {
+        peers_close(peers);
+        *out = NULL;
+    }
+    return s;
+}
+
+/* An address that means all of the machine's is none by which others reach it. */
+static bool means_all(const struct address *address)
+{
+    const struct sockaddr *any = (const void *)&address->storage;
+    const struct sockaddr_in *v4 = (const void *)any;
+    const struct sockaddr_in6 *v6 = (const void *)any;
+    if (any->sa_family == AF_INET)
+        return v4->sin_addr.s_addr == htonl(INADDR_ANY);
+    return any->sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr);
+}
+
+status peers_begin(struct peers *peers, const struct address *listen)
+{
+    char text[ADDRESS_TEXT_SIZE];
+    address_format(listen, text);
+    pthread_mutex_lock(&peers->change);
+    buffer_clear(&peers->address);
+    if (!means_all(listen))
+        buffer_append(&peers->address, text, strlen(text) + 1);
+    bool has_memory = !peers->address.failed;
+    peers->has_begun = has_memory;
+    if (has_memory)
+        start_links(peers);
+    pthread_mutex_unlock(&peers->change);
+    return has_memory ? status_ok() : status_out_of_memory();
+}
+
+void peers_stop(struct peers *peers)
+{
+    if (peers == NULL)
+        return;
+    pthread_mutex_lock(&peers->change);
+    pthread_mutex_lock(&peers->lock);
+    peers->is_stopping = true;
+    for (unsigned i = 1; i <= PEERS_MOST; i++)
+        if (peers->links[i].session != NULL)
+            client_session_cancel(peers->links[i].session);
+    pthread_mutex_unlock(&peers->lock);
+    pthread_mutex_unlock(&peers->change);
+    for (unsigned i = 1; i <= PEERS_MOST; i++)
+        thread_stop_now(&peers->links[i].stop);
+    for (unsigned i = 1; i <= PEERS_MOST; i++)
+        peer_link_stop(&peers->links[i]);
+}
+
+void peers_close(struct peers *peers)
+{
+    if (peers == NULL)
+        return;
+    for (unsigned i = 0; i <= PEERS_MOST; i++) {
+        DCHECK(!peers->links[i].is_running);
+        thread_stop_destroy(&peers->links[i].stop);
+        free(peers->links[i].failure);
+    }
+    while (peers->addresses != NULL) {
+        struct peer_address *next = peers->addresses->next;
+        free(peers->addresses);
+        peers->addresses = next;
+    }
+    arena_destroy(peers->arena);
+    buffer_free(&peers->address);
+    pthread_mutex_destroy(&peers->change);
+    pthread_mutex_destroy(&peers->lock);
+    free(peers);
+}

@@ -1,0 +1,52 @@
+"""Servers that copy each other's changes: clusters of one process each, on loopback without TLS."""
+
+import time
+
+from harness.patience import PATIENCE_SECONDS
+from harness.rest import Rest
+from harness.server import Server
+
+
+def peer_server(directory, number, *arguments):
+    """A server that serves the location zone-NUMBER, and has no peers yet. It keeps its port when
+    it is started again."""
+    directory.mkdir()
+    server = Server(directory, ["--location", f"zone-{number}", *arguments])
+    server.start()
+    server.listen = server.host
+    return server
+
+
+def join(server, other, expect=200, **fields):
+    """Has the server join those that the other one knows: what ListPeers says then."""
+    body = {"address": other if isinstance(other, str) else other.host, **fields}
+    return Rest(server.host).call("POST", "/v1/servers/self/peers:join", body, expect)
+
+
+def list_peers(server):
+    """What the server says of its peers: {"list": {…}, "ownNumber": …, "states": […]}."""
+    return Rest(server.host).call("GET", "/v1/servers/self/peers")
+
+
+def wait_for_peers(server, condition):
+    """What it says of its peers once the condition is true of that."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition(said := list_peers(server)):
+        assert time.monotonic() < deadline, said
+        time.sleep(0.05)
+    return said
+
+
+def know_each_other(servers):
+    """Waits until each has heard of each, and all have the same list."""
+    lists = [
+        wait_for_peers(server, lambda said: is_whole(said, len(servers)))["list"]
+        for server in servers
+    ]
+    assert all(each == lists[0] for each in lists), lists
+
+
+def is_whole(said, count):
+    states = said.get("states", [])
+    heard = [state for state in states if state.get("heardUs") and not state.get("failure")]
+    return len(said.get("list", {}).get("peers", [])) == count and len(heard) == count - 1
