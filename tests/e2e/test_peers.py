@@ -5,10 +5,15 @@ import shutil
 
 import grpc
 import pytest
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import message_factory
+from google.protobuf.descriptor_pool import DescriptorPool
 from grpc import StatusCode
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
+    ProtoReflectionDescriptorDatabase,
+)
 from harness.certificates import Authority
 from harness.change_streams import Change, Reader, stream_config
+from harness.patience import PATIENCE_SECONDS
 from harness.peers import (
     join,
     know_each_other,
@@ -19,59 +24,30 @@ from harness.peers import (
 from harness.rpc import CHANNEL_OPTIONS, fails_with, set_cell
 from harness.server import Server, run_trestle
 
-FIELD = descriptor_pb2.FieldDescriptorProto
-SERVICE = "/trestle.replica.v1.Replication/"
-
-
 # --- what peers say, by hand ---
 
 
-def peer_messages():
-    """The two requests, as far as the tests have a use for them: {name: class}."""
-    file = descriptor_pb2.FileDescriptorProto(name="peers.proto", package="p", syntax="proto3")
-    text, number, message = FIELD.TYPE_STRING, FIELD.TYPE_UINT32, FIELD.TYPE_MESSAGE
-    for name, fields in {
-        "Peer": [("location", 2, text), ("address", 3, text), ("identity", 4, text)],
-        "AdmitPeer": [("peer", 1, message)],
-        "ExchangePeers": [
-            ("from", 1, number), ("identity", 3, text), ("incarnation", 4, FIELD.TYPE_FIXED64),
-        ],
-    }.items():  # fmt: skip
-        made = file.message_type.add(name=name)
-        for field, place, kind in fields:
-            more = {"type_name": ".p.Peer"} if kind == message else {}
-            made.field.add(name=field, number=place, type=kind, label=1, **more)
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return {
-        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"p.{name}"))
-        for name in ("Peer", "AdmitPeer", "ExchangePeers")
-    }
-
-
-MESSAGES = peer_messages()
-
-
-def ask(host, method, request=b"", credentials=None):
+def ask(host, method, fields=None, credentials=None):
     """Asks as a peer would; what comes back is of no interest."""
     if credentials is None:
         channel = grpc.insecure_channel(host, options=CHANNEL_OPTIONS)
     else:
         channel = grpc.secure_channel(host, credentials, options=CHANNEL_OPTIONS)
     with channel:
-        if method.startswith("Pull"):
-            return list(channel.unary_stream(SERVICE + method)(request, timeout=20))
-        return channel.unary_unary(SERVICE + method)(request, timeout=20)
+        pool = DescriptorPool(ProtoReflectionDescriptorDatabase(channel))
+        service = pool.FindServiceByName("trestle.replica.v1.Replication")
+        request_type = service.methods_by_name[method].input_type
+        request = message_factory.GetMessageClass(request_type)(**(fields or {}))
+        call = channel.unary_stream(f"/{service.full_name}/{method}")
+        return list(call(request.SerializeToString(), timeout=PATIENCE_SECONDS))
 
 
 def admission(location, address, identity):
-    peer = MESSAGES["Peer"](location=location, address=address, identity=identity)
-    return MESSAGES["AdmitPeer"](peer=peer).SerializeToString()
+    return {"peer": {"location": location, "address": address, "identity": identity}}
 
 
 def exchange(number, identity, incarnation):
-    fields = {"from": number, "identity": identity, "incarnation": incarnation}
-    return MESSAGES["ExchangePeers"](**fields).SerializeToString()
+    return {"from": number, "identity": identity, "incarnation": incarnation}
 
 
 def rows_of(said):
@@ -259,7 +235,7 @@ def test_with_access_control_loopback_is_no_peer(fresh_server):
         with fails_with(StatusCode.PERMISSION_DENIED, "only a peer may ask this"):
             ask(server.host, method)
     with fails_with(StatusCode.UNAUTHENTICATED):
-        ask(server.host, "ListPeers", b"\n\x0cservers/self")
+        ask(server.host, "ListPeers", {"name": "servers/self"})
 
 
 def test_peers_ask_what_is_not_built_yet(fresh_server):
@@ -344,7 +320,7 @@ def test_tls_without_peer_ca_has_no_peers(tmp_path, own_servers):
     server = tls_peer(tmp_path, own_servers, 1, authority)
     with fails_with(StatusCode.PERMISSION_DENIED, "only a peer may ask this"):
         credentials = grpc.ssl_channel_credentials(authority.certificate.read_bytes())
-        ask(server.host, "AdmitPeer", b"", credentials)
+        ask(server.host, "AdmitPeer", {}, credentials)
     done, _ = cluster("join", "127.0.0.1:1", server=server)
     assert done.returncode == 1 and "peer-ca is not set" in done.stderr
 
