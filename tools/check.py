@@ -32,7 +32,7 @@ ROOMS = {
     "sql": "syntax time functions plan analyze run view".split(),
     "datastore": "model gql index+commit query admin".split(),
     "cluster": ["heat+backup+stream+view+origin"],
-    "cmd": ["advise+backup+bench+repair+sql+status+support+tail+transfer"],
+    "cmd": ["advise+backup+bench+repair+replica+sql+status+support+tail+transfer"],
 }
 TESTING = "testing"  # a folder's room of fixtures and doubles, which only tests see
 OF_TESTS = re.compile(rf"(_(test|fuzz|bench)\.cc?$|/{TESTING}/)")

@@ -430,6 +430,7 @@ static struct cluster *new_cluster(const struct cluster_options *options)
         return NULL;
     cluster->magic = CLUSTER_MAGIC;
     cluster->options = *options;
+    atomic_init(&cluster->number, options->number);
     cluster->next_id = CATALOG_KEYSPACE_ID + 1;
     atomic_init(&cluster->usage_is_to_sweep, true); /* what a crash has left */
     pthread_rwlock_init(&cluster->index_lock, NULL);
@@ -601,8 +602,14 @@ struct condition *cluster_condition(struct cluster *cluster)
 
 void cluster_set_number(struct cluster *cluster, unsigned number)
 {
+    atomic_store(&cluster->number, number);
     for (size_t i = 0; i < cluster->shard_count; i++)
         commit_set_cluster(cluster->shards[i]->commits, number);
+}
+
+unsigned cluster_number(const struct cluster *cluster)
+{
+    return atomic_load(&cluster->number);
 }
 
 double cluster_write_load(struct cluster *cluster)

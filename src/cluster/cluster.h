@@ -96,6 +96,7 @@ status cluster_check_true(struct cluster *cluster);
 /* From now on versions name that cluster, instead of the options' number: less than
  * VERSION_CLUSTERS. Any thread. */
 void cluster_set_number(struct cluster *cluster, unsigned number);
+unsigned cluster_number(const struct cluster *cluster);
 
 struct pool *cluster_pool(struct cluster *cluster);
 struct clock *cluster_clock(struct cluster *cluster);

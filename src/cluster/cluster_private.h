@@ -29,6 +29,7 @@
 struct cluster {
     uint32_t magic;
     struct cluster_options options;
+    atomic_uint number;          /* cluster_number */
     struct condition *condition; /* of the whole server */
     struct pool *rows;           /* work under row locks: see row_jobs.h */
     struct shard *home;          /* the shard that keeps the catalog */

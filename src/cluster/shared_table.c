@@ -32,7 +32,7 @@ uint64_t table_uid(const struct table *table)
 uint64_t shared_table_uid_to_keep(const struct cluster *cluster, const struct table_spec *spec,
                                   uint64_t id)
 {
-    unsigned number = cluster->options.number;
+    unsigned number = cluster_number(cluster);
     if (!is_shared(spec->name, spec->view_source != NULL))
         return 0;
     if (spec->uid != 0)

@@ -53,8 +53,7 @@ static void a_uid_has_the_number_of_when_it_was_made(void **state)
     struct cluster_fixture *f = *state;
     const uint64_t before = table_uid(f->table);
     assert_int_equal(before, table_id(f->table) << VERSION_CLUSTER_BITS);
-    f->options.number = 3;
-    reopen_test_cluster(f);
+    cluster_set_number(f->cluster, 3);
     struct table *other = make(f, OTHER_TABLE);
     const uint64_t after = table_id(other) << VERSION_CLUSTER_BITS | 3;
     table_release(other);

@@ -6,6 +6,7 @@
 #include "cmd/command.h"
 #include "cmd/repair/doctor.h"
 #include "cmd/repair/repair.h"
+#include "cmd/replica/cluster.h"
 #include "cmd/serve.h"
 #include "cmd/sql/sql_shell.h"
 #include "cmd/status/status.h"
@@ -61,6 +62,8 @@ static const struct command commands[] = {
     {"advise", advise_command, "say what is wrong with a table's keys and columns", false},
     {"sql", sql_command, "query any Bigtable endpoint with GoogleSQL", false},
     {"status", status_command, "say what a server does", false},
+    {"cluster", cluster_command, "list the clusters that copy each other's changes, or join them",
+     false},
     {"support-bundle", support_bundle_command, "gather what somebody who helps needs to know",
      false},
     {"bench", bench_command, "put load on a server and measure it", false},

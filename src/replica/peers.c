@@ -209,14 +209,14 @@ struct measuring {
     struct metric_series heard[PEERS_MOST];
     struct metric_series ahead[PEERS_MOST];
     size_t count;
-    size_t ahead_count;
+    size_t ahead_count; /* of those that have been heard */
 };
 
-/* With `lock` held, by which the names are there. */
-static void gather(const struct peers *peers, struct measuring *out)
+static void gather(struct peers *peers, const Replica__PeerList *list, struct measuring *out)
 {
-    for (size_t i = 0; i < peers->list->n_peers; i++) {
-        const Replica__Peer *peer = peers->list->peers[i];
+    pthread_mutex_lock(&peers->lock);
+    for (size_t i = 0; i < list->n_peers; i++) {
+        const Replica__Peer *peer = list->peers[i];
         const struct peer_link *link = &peers->links[peer->number];
         if (peer->number == peers_own_number(peers))
             continue;
@@ -226,21 +226,31 @@ static void gather(const struct peers *peers, struct measuring *out)
             out->ahead[out->ahead_count++] =
                 (struct metric_series){.labels = {peer->location}, .value = link->clock_ahead_us};
     }
+    pthread_mutex_unlock(&peers->lock);
 }
 
-void peers_measure(struct peers *peers)
+static void measure_list(struct peers *peers, const Replica__PeerList *list)
 {
-    struct measuring measuring = {.count = 0};
-    if (peers == NULL || peers->options.metrics == NULL || peers_own_number(peers) == 0)
-        return;
     struct metrics *metrics = peers->options.metrics;
-    pthread_mutex_lock(&peers->lock);
-    gather(peers, &measuring);
+    struct measuring measuring = {.count = 0};
+    gather(peers, list, &measuring);
     status_ignore(metrics_replace(metrics, METRIC_BY_peer_heard_timestamp_seconds, measuring.heard,
                                   measuring.count));
     status_ignore(metrics_replace(metrics, METRIC_BY_peer_clock_ahead_seconds, measuring.ahead,
                                   measuring.ahead_count));
-    pthread_mutex_unlock(&peers->lock);
+}
+
+void peers_measure(struct peers *peers)
+{
+    const Replica__PeerList *list = NULL;
+    if (peers == NULL || peers->options.metrics == NULL || peers_own_number(peers) == 0)
+        return;
+    struct arena *arena = arena_create(PEER_MEMORY);
+    if (arena != NULL)
+        status_ignore(peers_list(peers, arena, &list));
+    if (list != NULL)
+        measure_list(peers, list);
+    arena_destroy(arena);
 }
 
 /* --- making and ending --- */

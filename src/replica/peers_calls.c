@@ -67,6 +67,7 @@ status peers_describe(struct peers *peers, struct arena *arena,
     for (size_t i = 0; peers->tell_progress != NULL && i < response->n_states; i++)
         peers->tell_progress(peers->progress_context, arena, response->states[i]);
     response->list = unconst(list);
+    response->now_us = clock_wall_us(peers->options.clock);
     *out = response;
     return s;
 }
@@ -75,29 +76,39 @@ status peers_describe(struct peers *peers, struct arena *arena,
 
 /* With `lock` held. The caller says it is that peer: whether it is the one whose address the list
  * has, or runs with a copy of that one's data directory. */
-static bool is_second(struct peers *peers, const Replica__Peer *peer, uint64_t incarnation)
+static bool is_second(struct peers *peers, struct peer_link *link, uint64_t incarnation)
 {
-    struct peer_link *link = &peers->links[peer->number];
-    if (link->incarnation == incarnation) {
-        link->stranger = 0;
+    if (link->incarnation == incarnation)
         return false;
-    }
     if (link->stranger != incarnation) {
         link->stranger = incarnation;
         link->stranger_us = clock_steady_us(peers->options.clock);
         link->has_told_stranger = false;
         return false;
     }
-    bool is_second = link->incarnation != 0 && link->asked_us > link->stranger_us;
-    if (is_second && !link->has_told_stranger) {
-        link->has_told_stranger = true;
+    return link->incarnation != 0 && link->asked_us > link->stranger_us;
+}
+
+static status check_incarnation(struct peers *peers, const Replica__Peer *peer,
+                                uint64_t incarnation)
+{
+    struct peer_link *link = &peers->links[peer->number];
+    pthread_mutex_lock(&peers->lock);
+    bool refuses = is_second(peers, link, incarnation);
+    bool is_news = refuses && !link->has_told_stranger;
+    link->has_told_stranger |= refuses;
+    pthread_mutex_unlock(&peers->lock);
+    if (is_news)
         log_error(peers->options.log,
                   "two servers are one peer: one of them runs with a copy of the other's data "
                   "directory, and is refused",
                   LOG_INT("peer", peer->number), LOG_STR("address", peer->address),
                   LOG_STR("identity", peer->identity));
-    }
-    return is_second;
+    if (refuses)
+        return status_make(STATUS_FAILED_PRECONDITION,
+                           "the server at %s is peer %u: your data directory, or its, is a copy",
+                           peer->address, peer->number);
+    return status_ok();
 }
 
 static status refuse_identity(const struct peers *peers, const Replica__Peer *peer,
@@ -121,14 +132,7 @@ static status check_caller(struct peers *peers, const Replica__PeerList *list,
                            request->from);
     if (strcmp(peer->identity, request->identity) != 0)
         return refuse_identity(peers, peer, request->identity);
-    pthread_mutex_lock(&peers->lock);
-    bool refuses = is_second(peers, peer, request->incarnation);
-    pthread_mutex_unlock(&peers->lock);
-    if (refuses)
-        return status_make(STATUS_FAILED_PRECONDITION,
-                           "the server at %s is peer %u: your data directory, or its, is a copy",
-                           peer->address, peer->number);
-    return status_ok();
+    return check_incarnation(peers, peer, request->incarnation);
 }
 
 static status answer_exchange(struct peers *peers, struct arena *arena,

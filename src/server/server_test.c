@@ -15,6 +15,7 @@
 #include "history/history.h"
 #include "introspect/insight.h"
 #include "os/thread.h"
+#include "replica/service.h"
 #include "views/views.h"
 #include "wire/grpc_link.h"
 
@@ -367,6 +368,41 @@ struct grpc_service backup_grpc_service(struct backup_service *service)
 {
     (void)service;
     return (struct grpc_service){.name = "test.WholeBackups"};
+}
+
+status peers_open(const struct peers_options *options, struct peers **out)
+{
+    assert_string_equal(options->location, "local");
+    *out = NULL;
+    return status_ok();
+}
+
+status peers_begin(struct peers *peers, const struct address *listen)
+{
+    assert_null(peers);
+    assert_non_null(listen);
+    return status_ok();
+}
+
+void peers_measure(struct peers *peers)
+{
+    assert_null(peers);
+}
+
+void peers_stop(struct peers *peers)
+{
+    assert_null(peers);
+}
+
+void peers_close(struct peers *peers)
+{
+    assert_null(peers);
+}
+
+struct grpc_service replica_grpc_service(struct replica_service *service)
+{
+    (void)service;
+    return (struct grpc_service){.name = "test.Replication"};
 }
 
 /* --- servers --- */

@@ -1,16 +1,348 @@
 """Clusters that know each other: joining, numbers, what is refused, and what a kill leaves."""
 
-from harness.peers import list_peers
+import json
+import shutil
+
+import grpc
+import pytest
+from google.protobuf import message_factory
+from google.protobuf.descriptor_pool import DescriptorPool
+from grpc import StatusCode
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
+    ProtoReflectionDescriptorDatabase,
+)
+from harness.certificates import Authority
+from harness.change_streams import Change, Reader, stream_config
+from harness.patience import PATIENCE_SECONDS
+from harness.peers import (
+    join,
+    know_each_other,
+    list_peers,
+    peer_server,
+    wait_for_peers,
+)
+from harness.rpc import CHANNEL_OPTIONS, fails_with, set_cell
+from harness.server import Server, run_trestle
+
+# --- what peers say, by hand ---
 
 
-def numbers(said):
+def ask(host, method, fields=None, credentials=None):
+    """Asks as a peer would; what comes back is of no interest."""
+    if credentials is None:
+        channel = grpc.insecure_channel(host, options=CHANNEL_OPTIONS)
+    else:
+        channel = grpc.secure_channel(host, credentials, options=CHANNEL_OPTIONS)
+    with channel:
+        pool = DescriptorPool(ProtoReflectionDescriptorDatabase(channel))
+        service = pool.FindServiceByName("trestle.replica.v1.Replication")
+        request_type = service.methods_by_name[method].input_type
+        request = message_factory.GetMessageClass(request_type)(**(fields or {}))
+        call = channel.unary_stream(f"/{service.full_name}/{method}")
+        return list(call(request.SerializeToString(), timeout=PATIENCE_SECONDS))
+
+
+def admission(location, address, identity):
+    return {"peer": {"location": location, "address": address, "identity": identity}}
+
+
+def exchange(number, identity, incarnation):
+    return {"from": number, "identity": identity, "incarnation": incarnation}
+
+
+def rows_of(said):
     return [(peer["number"], peer["location"], peer["address"]) for peer in said["list"]["peers"]]
+
+
+def tiebreaker_of(server, connect):
+    """That of a write."""
+    rpc = connect(server.host)
+    name = rpc.create_table("t", change_stream_config=stream_config())
+    with Reader(rpc, name).begun() as reader:
+        rpc.mutate(name, b"k", set_cell("f", b"q", b"v"))
+        return reader.next_of(Change).tiebreaker
+
+
+def alone(tmp_path, own_servers, number, *arguments):
+    server = peer_server(tmp_path / f"peer-{number}", number, *arguments)
+    own_servers.append(server)
+    return server
+
+
+# --- joining ---
 
 
 def test_two_servers_that_join_have_one_list(peers_of):
     first, second = peers_of(2)
     said = [list_peers(first), list_peers(second)]
     assert said[0]["list"] == said[1]["list"]
-    assert numbers(said[0]) == [(1, "zone-1", first.host), (2, "zone-2", second.host)]
+    assert rows_of(said[0]) == [(1, "zone-1", first.host), (2, "zone-2", second.host)]
     assert said[0]["list"]["leader"] == 1
     assert [each["ownNumber"] for each in said] == [1, 2]
+
+
+def test_one_may_join_by_a_server_that_does_not_lead(peers_of, tmp_path, own_servers):
+    servers = peers_of(2)
+    third = alone(tmp_path, own_servers, 3)
+    said = join(third, servers[1])
+    assert said["ownNumber"] == 3 and said["list"]["leader"] == 1
+    know_each_other([*servers, third])
+
+
+def test_server_without_peers_has_no_number(tmp_path, own_servers):
+    server = alone(tmp_path, own_servers, 1)
+    said = list_peers(server)
+    assert said.keys() == {"nowUs"}
+    assert "trestle_peer_" not in server.get("/metrics")[1]
+
+
+def test_numbers_and_lists_outlive_a_kill(peers_of):
+    servers = peers_of(3)
+    before = list_peers(servers[0])["list"]
+    for server in servers:
+        server.kill()
+    for number, server in enumerate(servers, 1):
+        server.start()
+        assert list_peers(server)["ownNumber"] == number
+    know_each_other(servers)
+    assert list_peers(servers[2])["list"] == before
+
+
+def test_peer_that_is_gone_delays_nobody_and_is_told(peers_of):
+    servers = peers_of(3)
+    servers[2].kill()
+    said = wait_for_peers(
+        servers[0], lambda said: "refused" in said["states"][1].get("failure", "")
+    )
+    assert not said["states"][0].get("failure")
+    shown = run_trestle("cluster", "list", "--endpoint", servers[0].host)
+    assert shown.returncode == 0 and "3 does not answer: " in shown.stdout
+    servers[2].start()
+    know_each_other(servers)
+    wait_for_peers(servers[0], lambda _: "a peer answers again" in servers[0].stderr())
+
+
+def test_metrics_say_when_a_peer_was_heard(peers_of):
+    first, _ = peers_of(2)
+    _, page = first.get("/metrics")
+    assert 'trestle_peer_heard_timestamp_seconds{peer="zone-2"} 1' in page
+    assert 'trestle_peer_clock_ahead_seconds{peer="zone-2"} ' in page
+    assert 'peer="zone-1"' not in page
+
+
+def test_number_is_in_versions_from_then_on(peers_of, connect):
+    """A change's tiebreaker has the low 12 bits of its version above 18 others; the lowest five of
+    these are the number."""
+    tiebreakers = [tiebreaker_of(server, connect) for server in peers_of(2)]
+    assert [(each >> 18) % 32 for each in tiebreakers] == [1, 2]
+
+
+# --- refusals ---
+
+
+def test_wrong_joins_are_refused(peers_of, tmp_path, own_servers):
+    first, second = peers_of(2)
+    says = join(second, first, expect=400)["error"]
+    assert "has peers already: it is number 2" in says["message"]
+    third = alone(tmp_path, own_servers, 3)
+    says = join(third, "", expect=400)["error"]
+    assert "address is not set" in says["message"]
+    says = join(third, third, expect=409)["error"]
+    assert "is joining others" in says["message"]
+    assert "nowhere.invalid" in join(third, "nowhere.invalid:1", expect=400)["error"]["message"]
+    says = join(third, "192.0.2.1:8086", expect=400)["error"]
+    assert "peers need TLS" in says["message"]
+    assert not list_peers(third).get("ownNumber")
+
+
+def test_location_has_one_server(tmp_path, own_servers):
+    first = alone(tmp_path, own_servers, 1)
+    second = Server(tmp_path, ["--location", "zone-1"])
+    own_servers.append(second.start())
+    says = join(second, first, expect=400)["error"]
+    assert "the location zone-1 has a server already" in says["message"]
+    assert not list_peers(first).get("ownNumber")  # one that could not be joined leads nobody
+
+
+def test_server_with_tables_joins_nobody(tmp_path, own_servers, connect):
+    first, second = (alone(tmp_path, own_servers, number) for number in (1, 2))
+    connect(second.host).create_table("t")
+    says = join(second, first, expect=400)["error"]
+    assert "this server has tables, such as projects/p/instances/i/tables/t" in says["message"]
+    connect(first.host).create_table("t")  # the first one may have some
+    third = alone(tmp_path, own_servers, 3)
+    assert join(third, first)["ownNumber"] == 2
+
+
+def test_there_are_31_numbers(peers_of):
+    first, _ = peers_of(2)
+    for number in range(3, 32):
+        ask(first.host, "AdmitPeer", admission(f"z-{number}", f"127.0.0.1:{number}", f"i{number}"))
+    ask(first.host, "AdmitPeer", admission("z-31", "127.0.0.1:31", "i31"))  # again: the same
+    with fails_with(StatusCode.RESOURCE_EXHAUSTED, "there are 31 peers"):
+        ask(first.host, "AdmitPeer", admission("z-32", "127.0.0.1:32", "i32"))
+    with fails_with(StatusCode.ALREADY_EXISTS, "is a copy"):
+        ask(first.host, "AdmitPeer", admission("z-33", "127.0.0.1:33", "i31"))
+
+
+def test_who_has_another_identity_is_refused(peers_of):
+    first, _ = peers_of(2)
+    identity = list_peers(first)["list"]["peers"][1]["identity"]
+    with fails_with(StatusCode.FAILED_PRECONDITION, "you are another server"):
+        ask(first.host, "ExchangePeers", exchange(2, identity[::-1], 1))
+    with fails_with(StatusCode.FAILED_PRECONDITION, "7 is the number of no peer"):
+        ask(first.host, "ExchangePeers", exchange(7, identity, 1))
+
+
+def test_copied_data_directory_is_refused_by_its_peers(peers_of, tmp_path, own_servers):
+    servers = peers_of(2)
+    servers[1].stop()
+    shutil.copytree(servers[1].directory, tmp_path / "copy")
+    servers[1].start()
+    know_each_other(servers)
+    copy = Server(tmp_path / "copy", servers[1].arguments)
+    own_servers.append(copy.start())
+    said = wait_for_peers(copy, lambda said: "is a copy" in said["states"][0].get("failure", ""))
+    assert said["ownNumber"] == 2  # as its data says
+    assert "two servers are one peer" in servers[0].stderr()
+    know_each_other(servers)  # which go on
+
+
+def test_restored_server_is_no_peer(peers_of, tmp_path, own_servers):
+    """It has another identity: versions in the name of the one whose data it has would be given
+    twice."""
+    place = tmp_path / "place"
+    place.mkdir()
+    _, second = peers_of(2, "--backup-places", place)
+    made = run_trestle("backup", "create", place, "--endpoint", second.host)
+    assert made.returncode == 0, made.stderr
+    restored = tmp_path / "restored"
+    restored.mkdir()
+    done = run_trestle("backup", "restore", place, "--to", restored / "data")
+    assert done.returncode == 0, done.stderr
+    server = Server(restored, ["--location", "zone-9"])
+    own_servers.append(server.start())
+    assert not list_peers(server).get("ownNumber")
+    assert "it has no peers" in server.stderr()
+
+
+# --- who may ask ---
+
+
+def test_with_access_control_loopback_is_no_peer(fresh_server):
+    server = fresh_server("--auth", "on")
+    for method in ("AdmitPeer", "ExchangePeers", "PullChanges", "PullSchema"):
+        with fails_with(StatusCode.PERMISSION_DENIED, "only a peer may ask this"):
+            ask(server.host, method)
+    with fails_with(StatusCode.UNAUTHENTICATED):
+        ask(server.host, "ListPeers", {"name": "servers/self"})
+
+
+def test_peers_ask_what_is_not_built_yet(fresh_server):
+    server = fresh_server()
+    for method in ("PullChanges", "PullSchema"):
+        with fails_with(StatusCode.UNIMPLEMENTED):
+            ask(server.host, method)
+
+
+def tls_peer(tmp_path, own_servers, number, authority, *arguments):
+    certificate, key = authority.issue(f"server-{number}", f"/CN=server-{number}")
+    server = alone(
+        tmp_path, own_servers, number,
+        "--tls-cert", certificate, "--tls-key", key, *arguments,
+    )  # fmt: skip
+    server.authority = authority
+    return server
+
+
+def cluster(command, *arguments, server):
+    done = run_trestle(
+        "cluster", command, *arguments, "--endpoint", server.host,
+        "--ca", server.authority.certificate, "--format", "json",
+    )  # fmt: skip
+    return done, json.loads(done.stdout or "{}")
+
+
+def test_peers_know_each_other_by_certificates(tmp_path, own_servers):
+    authority = Authority(tmp_path)
+    servers = [
+        tls_peer(tmp_path, own_servers, number, authority, "--peer-ca", authority.certificate)
+        for number in (1, 2)
+    ]
+    done, said = cluster("join", servers[0].host, server=servers[1])
+    assert done.returncode == 0 and said["ownNumber"] == 2, done.stderr
+    for _ in range(600):
+        _, said = cluster("list", server=servers[0])
+        if said["states"][0].get("heardUs"):
+            break
+    assert not said["states"][0].get("failure")
+
+
+@pytest.fixture
+def authorities(tmp_path):
+    return {name: Authority(tmp_path, name) for name in ("peers", "clients", "strangers")}
+
+
+def test_certificates_of_others_are_no_peers(tmp_path, own_servers, authorities):
+    server = tls_peer(
+        tmp_path, own_servers, 1, authorities["peers"],
+        "--peer-ca", authorities["peers"].certificate,
+        "--tls-client-ca", authorities["clients"].certificate,
+    )  # fmt: skip
+    root = authorities["peers"].certificate.read_bytes()
+
+    def credentials(name):
+        certificate, key = authorities[name].issue(f"of-{name}", f"/CN=of-{name}")
+        return grpc.ssl_channel_credentials(root, key.read_bytes(), certificate.read_bytes())
+
+    asked = exchange(1, "x", 1)
+    with fails_with(StatusCode.FAILED_PRECONDITION, "has no peers"):  # let through
+        ask(server.host, "ExchangePeers", asked, credentials("peers"))
+    with fails_with(StatusCode.PERMISSION_DENIED, "only a peer may ask this"):
+        ask(server.host, "ExchangePeers", asked, credentials("clients"))
+    with fails_with(StatusCode.UNAVAILABLE):
+        ask(server.host, "ExchangePeers", asked, credentials("strangers"))
+    with fails_with(StatusCode.UNAVAILABLE):  # tls-client-certs is required
+        ask(server.host, "ExchangePeers", asked, grpc.ssl_channel_credentials(root))
+
+
+def test_peers_certificate_is_no_principal(tmp_path, own_servers, authorities, secure):
+    """One that leads to peer-ca alone is nobody to access control, whatever its subject says."""
+    secured = secure("--peer-ca", authorities["peers"].certificate)
+    identity = authorities["peers"].issue("alice", "/O=Example/CN=alice")
+    rpc = secured.rpc(identity=identity)
+    with fails_with(StatusCode.UNAUTHENTICATED):
+        rpc.read("projects/p/instances/i/tables/t")
+
+
+def test_tls_without_peer_ca_has_no_peers(tmp_path, own_servers):
+    authority = Authority(tmp_path)
+    server = tls_peer(tmp_path, own_servers, 1, authority)
+    with fails_with(StatusCode.PERMISSION_DENIED, "only a peer may ask this"):
+        credentials = grpc.ssl_channel_credentials(authority.certificate.read_bytes())
+        ask(server.host, "AdmitPeer", {}, credentials)
+    done, _ = cluster("join", "127.0.0.1:1", server=server)
+    assert done.returncode == 1 and "peer-ca is not set" in done.stderr
+
+
+# --- the command ---
+
+
+def test_command_joins_and_lists(tmp_path, own_servers):
+    first, second = (alone(tmp_path, own_servers, number) for number in (1, 2))
+    shown = run_trestle("cluster", "list", "--endpoint", first.host)
+    assert shown.stdout == f"{first.host} has no peers\n"
+    own = second.host.replace("127.0.0.1", "localhost")
+    joined = run_trestle(
+        "cluster", "join", first.host, "--endpoint", second.host, "--own-address", own
+    )
+    assert joined.returncode == 0, joined.stderr
+    rows = [[cell.strip() for cell in line.split("|")] for line in joined.stdout.splitlines()]
+    assert rows[0] == ["number", "location", "address", "leads", "state", "lag", "clock"]
+    assert rows[2][:4] == ["1", "zone-1", first.host, "leads"]
+    assert rows[3][:5] == ["2", "zone-2", own, "", "itself"]
+    again = run_trestle("cluster", "join", first.host, "--endpoint", second.host)
+    assert again.returncode == 1 and "has peers already" in again.stderr
+    wrong = run_trestle("cluster", "join", "--endpoint", second.host)
+    assert wrong.returncode == 2 and "which server's peers?" in wrong.stderr
+    know_each_other([first, second])

@@ -1,0 +1,111 @@
+/* See cluster_report.h. */
+#include "cmd/replica/cluster_report.h"
+
+#include "cmd/text_table.h"
+
+#include <stdio.h>
+
+enum { CELL = 48 };
+
+/* NULL: of the server itself, or not told. */
+static const Replica__PeerState *state_of(const Replica__ListPeersResponse *peers, uint32_t number)
+{
+    for (size_t i = 0; i < peers->n_states; i++)
+        if (peers->states[i]->number == number)
+            return peers->states[i];
+    return NULL;
+}
+
+/* "0.204 s"; a length of time that is not negative. */
+static void format_time(int64_t us, char text[CELL])
+{
+    int64_t shown_us = us < 0 ? 0 : us;
+    snprintf(text, CELL, "%.3f s", (double)shown_us / 1e6);
+}
+
+static void add_text(struct text_table *table, const char *text)
+{
+    text_table_add(table, bytes_of(text));
+}
+
+static void add_state(struct text_table *table, const Replica__ListPeersResponse *peers,
+                      const Replica__PeerState *state)
+{
+    char text[CELL + 16], time[CELL];
+    if (state == NULL) {
+        add_text(table, "itself");
+    } else if (state->failure[0] == '\0' && state->heard_us != 0) {
+        add_text(table, state->parked[0] == '\0' ? "answers" : state->parked);
+    } else if (state->heard_us == 0) {
+        add_text(table, "not heard yet");
+    } else {
+        format_time(peers->now_us - state->heard_us, time);
+        snprintf(text, sizeof text, "silent for %s", time);
+        add_text(table, text);
+    }
+}
+
+/* How far behind what is here is; of the server itself, or if it is not known, nothing. */
+static void add_lag(struct text_table *table, const Replica__ListPeersResponse *peers,
+                    const Replica__PeerState *state)
+{
+    char text[CELL] = "-";
+    if (state != NULL && state->applied_until_us != 0)
+        format_time(peers->now_us - state->applied_until_us, text);
+    add_text(table, text);
+}
+
+static void add_clock(struct text_table *table, const Replica__PeerState *state)
+{
+    char text[CELL] = "-";
+    if (state != NULL && state->heard_us != 0)
+        snprintf(text, sizeof text, "%+.3f s", (double)state->clock_ahead_us / 1e6);
+    add_text(table, text);
+}
+
+static void add_peer(struct text_table *table, const Replica__ListPeersResponse *peers,
+                     const Replica__Peer *peer)
+{
+    char number[CELL];
+    const Replica__PeerState *state = state_of(peers, peer->number);
+    snprintf(number, sizeof number, "%u", peer->number);
+    add_text(table, number);
+    add_text(table, peer->location);
+    add_text(table, peer->address);
+    add_text(table, peer->number == peers->list->leader ? "leads" : "");
+    add_state(table, peers, state);
+    add_lag(table, peers, state);
+    add_clock(table, state);
+}
+
+static void write_failures(const Replica__ListPeersResponse *peers, struct buffer *out)
+{
+    for (size_t i = 0; i < peers->n_states; i++)
+        if (peers->states[i]->failure[0] != '\0')
+            buffer_append_format(out, "%u does not answer: %s\n", peers->states[i]->number,
+                                 peers->states[i]->failure);
+}
+
+void cluster_write_text(const Replica__ListPeersResponse *peers, const char *address,
+                        struct buffer *out)
+{
+    struct text_column columns[] = {
+        {.name = "number", .to_the_right = true},
+        {.name = "location"},
+        {.name = "address"},
+        {.name = "leads"},
+        {.name = "state"},
+        {.name = "lag", .to_the_right = true},
+        {.name = "clock", .to_the_right = true},
+    };
+    struct text_table table;
+    if (peers->list == NULL) {
+        buffer_append_format(out, "%s has no peers\n", address);
+        return;
+    }
+    text_table_begin(&table, columns, sizeof columns / sizeof *columns, true, out);
+    for (size_t i = 0; i < peers->list->n_peers; i++)
+        add_peer(&table, peers, peers->list->peers[i]);
+    text_table_end(&table);
+    write_failures(peers, out);
+}

@@ -1,0 +1,12 @@
+/* What `trestle cluster` shows of a server's peers. */
+#ifndef TRESTLE_CMD_REPLICA_CLUSTER_REPORT_H
+#define TRESTLE_CMD_REPLICA_CLUSTER_REPORT_H
+
+#include "base/bytes.h"
+#include "trestle/replica/v1/replica.pb-c.h"
+
+/* `address`: the server's that was asked. */
+void cluster_write_text(const Replica__ListPeersResponse *peers, const char *address,
+                        struct buffer *out);
+
+#endif
