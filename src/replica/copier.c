@@ -2,18 +2,16 @@
  * which is a version that nothing has. */
 #include "replica/copier.h"
 
-#include "base/vector.h"
 #include "cluster/origin/origin_applied.h"
 #include "cluster/shared_table.h"
+#include "os/thread.h"
 #include "tablet/version.h"
 #include "wire/proto.h"
-
-#include <stdlib.h>
-#include <time.h>
 
 enum {
     ANSWER_BYTES = 1 << 30, /* of memory, for the largest answer */
     TABLES_BYTES = 256 << 20,
+    PARKED_US = 50 * 1000, /* until what is parked is tried again */
     BEGUN = 1,
 };
 
@@ -113,12 +111,6 @@ struct copying {
     bool is_whole;
 };
 
-static void pause_a_little(void)
-{
-    const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
-    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-}
-
 /* What parks is waited for: a copy is not begun twice for that. */
 static status apply(struct copying *copying, const Replica__PullChangesResponse *answer)
 {
@@ -127,7 +119,7 @@ static status apply(struct copying *copying, const Replica__PullChangesResponse 
     status s = pull_apply_run(copying->apply, answer, &parked);
     while (parked != PARK_NONE && !options->is_stopping(options->context)) {
         status_free(s);
-        pause_a_little();
+        (void)thread_wait_for(options->is_stopping, options->context, PARKED_US);
         s = pull_apply_run(copying->apply, answer, &parked);
     }
     return s;
@@ -138,9 +130,8 @@ static void take_places(struct copying *copying, const Replica__PullChangesRespo
     for (size_t i = 0; i < answer->n_places; i++) {
         const Replica__Place *place = answer->places[i];
         if (place->number < VERSION_CLUSTERS && place->after != NULL)
-            copying->places[place->number] =
-                (struct origin_applied){{place->after->sequence, place->after->ordinal},
-                                        place->complete_version};
+            copying->places[place->number] = (struct origin_applied){
+                {place->after->sequence, place->after->ordinal}, place->complete_version};
     }
     copying->is_whole = answer->is_whole;
 }

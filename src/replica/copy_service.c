@@ -29,7 +29,7 @@ static struct copy *copy_of(struct peer_stream *stream)
 
 /* --- answers --- */
 
-static void send(struct copy *copy)
+static void send_answer(struct copy *copy)
 {
     peer_stream_await_client(&copy->stream);
     grpc_call_send(copy->stream.call, &copy->message);
@@ -49,7 +49,7 @@ static status add_change(void *context, const struct origin_change *change)
     if (copy->message.failed)
         return status_out_of_memory();
     if (copy->message.size >= PIECE_BYTES)
-        send(copy);
+        send_answer(copy);
     return status_ok();
 }
 
@@ -63,7 +63,7 @@ static void send_places(struct copy *copy)
             pull_message_place(&copy->message, i, place.position, place.complete);
     }
     pull_message_whole(&copy->message);
-    send(copy);
+    send_answer(copy);
 }
 
 /* --- the thread --- */
@@ -97,9 +97,8 @@ static status copy_tables(struct copy *copy)
         table_release(table);
         table = NULL;
         if (status_is_ok(s))
-            s = after.failed
-                    ? status_out_of_memory()
-                    : next_table(copy->service->cluster, buffer_bytes(&after), &table);
+            s = after.failed ? status_out_of_memory()
+                             : next_table(copy->service->cluster, buffer_bytes(&after), &table);
     }
     buffer_free(&after);
     return s;
@@ -150,10 +149,10 @@ void copy_service_handle(void *context, struct grpc_call *call, bytes request)
 {
     struct copy_service *service = context;
     (void)request;
-    status s = peers_own_number(service->peers) == 0 ||
-                       !origin_feed_is_on(origin_shard(service->cluster))
-                   ? status_make(STATUS_UNAVAILABLE, "This server tells no peers of its rows yet")
-                   : begin(service, call);
+    status s =
+        peers_own_number(service->peers) == 0 || !origin_feed_is_on(origin_shard(service->cluster))
+            ? status_make(STATUS_UNAVAILABLE, "This server tells no peers of its rows yet")
+            : begin(service, call);
     if (!status_is_ok(s))
         grpc_call_finish(call, s);
 }

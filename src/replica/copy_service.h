@@ -1,5 +1,5 @@
-/* CopyRows: all rows of shared tables, for a peer that has none of them yet. A call has a thread; at
- * most COPIES_MOST run at a time, since each reads all that there is. */
+/* CopyRows: all rows of shared tables, for a peer that has none of them yet. A call has a thread;
+ * at most COPIES_MOST run at a time, since each reads all that there is. */
 #ifndef TRESTLE_REPLICA_COPY_SERVICE_H
 #define TRESTLE_REPLICA_COPY_SERVICE_H
 

@@ -18,9 +18,9 @@
 /* A member of what the thread works on. All but the first three are private. */
 struct peer_stream {
     struct grpc_call *call;
-    const char *name;                           /* the thread's */
-    status (*run)(struct peer_stream *stream);  /* what the call ends with */
-    void (*ended)(struct peer_stream *stream);  /* frees it; just before the call ends */
+    const char *name;                          /* the thread's */
+    status (*run)(struct peer_stream *stream); /* what the call ends with */
+    void (*ended)(struct peer_stream *stream); /* frees it; just before the call ends */
     pthread_t thread;
     struct task end;
     status result;

@@ -64,8 +64,8 @@ static status send_piece(struct pull *pull, bool *is_end)
     struct origin_complete complete = origin_feed_complete(pull->shard);
     bool is_known = origin_feed_logged(pull->shard) >= complete.sequence;
     grpc_message_start(&pull->message);
-    status s = origin_feed_read(pull->shard, pull->at, PIECE_BYTES, add_change, pull, &reached,
-                                is_end);
+    status s =
+        origin_feed_read(pull->shard, pull->at, PIECE_BYTES, add_change, pull, &reached, is_end);
     if (!status_is_ok(s)) {
         buffer_free(&pull->message);
         return s;
@@ -164,8 +164,7 @@ static status check(const struct pull_service *service, const Replica__PullChang
 {
     if (request->from == 0 || request->from >= VERSION_CLUSTERS)
         return status_make(STATUS_INVALID_ARGUMENT, "%u is no peer's number", request->from);
-    if (peers_own_number(service->peers) == 0 ||
-        !origin_feed_is_on(origin_shard(service->cluster)))
+    if (peers_own_number(service->peers) == 0 || !origin_feed_is_on(origin_shard(service->cluster)))
         return status_make(STATUS_UNAVAILABLE, "This server tells no peers of its changes yet");
     return status_ok();
 }

@@ -10,6 +10,8 @@
 #include "cluster/origin/origin_feed.h"
 #include "os/thread.h"
 #include "replica/copier.h"
+#include "replica/copy_service.h"
+#include "replica/pull_service.h"
 #include "replica/puller.h"
 
 #include <stdatomic.h>
@@ -22,9 +24,12 @@ enum {
 
 struct replication {
     struct replication_options options;
+    struct pull_service *pulls;
+    struct copy_service copies;
+    bool has_thread;
     pthread_t thread;
     struct thread_stop stop;
-    atomic_bool is_copying;
+    atomic_bool has_all; /* nothing is to be copied; of a server that leads nothing ever is */
 
     /* The thread's. */
     uint64_t generation; /* of the peers, that was looked at */
@@ -144,8 +149,13 @@ static status start_pullers(struct replication *replication)
 
 static void stop_pullers(struct replication *replication)
 {
-    for (unsigned i = 0; i < VERSION_CLUSTERS; i++)
-        puller_stop(replication->pullers[i]);
+    for (unsigned i = 0; i < VERSION_CLUSTERS; i++) {
+        pthread_mutex_lock(&replication->lock);
+        struct puller *puller = replication->pullers[i];
+        replication->pullers[i] = NULL;
+        pthread_mutex_unlock(&replication->lock);
+        puller_stop(puller);
+    }
 }
 
 /* --- the thread --- */
@@ -156,9 +166,10 @@ static status take_part(struct replication *replication, const Replica__PeerList
     TRY(origin_feeds_begin(cluster_of(replication)));
     TRY(follow(replication, list));
     (void)follows_any(replication, &wants_copy);
+    atomic_store(&replication->has_all, !wants_copy);
     if (wants_copy)
         TRY(copy(replication));
-    atomic_store(&replication->is_copying, false);
+    atomic_store(&replication->has_all, true);
     return start_pullers(replication);
 }
 
@@ -177,8 +188,7 @@ static status look(struct replication *replication)
         s = take_part(replication, list);
     arena_destroy(arena);
     TRY(s);
-    if (replication->options.peers_changed != NULL)
-        replication->options.peers_changed(replication->options.context);
+    pull_service_look(replication->pulls);
     replication->generation = generation;
     return status_ok();
 }
@@ -205,24 +215,13 @@ static void *run(void *argument)
 
 /* --- making and ending --- */
 
-/* One that has peers and follows none yet is new among them, too, unless it leads. */
-static bool begins_with_copy(struct replication *replication)
+static bool has_all(struct replication *replication)
 {
     bool wants_copy;
-    struct peers *peers = replication->options.peers;
-    bool follows = follows_any(replication, &wants_copy);
-    unsigned own = peers_own_number(peers);
-    return wants_copy || (!follows && own != 0 && peers_leader(peers) != own);
+    return follows_any(replication, &wants_copy) && !wants_copy;
 }
 
-static void free_replication(struct replication *replication)
-{
-    thread_stop_destroy(&replication->stop);
-    pthread_mutex_destroy(&replication->lock);
-    free(replication);
-}
-
-status replication_start(const struct replication_options *options, struct replication **out)
+status replication_create(const struct replication_options *options, struct replication **out)
 {
     struct replication *replication = *out = calloc(1, sizeof *replication);
     if (replication == NULL)
@@ -230,18 +229,40 @@ status replication_start(const struct replication_options *options, struct repli
     replication->options = *options;
     thread_stop_init(&replication->stop);
     pthread_mutex_init(&replication->lock, NULL);
-    atomic_init(&replication->is_copying, begins_with_copy(replication));
-    status s = thread_start(&replication->thread, "replication", run, replication);
+    atomic_init(&replication->has_all, has_all(replication));
+    replication->copies =
+        (struct copy_service){.cluster = options->apply.cluster, .peers = options->peers};
+    status s = pull_service_create(options->apply.cluster, options->peers, &replication->pulls);
     if (!status_is_ok(s)) {
-        free_replication(replication);
+        replication_destroy(replication);
         *out = NULL;
     }
     return s;
 }
 
-void replication_stop(struct replication *replication)
+void replication_destroy(struct replication *replication)
 {
     if (replication == NULL)
+        return;
+    pull_service_destroy(replication->pulls);
+    thread_stop_destroy(&replication->stop);
+    pthread_mutex_destroy(&replication->lock);
+    free(replication);
+}
+
+status replication_start(struct replication *replication,
+                         bool (*knows_schema_since)(void *context, int64_t since_us), void *context)
+{
+    replication->options.apply.knows_schema_since = knows_schema_since;
+    replication->options.apply.context = context;
+    TRY(thread_start(&replication->thread, "replication", run, replication));
+    replication->has_thread = true;
+    return status_ok();
+}
+
+void replication_stop(struct replication *replication)
+{
+    if (replication == NULL || !replication->has_thread)
         return;
     pthread_mutex_lock(&replication->lock);
     replication->is_stopping = true;
@@ -250,13 +271,29 @@ void replication_stop(struct replication *replication)
     pthread_mutex_unlock(&replication->lock);
     thread_stop_now(&replication->stop);
     pthread_join(replication->thread, NULL);
+    replication->has_thread = false;
     stop_pullers(replication);
-    free_replication(replication);
 }
 
-bool replication_is_copying(const struct replication *replication)
+void replication_pull_changes(void *context, struct grpc_call *call, bytes request)
 {
-    return atomic_load_explicit(&replication->is_copying, memory_order_relaxed);
+    struct replication *replication = context;
+    pull_service_handle(replication->pulls, call, request);
+}
+
+void replication_copy_rows(void *context, struct grpc_call *call, bytes request)
+{
+    struct replication *replication = context;
+    copy_service_handle(&replication->copies, call, request);
+}
+
+bool replication_is_copying(const void *context)
+{
+    const struct replication *replication = context;
+    const struct peers *peers = replication->options.peers;
+    unsigned own = peers_own_number(peers);
+    return own != 0 && !atomic_load_explicit(&replication->has_all, memory_order_acquire) &&
+           peers_leader(peers) != own;
 }
 
 void replication_tell(void *context, struct arena *arena, Replica__PeerState *state)

@@ -8,6 +8,7 @@
 
 #include "replica/peers.h"
 #include "replica/pull_apply.h"
+#include "wire/grpc.h"
 
 struct replication;
 
@@ -16,18 +17,26 @@ struct replication_options {
     struct peers *peers;
     const struct log *log;
     struct metrics *metrics; /* may be NULL */
-    /* Called when the peers have changed, and some time after. May be NULL. */
-    void (*peers_changed)(void *context);
-    void *context;
 };
 
-/* After peers_begin; what the options point to outlives it. */
-status replication_start(const struct replication_options *options, struct replication **out);
-void replication_stop(struct replication *replication); /* NULL is fine */
+/* What the options point to outlives it. */
+status replication_create(const struct replication_options *options, struct replication **out);
+/* When no call is left. NULL is fine, as of the next ones. */
+void replication_destroy(struct replication *replication);
+/* Begins, after peers_begin; and ends that, before peers_stop. `knows_schema_since` of the options
+ * and its context, if the caller did not have them before. */
+status replication_start(struct replication *replication,
+                         bool (*knows_schema_since)(void *context, int64_t since_us),
+                         void *context);
+void replication_stop(struct replication *replication);
+
+/* The handlers of PullChanges and CopyRows; their context is the struct replication. */
+void replication_pull_changes(void *replication, struct grpc_call *call, bytes request);
+void replication_copy_rows(void *replication, struct grpc_call *call, bytes request);
 
 /* Whether what is here is not whole yet: a copy is being made, or is about to be. Cheap; any
  * thread. */
-bool replication_is_copying(const struct replication *replication);
+bool replication_is_copying(const void *replication);
 
 /* For peers_set_progress: what is known of that peer's changes. */
 void replication_tell(void *replication, struct arena *arena, Replica__PeerState *state);
