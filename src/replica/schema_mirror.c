@@ -237,7 +237,7 @@ struct sweeping {
 static bool sweep(void *context, struct resource *resource)
 {
     struct sweeping *sweeping = context;
-    if (schema_has_resource(resource->kind, resource->name) &&
+    if (resource_is_shared(resource->kind, resource->name) &&
         schema_snapshot_resource(sweeping->mirror->wanted, resource->kind, resource->name) == NULL)
         sweeping->failure = edit_delete(sweeping->edit, resource->kind, resource->name);
     return status_is_ok(sweeping->failure);

@@ -181,7 +181,7 @@ static status check_resource(const struct schema_snapshot *snapshot,
     const struct resource *last =
         resources->count == 0 ? NULL
                               : ((struct resource *const *)resources->items)[resources->count - 1];
-    if (resource->version == 0 || !schema_has_resource(resource->kind, resource->name))
+    if (resource->version == 0 || !resource_is_shared(resource->kind, resource->name))
         return not_one("has something that is each cluster's own");
     if (last != NULL && resource_compare(last, resource->kind, resource->name) >= 0)
         return not_one("is out of order");

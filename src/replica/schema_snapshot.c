@@ -55,21 +55,10 @@ bytes schema_snapshot_digest(const struct schema_snapshot *snapshot)
 
 /* --- what is in it --- */
 
-/* Datastore's tables, and the server's, have no instance. */
-static bool is_in_instance(const char *name)
-{
-    return strstr(name, "/instances/") != NULL;
-}
-
+/* Datastore's tables have no instance. */
 bool schema_has_table(const struct table *table)
 {
-    return table_uid(table) != 0 && is_in_instance(table_name(table));
-}
-
-bool schema_has_resource(enum resource_kind kind, const char *name)
-{
-    return kind != RESOURCE_OPERATION && kind != RESOURCE_FIELD && is_in_instance(name) &&
-           strstr(name, "/backups/") == NULL;
+    return table_uid(table) != 0 && strstr(table_name(table), "/instances/") != NULL;
 }
 
 static int compare_with_table(const void *name, const void *table)
@@ -173,7 +162,7 @@ static bool take_table(void *context, struct table *table)
 static bool take_resource(void *context, struct resource *resource)
 {
     struct taking *taking = context;
-    if (!schema_has_resource(resource->kind, resource->name))
+    if (!resource_is_shared(resource->kind, resource->name))
         return true;
     resource_retain(resource);
     taking->failure = add_resource(taking->snapshot, resource);

@@ -34,9 +34,8 @@ struct schema_snapshot {
     uint8_t digest[SCHEMA_DIGEST_BYTES];
 };
 
-/* Whether they are in pictures. */
+/* Whether it is in pictures; of resources see resource_is_shared. */
 bool schema_has_table(const struct table *table);
-bool schema_has_resource(enum resource_kind kind, const char *name);
 
 /* What there is now, of one moment. RESOURCE_EXHAUSTED. */
 status schema_snapshot_take(struct control *control, struct schema_snapshot **out);
