@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "cluster/foreign_rows.h"
+#include "cluster/shared_table.h"
 #include "tablet/event.h"
 #include "tablet/version.h"
 #include "wire/proto.h"

@@ -43,3 +43,27 @@ void pull_message_reached(struct buffer *out, struct stream_position at, uint64_
     response.complete_version = complete_version;
     proto_encode(&response.base, out);
 }
+
+void pull_message_place(struct buffer *out, unsigned number, struct stream_position at,
+                        uint64_t complete_version)
+{
+    Replica__Position after = REPLICA__POSITION__INIT;
+    Replica__Place place = REPLICA__PLACE__INIT;
+    Replica__Place *places[] = {&place};
+    Replica__PullChangesResponse response = REPLICA__PULL_CHANGES_RESPONSE__INIT;
+    after.sequence = at.sequence;
+    after.ordinal = at.ordinal;
+    place.number = number;
+    place.after = &after;
+    place.complete_version = complete_version;
+    response.places = places;
+    response.n_places = 1;
+    proto_encode(&response.base, out);
+}
+
+void pull_message_whole(struct buffer *out)
+{
+    Replica__PullChangesResponse response = REPLICA__PULL_CHANGES_RESPONSE__INIT;
+    response.is_whole = true;
+    proto_encode(&response.base, out);
+}

@@ -1,19 +1,12 @@
-/* See pull_service.h.
- *
- *     handler ──► thread: a piece of the feed, sent ─► … ─► nothing left: rests ──► …
- *                    │                                        ▲
- *                    │        a change, room, the client's end┘ wake it
- *                    └─► the loop: the call ends, and the thread is joined
- *
- * Invariants
- *  1. The call's thread alone sends; the call ends on its loop, after the thread has posted that as
- *     its last act. So no callback comes to a pull that has gone.
- *  2. The waiter is in line before the feed is read for the last time (stream/log.h). */
+/* See pull_service.h. A pull's waiter is in line before the feed is read for the last time
+ * (stream/log.h). */
 #include "replica/pull_service.h"
 
 #include "base/check.h"
 #include "os/thread.h"
+#include "replica/peer_stream.h"
 #include "replica/pull_message.h"
+#include "replica/table_names.h"
 #include "tablet/version.h"
 #include "wire/proto.h"
 
@@ -21,128 +14,45 @@
 #include <stdlib.h>
 
 enum {
-    PIECE_BYTES = 256 << 10,    /* of the log, about, that one answer has */
-    HEARTBEAT_US = 100 * 1000,  /* at most between two answers */
-    PACE_US = 10 * 1000,        /* at least: what one has is written together there */
-    CONGESTED_US = 1000 * 1000, /* until one looks again, should a callback be missed */
-    TABLES_REMEMBERED = 64,     /* of those that the feed names */
+    PIECE_BYTES = 256 << 10,   /* of the log, about, that one answer has */
+    HEARTBEAT_US = 100 * 1000, /* at most between two answers */
+    PACE_US = 10 * 1000,       /* at least: what one has is written together there */
 };
 
 struct pull_service {
     struct cluster *cluster;
     struct peers *peers;
-    const struct log *log;
     pthread_mutex_t lock;
     uint64_t asked[VERSION_CLUSTERS]; /* by number: what it asked for is behind this sequence */
     bool has_asked[VERSION_CLUSTERS];
     atomic_size_t running;
 };
 
-/* A table that the feed names. */
-struct named_table {
-    uint64_t id;
-    uint64_t uid; /* 0: it is there no more */
-};
-
 struct pull {
+    struct peer_stream stream;
     struct pull_service *service;
-    struct grpc_call *call;
     struct shard *shard;
     struct stream_position at;
-    pthread_t thread;
-    struct task end;
-    status result;
-
     struct buffer message; /* that is being made */
-    struct named_table tables[TABLES_REMEMBERED];
-    size_t table_count;
-    uint64_t generation; /* rises with each that is remembered */
-
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool is_woken;
-    bool is_leaving; /* the server wants its clients to go */
+    struct table_names names;
     struct stream_waiter waiter;
 };
 
-/* --- rest --- */
-
-static void wake(struct pull *pull)
+static struct pull *pull_of(struct peer_stream *stream)
 {
-    pthread_mutex_lock(&pull->lock);
-    pull->is_woken = true;
-    pthread_cond_signal(&pull->wake);
-    pthread_mutex_unlock(&pull->lock);
-}
-
-static void woken_by_client(void *context)
-{
-    wake(context);
-}
-
-static void told_to_leave(void *context)
-{
-    struct pull *pull = context;
-    pthread_mutex_lock(&pull->lock);
-    pull->is_leaving = true;
-    pthread_mutex_unlock(&pull->lock);
-    wake(pull);
-}
-
-static void woken_by_change(struct task *task)
-{
-    wake(LIST_ENTRY(&task->link, struct pull, waiter.task.link));
-}
-
-static void rest(struct pull *pull, int64_t us)
-{
-    struct timespec until = thread_time_in(us);
-    pthread_mutex_lock(&pull->lock);
-    while (!pull->is_woken &&
-           pthread_cond_clockwait(&pull->wake, &pull->lock, CLOCK_MONOTONIC, &until) == 0)
-        ;
-    pull->is_woken = false;
-    pthread_mutex_unlock(&pull->lock);
+    return LIST_ENTRY(stream, struct pull, stream);
 }
 
 /* --- an answer --- */
-
-static struct named_table *remembered(struct pull *pull, uint64_t id)
-{
-    for (size_t i = 0; i < pull->table_count; i++)
-        if (pull->tables[i].id == id)
-            return &pull->tables[i];
-    return NULL;
-}
-
-/* Of many the place of an old one is taken. */
-static struct named_table *remember(struct pull *pull, uint64_t id)
-{
-    struct table *table;
-    size_t place = pull->table_count < TABLES_REMEMBERED ? pull->table_count++
-                                                         : pull->generation % TABLES_REMEMBERED;
-    struct named_table *named = &pull->tables[place];
-    pull->generation++;
-    *named = (struct named_table){.id = id};
-    status s = cluster_table_of_id(pull->service->cluster, id, &table);
-    if (status_is_ok(s)) {
-        named->uid = table_uid(table);
-        pull_message_table(&pull->message, named->uid, table_name(table));
-        table_release(table);
-    }
-    status_free(s);
-    return named;
-}
 
 /* What became of the rows of a table that is there no more nobody needs to know. */
 static status add_change(void *context, const struct origin_change *change, bool *enough)
 {
     struct pull *pull = context;
-    struct named_table *named = remembered(pull, change->table);
-    if (named == NULL)
-        named = remember(pull, change->table);
-    if (named->uid != 0)
-        pull_message_change(&pull->message, named->uid, change);
+    uint64_t uid =
+        table_names_tell(&pull->names, pull->service->cluster, change->table, &pull->message);
+    if (uid != 0)
+        pull_message_change(&pull->message, uid, change);
     *enough = pull->message.size >= PIECE_BYTES;
     return pull->message.failed ? status_out_of_memory() : status_ok();
 }
@@ -163,41 +73,33 @@ static status send_piece(struct pull *pull, bool *is_end)
     is_known = is_known && reached.sequence >= complete.sequence;
     pull_message_reached(&pull->message, reached, is_known ? complete.version : 0);
     pull->at = reached;
-    grpc_call_send(pull->call, &pull->message);
+    grpc_call_send(pull->stream.call, &pull->message);
     return status_ok();
 }
 
 /* --- the thread --- */
 
-static void await_client(struct pull *pull)
+static void woken_by_change(struct task *task)
 {
-    while (grpc_call_is_congested(pull->call) && !grpc_call_is_cancelled(pull->call))
-        rest(pull, CONGESTED_US);
-}
-
-static bool goes_on(struct pull *pull)
-{
-    pthread_mutex_lock(&pull->lock);
-    bool is_leaving = pull->is_leaving;
-    pthread_mutex_unlock(&pull->lock);
-    return !is_leaving && !grpc_call_is_cancelled(pull->call);
+    peer_stream_wake(&LIST_ENTRY(&task->link, struct pull, waiter.task.link)->stream);
 }
 
 /* Until something happens, but not sooner than answers are to follow each other. */
 static void rest_at_end(struct pull *pull)
 {
     int64_t from_ns = thread_steady_ns();
-    rest(pull, HEARTBEAT_US);
+    peer_stream_rest(&pull->stream, HEARTBEAT_US);
     int64_t rested_us = (thread_steady_ns() - from_ns) / 1000;
     if (rested_us < PACE_US)
-        rest(pull, PACE_US - rested_us);
+        peer_stream_rest(&pull->stream, PACE_US - rested_us);
 }
 
-static status send_all(struct pull *pull)
+static status send_all(struct peer_stream *stream)
 {
-    while (goes_on(pull)) {
+    struct pull *pull = pull_of(stream);
+    while (peer_stream_goes_on(stream)) {
         bool is_end = false;
-        await_client(pull);
+        peer_stream_await_client(stream);
         origin_feed_wait(pull->shard, &pull->waiter);
         status s = send_piece(pull, &is_end);
         if (status_is_ok(s) && is_end)
@@ -208,49 +110,41 @@ static status send_all(struct pull *pull)
     return status_make(STATUS_UNAVAILABLE, "The call is over");
 }
 
-static void *run(void *argument)
+static void ended(struct peer_stream *stream)
 {
-    struct pull *pull = argument;
-    pull->result = send_all(pull);
-    loop_post(grpc_call_loop(pull->call), &pull->end);
-    return NULL;
-}
-
-static void end(struct task *task)
-{
-    struct pull *pull = LIST_ENTRY(&task->link, struct pull, end.link);
-    struct pull_service *service = pull->service;
-    struct grpc_call *call = pull->call;
-    status result = pull->result;
-    pthread_join(pull->thread, NULL); /* it has nothing left to do */
-    pthread_mutex_destroy(&pull->lock);
-    pthread_cond_destroy(&pull->wake);
+    struct pull *pull = pull_of(stream);
+    atomic_fetch_sub(&pull->service->running, 1);
     free(pull);
-    atomic_fetch_sub(&service->running, 1);
-    grpc_call_finish(call, result);
 }
 
 /* --- what is kept --- */
 
-void pull_service_look(struct pull_service *service)
+static uint64_t kept_for(const struct pull_service *service, const Replica__PeerList *list)
 {
-    struct arena *arena = arena_create(1 << 20);
-    const Replica__PeerList *list = NULL;
-    if (arena == NULL)
-        return;
-    status s = peers_list(service->peers, arena, &list);
     uint64_t keep = UINT64_MAX;
-    pthread_mutex_lock(&service->lock);
-    for (size_t i = 0; status_is_ok(s) && list != NULL && i < list->n_peers; i++) {
+    for (size_t i = 0; list != NULL && i < list->n_peers; i++) {
         uint32_t number = list->peers[i]->number;
         if (number == peers_own_number(service->peers) || number >= VERSION_CLUSTERS)
             continue;
         uint64_t from = service->has_asked[number] ? service->asked[number] : 0;
         keep = from < keep ? from : keep;
     }
-    pthread_mutex_unlock(&service->lock);
-    if (status_is_ok(s))
-        origin_feed_keep(origin_shard(service->cluster), keep);
+    return keep;
+}
+
+void pull_service_look(struct pull_service *service)
+{
+    enum { LIST_BYTES = 1 << 20 };
+    const Replica__PeerList *list = NULL;
+    struct arena *arena = arena_create(LIST_BYTES);
+    if (arena == NULL)
+        return;
+    status s = peers_list(service->peers, arena, &list);
+    if (status_is_ok(s)) {
+        pthread_mutex_lock(&service->lock);
+        origin_feed_keep(origin_shard(service->cluster), kept_for(service, list));
+        pthread_mutex_unlock(&service->lock);
+    }
     status_free(s);
     arena_destroy(arena);
 }
@@ -270,45 +164,28 @@ static status check(const struct pull_service *service, const Replica__PullChang
 {
     if (request->from == 0 || request->from >= VERSION_CLUSTERS)
         return status_make(STATUS_INVALID_ARGUMENT, "%u is no peer's number", request->from);
-    if (peers_own_number(service->peers) == 0)
-        return status_make(STATUS_FAILED_PRECONDITION, "This server has no peers");
+    if (peers_own_number(service->peers) == 0 || !origin_feed_is_on(origin_shard(service->cluster)))
+        return status_make(STATUS_UNAVAILABLE, "This server tells no peers of its changes yet");
     return status_ok();
-}
-
-static struct pull *create(struct pull_service *service, struct grpc_call *call,
-                           struct stream_position after)
-{
-    struct pull *pull = calloc(1, sizeof *pull);
-    if (pull == NULL)
-        return NULL;
-    pull->service = service;
-    pull->call = call;
-    pull->shard = origin_shard(service->cluster);
-    pull->at = after;
-    pull->end.run = end;
-    pull->waiter.task.run = woken_by_change;
-    pthread_mutex_init(&pull->lock, NULL);
-    thread_init_steady_wake(&pull->wake);
-    return pull;
 }
 
 static status begin(struct pull_service *service, struct grpc_call *call,
                     struct stream_position after)
 {
-    struct pull *pull = create(service, call, after);
+    struct pull *pull = calloc(1, sizeof *pull);
     if (pull == NULL)
         return status_out_of_memory();
-    grpc_call_set_callbacks(call, pull, woken_by_client, woken_by_client);
-    grpc_call_set_on_drain(call, told_to_leave);
+    *pull = (struct pull){
+        .stream = {.call = call, .name = "pull", .run = send_all, .ended = ended},
+        .service = service,
+        .shard = origin_shard(service->cluster),
+        .at = after,
+        .waiter = {.task = {.run = woken_by_change}},
+    };
     atomic_fetch_add(&service->running, 1);
-    status s = thread_start(&pull->thread, "pull", run, pull);
-    if (status_is_ok(s))
-        return s;
-    grpc_call_set_callbacks(call, NULL, NULL, NULL);
-    atomic_fetch_sub(&service->running, 1);
-    pthread_mutex_destroy(&pull->lock);
-    pthread_cond_destroy(&pull->wake);
-    free(pull);
+    status s = peer_stream_begin(&pull->stream);
+    if (!status_is_ok(s))
+        ended(&pull->stream);
     return s;
 }
 
@@ -326,22 +203,20 @@ static status handle(struct pull_service *service, struct grpc_call *call, bytes
     return begin(service, call, after);
 }
 
-void pull_service_handle(struct pull_service *service, struct grpc_call *call, bytes request)
+void pull_service_handle(void *context, struct grpc_call *call, bytes request)
 {
-    status s = handle(service, call, request);
+    status s = handle(context, call, request);
     if (!status_is_ok(s))
         grpc_call_finish(call, s);
 }
 
-status pull_service_create(struct cluster *cluster, struct peers *peers, const struct log *log,
-                           struct pull_service **out)
+status pull_service_create(struct cluster *cluster, struct peers *peers, struct pull_service **out)
 {
     struct pull_service *service = *out = calloc(1, sizeof *service);
     if (service == NULL)
         return status_out_of_memory();
     service->cluster = cluster;
     service->peers = peers;
-    service->log = log;
     pthread_mutex_init(&service->lock, NULL);
     return status_ok();
 }

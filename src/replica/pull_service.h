@@ -13,13 +13,12 @@
 struct pull_service;
 
 /* The cluster and the peers outlive it. */
-status pull_service_create(struct cluster *cluster, struct peers *peers, const struct log *log,
-                           struct pull_service **out);
+status pull_service_create(struct cluster *cluster, struct peers *peers, struct pull_service **out);
 /* When no call is left. NULL is fine. */
 void pull_service_destroy(struct pull_service *service);
 
-/* The handler; `service` is the context. */
-void pull_service_handle(struct pull_service *service, struct grpc_call *call, bytes request);
+/* The handler; the service is its context. */
+void pull_service_handle(void *service, struct grpc_call *call, bytes request);
 
 /* The peers have changed: what was kept for those that are gone may go. Any thread. */
 void pull_service_look(struct pull_service *service);

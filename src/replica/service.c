@@ -110,6 +110,12 @@ static void handle_pull_changes(void *context, struct grpc_call *call, bytes req
     hand_over(service->pull_changes, service->changes, call, request);
 }
 
+static void handle_copy_rows(void *context, struct grpc_call *call, bytes request)
+{
+    const struct replica_service *service = context;
+    hand_over(service->copy_rows, service->changes, call, request);
+}
+
 static void handle_pull_schema(void *context, struct grpc_call *call, bytes request)
 {
     const struct replica_service *service = context;
@@ -124,6 +130,7 @@ struct grpc_service replica_grpc_service(struct replica_service *service)
         {"AdmitPeer", GRPC_UNARY, handle_admission},
         {"ExchangePeers", GRPC_UNARY, handle_exchange},
         {"PullChanges", GRPC_SERVER_STREAMING, handle_pull_changes},
+        {"CopyRows", GRPC_SERVER_STREAMING, handle_copy_rows},
         {"PullSchema", GRPC_SERVER_STREAMING, handle_pull_schema},
     };
     return (struct grpc_service){.name = "trestle.replica.v1.Replication",

@@ -11,10 +11,11 @@
 struct replica_service {
     struct bigtable *bigtable;
     struct peers *peers;
-    /* Of PullChanges and PullSchema, called as any handler, of fellow servers' calls alone, each
-     * with its context. NULL: UNIMPLEMENTED. */
+    /* Of PullChanges, CopyRows and PullSchema, called as any handler, of fellow servers' calls
+     * alone, each with its context. NULL: UNIMPLEMENTED. */
     grpc_handler *pull_changes;
-    void *changes;
+    grpc_handler *copy_rows;
+    void *changes; /* of both */
     grpc_handler *pull_schema;
     void *schema;
 };

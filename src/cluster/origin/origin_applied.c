@@ -165,7 +165,8 @@ status origin_applied_record(struct cluster *cluster, unsigned number,
     struct store_batch *batch = store_batch_create();
     if (batch == NULL)
         return status_out_of_memory();
-    DCHECK(!origin_applied(cluster, number, &before) || applied->complete >= before.complete);
+    DCHECK(!origin_applied(cluster, number, &before) || applied->complete >= before.complete ||
+           origin_wants_copy(applied));
     (void)before;
     write_value(applied, value);
     store_batch_put(batch, cluster->home->system, key_of(number, key),

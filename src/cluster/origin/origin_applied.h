@@ -49,7 +49,8 @@ status origins_load(struct cluster *cluster);
 
 /* False: that cluster is not followed. Any thread. */
 bool origin_applied(struct cluster *cluster, unsigned number, struct origin_applied *out);
-/* Records it, of one that was not followed, too; what is complete must not fall. Folds go by it
+/* Records it, of one that was not followed, too; what is complete must
+ * not fall, unless all is to be copied. Folds go by it
  * from the return on. Blocks. */
 status origin_applied_record(struct cluster *cluster, unsigned number,
                              const struct origin_applied *applied);
