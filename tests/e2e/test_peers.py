@@ -136,7 +136,9 @@ def test_number_is_in_versions_from_then_on(peers_of, connect):
     """A change's tiebreaker has the low 12 bits of its version above 18 others; the lowest five of
     these are the number."""
     servers = peers_of(2)
-    tiebreakers = [tiebreaker_of(each, servers[0], f"t{n}", connect) for n, each in enumerate(servers)]
+    tiebreakers = [
+        tiebreaker_of(server, servers[0], f"t{at}", connect) for at, server in enumerate(servers)
+    ]
     assert [(each >> 18) % 32 for each in tiebreakers] == [1, 2]
 
 
