@@ -233,20 +233,27 @@ def test_restored_server_is_no_peer(peers_of, tmp_path, own_servers):
 
 # --- who may ask ---
 
+METHODS_AMONG_PEERS = (
+    "AdmitPeer", "CopyRows", "ExchangePeers", "PullChanges", "PullSchema", "TellProgress",
+)  # fmt: skip
+
 
 def test_with_access_control_loopback_is_no_peer(fresh_server):
     server = fresh_server("--auth", "on")
-    for method in ("AdmitPeer", "ExchangePeers", "PullChanges", "PullSchema"):
+    for method in METHODS_AMONG_PEERS:
         with fails_with(StatusCode.PERMISSION_DENIED, "only a peer may ask this"):
             ask(server.host, method)
     with fails_with(StatusCode.UNAUTHENTICATED):
         ask(server.host, "ListPeers", {"name": "servers/self"})
 
 
-def test_peers_ask_what_is_not_built_yet(fresh_server):
+def test_server_without_peers_tells_nobody_of_its_rows(fresh_server):
     server = fresh_server()
-    with fails_with(StatusCode.UNIMPLEMENTED):
-        ask(server.host, "PullChanges")
+    for method in ("PullChanges", "CopyRows"):
+        with fails_with(StatusCode.UNAVAILABLE, "This server tells no peers of its"):
+            ask(server.host, method, {"from": 1})
+    with fails_with(StatusCode.INVALID_ARGUMENT, "32 is no peer's number"):
+        ask(server.host, "PullChanges", {"from": 32})
 
 
 def test_who_does_not_lead_is_asked_for_no_schema(peers_of):

@@ -66,10 +66,11 @@ class Mesh:
         return name
 
     def come_to_the_same(self, table):
-        def seen():
-            return [rows_at(rpc, table) for rpc in self.rpcs]
+        def are_alike():
+            seen = [rows_at(rpc, table) for rpc in self.rpcs]
+            return seen[0] is not None and all(rows == seen[0] for rows in seen)
 
-        becomes(lambda: (all_rows := seen())[0] is not None and all(r == all_rows[0] for r in all_rows))
+        becomes(are_alike)
         return self.rpcs[0].read(table)
 
 
