@@ -157,7 +157,11 @@ def test_wrong_joins_are_refused(peers_of, tmp_path, own_servers):
     assert "nowhere.invalid" in join(third, "nowhere.invalid:1", expect=400)["error"]["message"]
     says = join(third, "192.0.2.1:8086", expect=400)["error"]
     assert "peers need TLS" in says["message"]
+    says = join(third, first, expect=400, own_address="192.0.2.1:8086")["error"]
+    assert "peers need TLS" in says["message"]
+    join(third, first, expect=400, own_address="nowhere")
     assert not list_peers(third).get("ownNumber")
+    assert len(list_peers(first)["list"]["peers"]) == 2
 
 
 def test_location_has_one_server(tmp_path, own_servers):
