@@ -31,6 +31,20 @@ void admin_call_run(struct bigtable *bigtable, void *more, struct grpc_call *cal
         admin_call_run(context, NULL, call, request, &prefix##__descriptor, method);               \
     }
 
+/* The same for a method that changes what peers share: refused where another one leads
+ * (peers_hook.h). */
+#define ADMIN_LEADERS_HANDLER(method, prefix)                                                      \
+    static status method##_if_leads(const struct admin_request *request,                           \
+                                    const ProtobufCMessage **response)                             \
+    {                                                                                              \
+        TRY(check_leads(request->bigtable));                                                       \
+        return method(request, response);                                                          \
+    }                                                                                              \
+    static void handle_##method(void *context, struct grpc_call *call, bytes request)              \
+    {                                                                                              \
+        admin_call_run(context, NULL, call, request, &prefix##__descriptor, method##_if_leads);    \
+    }
+
 /* google.protobuf.Empty, for methods that say no more than that they succeeded. */
 const ProtobufCMessage *admin_empty_response(void);
 

@@ -98,6 +98,7 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
                                   .values = options->values,
                                   .zone_id = options->zone_id,
                                   .auto_create = options->auto_create,
+                                  .peers = options->peers,
                                   .gc_on_read = options->gc_on_read,
                                   .hold_views = options->hold_views};
     const struct query_room_options room = {.query_memory = options->query_memory,

@@ -7,6 +7,7 @@
 #define TRESTLE_BIGTABLE_SERVICES_H
 
 #include "access/access.h"
+#include "bigtable/peers_hook.h"
 #include "bigtable/query_room.h"
 #include "bigtable/stream_readers.h"
 #include "cluster/backup/backup.h"
@@ -40,11 +41,12 @@ struct bigtable {
     const char *hold_views; /* while this file is there they are not kept up; NULL: none is */
     struct backup_scheduler *backup_scheduler;
     struct backup_failures *backup_failures;
-    bool backups_expire;   /* else they stay behind their time, and can still be read */
-    const char *zone_id;   /* where the server is */
-    bool auto_create;      /* see default_instance.h */
-    bool gc_on_read;       /* hide from readers what a garbage-collection rule condemns */
-    struct access *access; /* NULL: everybody may do everything */
+    bool backups_expire; /* else they stay behind their time, and can still be read */
+    const char *zone_id; /* where the server is */
+    bool auto_create;    /* see default_instance.h */
+    bool gc_on_read;     /* hide from readers what a garbage-collection rule condemns */
+    const struct bigtable_peers *peers; /* NULL: it can have none */
+    struct access *access;              /* NULL: everybody may do everything */
     struct control_watcher policy_watcher;
     struct control_watcher profile_watcher;
     struct served_by *served_by;
@@ -65,7 +67,8 @@ struct bigtable_options {
     const char *zone_id;         /* where the server is; outlives it */
     bool auto_create;
     bool gc_on_read;
-    const char *hold_views; /* see above; outlives it */
+    const char *hold_views;             /* see above; outlives it */
+    const struct bigtable_peers *peers; /* outlives it; NULL: it can have none */
 };
 
 /* On failure bigtable_stop and bigtable_free are still due. */

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "cluster/index.h"
+#include "cluster/shared_table.h"
 #include "cluster/stream/settings.h"
 #include "cluster/stream/stream_upkeep.h"
 #include "cluster/stream/table_stream.h"
@@ -43,6 +44,14 @@ status cluster_table(struct cluster *cluster, bytes name, struct table **out)
 {
     *out = index_find(cluster, name);
     return *out == NULL ? cluster_not_found(name) : status_ok();
+}
+
+status cluster_table_of_id(struct cluster *cluster, uint64_t id, struct table **out)
+{
+    *out = index_find_id(cluster, id);
+    return *out == NULL
+               ? status_make(STATUS_NOT_FOUND, "Not found: table %llu", (unsigned long long)id)
+               : status_ok();
 }
 
 struct store_batch *cluster_batch_with(struct catalog_txn *txn)
@@ -209,6 +218,7 @@ static status create_in(struct cluster *cluster, const struct table_spec *spec,
                                   .deletion_protection = spec->deletion_protection,
                                   .extra = spec->extra,
                                   .records_deletions = spec->records_deletions};
+    record.uid = shared_table_uid_to_keep(cluster, spec, record.id);
     if (spaces->records != NULL)
         record.view = (struct view_record){.source_id = spec->view_source->id,
                                            .records_id = keyspace_id(spaces->records),
@@ -392,12 +402,14 @@ status cluster_create_table_from(struct cluster *cluster, const struct table_spe
 
 /* --- change --- */
 
-/* New families have id 0 until now, except those of a table that was claimed: they get back the ids
- * that they had (refill.c). */
+/* New families have id 0 until now, except those of a table that was claimed, which get back the
+ * ids that they had (refill.c), and of a peer's, which have the same ids here (shared_table.c). */
 static status make_schema(const struct table_info *now, const struct table_change *change,
                           struct arena *arena, struct schema **out)
 {
     uint32_t next_id = now->schema->next_family_id;
+    if (change->next_family_id > next_id)
+        next_id = change->next_family_id;
     struct family *families = arena_alloc(arena, change->family_count * sizeof *families);
     if (families == NULL)
         return status_out_of_memory();

@@ -237,6 +237,7 @@ static status encode_table(const struct table_record *record, struct arena *aren
     if (view.source != 0)
         message.view = &view;
     message.is_viewed = record->is_viewed;
+    message.uid = record->uid;
     TRY(families_to_messages(record->schema, arena, &message));
     proto_encode(&message.base, out);
     return out->failed ? status_out_of_memory() : status_ok();
@@ -490,7 +491,8 @@ status catalog_decode_table(bytes value, struct arena *arena, struct table_recor
                                  .extra = proto_bytes(message->extra),
                                  .deleted_us = message->deleted_us,
                                  .records_deletions = message->records_deletions,
-                                 .is_viewed = message->is_viewed};
+                                 .is_viewed = message->is_viewed,
+                                 .uid = message->uid};
     if (message->view != NULL)
         out->view = (struct view_record){.source_id = message->view->source,
                                          .records_id = message->view->records,

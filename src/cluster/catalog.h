@@ -66,6 +66,7 @@ struct table_record {
     struct table_stream stream;
     struct view_record view;
     bool is_viewed; /* it is a view's source */
+    uint64_t uid;   /* that was given; 0: it follows from the id, see shared_table.h */
 };
 
 struct tablet_record {

@@ -408,6 +408,7 @@ static status open_parts(struct cluster *cluster)
     TRY(check_options(options));
     TRY(condition_create(options->log, options->clock, options->metrics, &cluster->condition));
     TRY(open_shards(cluster));
+    TRY(origins_load(cluster)); /* before any fold */
     TRY(open_catalog(cluster));
     TRY(start_shards(cluster));
     TRY(origin_feeds_resume(cluster));
@@ -429,12 +430,15 @@ static struct cluster *new_cluster(const struct cluster_options *options)
         return NULL;
     cluster->magic = CLUSTER_MAGIC;
     cluster->options = *options;
+    atomic_init(&cluster->number, options->number);
     cluster->next_id = CATALOG_KEYSPACE_ID + 1;
     atomic_init(&cluster->usage_is_to_sweep, true); /* what a crash has left */
     pthread_rwlock_init(&cluster->index_lock, NULL);
     pthread_mutex_init(&cluster->admin, NULL);
     pthread_mutex_init(&cluster->dropped_lock, NULL);
     pthread_mutex_init(&cluster->traffic.lock, NULL);
+    pthread_mutex_init(&cluster->origins.lock, NULL);
+    atomic_init(&cluster->tombstones_from, options->tombstones_from);
     return cluster;
 }
 
@@ -526,6 +530,7 @@ void cluster_close(struct cluster *cluster)
     free(cluster->shards);
     condition_destroy(cluster->condition);
     pthread_mutex_destroy(&cluster->traffic.lock);
+    pthread_mutex_destroy(&cluster->origins.lock);
     pthread_mutex_destroy(&cluster->dropped_lock);
     pthread_mutex_destroy(&cluster->admin);
     pthread_rwlock_destroy(&cluster->index_lock);
@@ -597,8 +602,14 @@ struct condition *cluster_condition(struct cluster *cluster)
 
 void cluster_set_number(struct cluster *cluster, unsigned number)
 {
+    atomic_store(&cluster->number, number);
     for (size_t i = 0; i < cluster->shard_count; i++)
         commit_set_cluster(cluster->shards[i]->commits, number);
+}
+
+unsigned cluster_number(const struct cluster *cluster)
+{
+    return atomic_load(&cluster->number);
 }
 
 double cluster_write_load(struct cluster *cluster)

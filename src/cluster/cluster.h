@@ -96,6 +96,7 @@ status cluster_check_true(struct cluster *cluster);
 /* From now on versions name that cluster, instead of the options' number: less than
  * VERSION_CLUSTERS. Any thread. */
 void cluster_set_number(struct cluster *cluster, unsigned number);
+unsigned cluster_number(const struct cluster *cluster);
 
 struct pool *cluster_pool(struct cluster *cluster);
 struct clock *cluster_clock(struct cluster *cluster);
@@ -166,6 +167,8 @@ struct table_info {
 /* The table by its name, with a reference that keeps it usable, also if it is deleted meanwhile.
  * NOT_FOUND `Not found: <name>`. Cheap, any thread. */
 status cluster_table(struct cluster *cluster, bytes name, struct table **out);
+/* The same by its id; looks at all tables. */
+status cluster_table_of_id(struct cluster *cluster, uint64_t id, struct table **out);
 void table_retain(struct table *table);
 void table_release(struct table *table);
 
@@ -199,10 +202,11 @@ struct table_spec {
     /* The number of each tablet's shard; NULL: all are in the home, or the options spread them. */
     const unsigned *shards;
     struct table *view_source; /* for view/view_table.c; NULL: it is no view's table */
+    uint64_t uid;              /* of a peer's table (shared_table.h); 0: it is made here */
     struct catalog_txn *txn;   /* see above */
 };
 
-/* ALREADY_EXISTS if it does. Families' ids in the spec's schema are ignored: new ones are given. */
+/* ALREADY_EXISTS if it does. Families have the ids that the spec's schema gives them. */
 status cluster_create_table(struct cluster *cluster, const struct table_spec *spec,
                             struct table **out);
 
@@ -238,6 +242,7 @@ status cluster_list_tables(struct cluster *cluster, bytes prefix, bytes after,
 struct table_change {
     const struct family *families;
     size_t family_count;
+    uint32_t next_family_id; /* so many have been given elsewhere; 0: as it comes */
     bool deletion_protection;
     bytes extra;
     /* How long its change stream keeps what happened, microseconds; 0: it has none. */

@@ -21,6 +21,7 @@
 #include "cluster/clock_watch.h"
 #include "cluster/heat/heat.h"
 #include "cluster/maintenance.h"
+#include "cluster/origin/origin_applied.h"
 #include "cluster/shard.h"
 #include "cluster/table.h"
 #include "tablet/event.h"
@@ -28,6 +29,7 @@
 struct cluster {
     uint32_t magic;
     struct cluster_options options;
+    atomic_uint number;          /* cluster_number */
     struct condition *condition; /* of the whole server */
     struct pool *rows;           /* work under row locks: see row_jobs.h */
     struct shard *home;          /* the shard that keeps the catalog */
@@ -59,6 +61,10 @@ struct cluster {
     /* Those whose keyspaces could not be dropped: folds in the background look at their rules until
      * the store is closed. */
     struct list undropped;
+
+    /* As in row_rules, for all tables: from the options, until other clusters are followed. */
+    _Atomic(uint64_t) tombstones_from;
+    struct origins origins; /* what of others has been applied: origin/origin_applied.h */
 };
 
 #define CLUSTER_MAGIC 0x636c7573u

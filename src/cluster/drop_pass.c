@@ -149,7 +149,7 @@ static status go_on(const struct table *table, struct table_space *space,
 
 static bool may_be_forgotten(const struct cluster *cluster, const struct row_drop_words *drop)
 {
-    uint64_t from = cluster->options.tombstones_from;
+    uint64_t from = atomic_load(&cluster->tombstones_from);
     return from == 0 || drop->version < from;
 }
 

@@ -5,6 +5,20 @@
 
 #include "cluster/cluster.h"
 #include "row/fragment.h"
+#include "tablet/commit.h"
+#include "tablet/foreign_change.h"
+
+struct foreign_write {
+    /* set by the caller */
+    struct table *table;
+    bytes row_key;
+    struct packed_change *change;
+    uint64_t version;
+    /* private */
+    struct commit commit;
+    struct foreign_change foreign;
+    bool is_done;
+};
 
 /* Writes the change, of that version, and waits until it is durable. Versions from now on are
  * greater. Written twice it counts once, except for adds below row_rules.tombstones_from. The
@@ -12,6 +26,11 @@
  * a row lock waits for. */
 status foreign_row_write(struct table *table, bytes row_key, struct packed_change *change,
                          uint64_t version);
+
+/* The same of several, of which some may be of one row: they enter the commit queue together, as
+ * far as their rows' locks are free, and have their order in any case. After a failure any of them
+ * may have been written. */
+status foreign_rows_write(struct foreign_write *writes, size_t count);
 
 /* Drops the rows of [from, to), an empty `to` is no bound, as of that version: what is newer of
  * them stays. Dropped twice they are dropped once. UNAVAILABLE as table_drop_rows. Blocks. */

@@ -117,6 +117,19 @@ struct table *index_find(struct cluster *cluster, bytes name)
     return table;
 }
 
+struct table *index_find_id(struct cluster *cluster, uint64_t id)
+{
+    struct table *table = NULL;
+    pthread_rwlock_rdlock(&cluster->index_lock);
+    for (size_t i = 0; table == NULL && i < cluster->table_count; i++)
+        if (cluster->tables[i]->id == id)
+            table = cluster->tables[i];
+    if (table != NULL)
+        table_retain(table);
+    pthread_rwlock_unlock(&cluster->index_lock);
+    return table;
+}
+
 /* How many from that place on have the prefix. With the lock held. */
 static size_t count_from(const struct cluster *cluster, size_t first, bytes prefix)
 {

@@ -16,6 +16,9 @@ void index_remove(struct cluster *cluster, struct table *table);
 /* The table, retained; NULL if there is none of that name. Any thread, as for the next ones. */
 struct table *index_find(struct cluster *cluster, bytes name);
 
+/* The same by its id. Looks at all. */
+struct table *index_find_id(struct cluster *cluster, uint64_t id);
+
 /* All tables whose names start with the prefix, retained, by name. `*out` is to be freed, and on
  * failure NULL, with a count of 0. */
 status index_find_all(struct cluster *cluster, bytes prefix, struct table ***out, size_t *count);

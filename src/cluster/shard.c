@@ -225,7 +225,7 @@ static status start_commits(struct shard *shard)
         .admit = admit_writes,
         .admit_context = shard,
         .route = table_route_write,
-        .tombstones_from = shard->cluster->options.tombstones_from,
+        .tombstones_from = &shard->cluster->tombstones_from,
         .observers = shard->observers,
         .observer_count = shard->observer_count,
         .has_change_log = shard->log != NULL,

@@ -65,7 +65,7 @@ static void set_rules(struct cluster *cluster, const struct table_record *record
                                                           ? description->without_rules
                                                           : description->schema,
                                             .clock = cluster->options.clock,
-                                            .tombstones_from = cluster->options.tombstones_from};
+                                            .rising_from = &cluster->tombstones_from};
 }
 
 status description_create(struct cluster *cluster, const struct table_record *record,
@@ -210,7 +210,8 @@ struct table_record table_record_of(const struct table *table)
                                  .records_deletions = description->records_deletions,
                                  .stream = description->stream,
                                  .view = view_record_of(table),
-                                 .is_viewed = description->is_viewed};
+                                 .is_viewed = description->is_viewed,
+                                 .uid = table->given_uid};
 }
 
 struct tablet_record tablet_record_of(const struct table *table, const struct tablet *tablet)
@@ -262,6 +263,7 @@ status table_create(struct cluster *cluster, const struct table_record *record, 
     table->magic = TABLE_MAGIC;
     table->cluster = cluster;
     table->id = record->id;
+    table->given_uid = record->uid;
     table->name = name;
     table->is_deleted = record->deleted_us > 0;
     table->deleted_us = record->deleted_us;

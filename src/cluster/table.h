@@ -99,6 +99,7 @@ struct table {
     atomic_uint references;
     struct cluster *cluster;
     uint64_t id;
+    uint64_t given_uid; /* 0: it follows from the id (shared_table.h) */
     char *name;
     struct description *_Atomic description;
     pthread_mutex_t map_lock;

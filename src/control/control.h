@@ -52,9 +52,17 @@ struct edit;
 typedef status edit_function(void *context, struct edit *edit);
 status control_edit(struct control *control, edit_function *change, void *context);
 
+/* How many edits there were since the start, at least: it is another number after each. What is
+ * looked at behind that has all of them. Cheap, any thread. */
+uint64_t control_edit_count(const struct control *control);
+
+/* Calls `look` while no edit is under way: what edits change, tables included, stands still. */
+status control_look(struct control *control, status (*look)(void *context), void *context);
+
 struct control *edit_control(const struct edit *edit);
 
-/* The version that every resource of this edit gets: never 0, never given before. */
+/* The version that every resource of this edit gets, unless it brings its own: never 0, never given
+ * before here. */
 uint64_t edit_version(const struct edit *edit);
 
 /* The resource as staged, or else as it stands; NULL if there is none. Valid until the edit ends.
@@ -69,6 +77,10 @@ status edit_put(struct edit *edit, enum resource_kind kind, const char *name,
 /* The same, if there is none of that name (ALREADY_EXISTS) and its parent exists (NOT_FOUND). */
 status edit_create(struct edit *edit, enum resource_kind kind, const char *name,
                    const ProtobufCMessage *body, bytes extra);
+
+/* Stages a resource as it is, of a peer: with its version, and so its etag. Versions of later edits
+ * are greater. Keeps a reference of its own. */
+status edit_put_as_is(struct edit *edit, struct resource *resource);
 
 /* Stages the end of a resource, if there is one, and of all records under it. */
 status edit_delete(struct edit *edit, enum resource_kind kind, const char *name);

@@ -214,6 +214,54 @@ static void test_versions_rise_without_their_record(void **state)
     assert_true(version_of(f, INSTANCE "2") > last);
 }
 
+static status put_as_is(void *context, struct edit *edit)
+{
+    return edit_put_as_is(edit, context);
+}
+
+/* A peer's resource keeps its version, and none is given here that may be the peer's next. */
+static void test_a_resource_may_bring_its_version(void **state)
+{
+    struct fixture *f = *state;
+    assert_ok(edit(f, "i:" INSTANCE "2"));
+    const uint64_t ahead = version_of(f, INSTANCE "2") + 3600 * UINT64_C(1000000);
+    const uint64_t behind = 5;
+    struct resource *standing, *resource;
+    assert_ok(control_find(f->control, RESOURCE_INSTANCE, INSTANCE "2", &standing));
+    for (unsigned i = 0; i < 2; i++) {
+        assert_ok(resource_create(RESOURCE_INSTANCE, INSTANCE, i == 0 ? ahead : behind,
+                                  standing->body, bytes_of("extra"), &resource));
+        assert_ok(control_edit(f->control, put_as_is, resource));
+        resource_release(resource);
+        reopen(f);
+        assert_int_equal(version_of(f, INSTANCE), i == 0 ? ahead : behind);
+    }
+    resource_release(standing);
+    assert_ok(edit(f, "i:" INSTANCE "3"));
+    assert_true(version_of(f, INSTANCE "3") > ahead);
+}
+
+static status look_for_2(void *context)
+{
+    struct fixture *f = context;
+    return control_has(f->control, RESOURCE_INSTANCE, INSTANCE "2")
+               ? status_ok()
+               : status_make(STATUS_NOT_FOUND, "none");
+}
+
+static void test_edits_are_counted_and_looked_between(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t before = control_edit_count(f->control);
+    assert_status(control_look(f->control, look_for_2, f), STATUS_NOT_FOUND);
+    assert_int_equal(control_edit_count(f->control), before);
+    assert_ok(edit(f, "i:" INSTANCE "2"));
+    assert_ok(control_look(f->control, look_for_2, f));
+    assert_int_equal(control_edit_count(f->control), before + 1);
+    assert_status(edit(f, "i:" INSTANCE "2"), STATUS_ALREADY_EXISTS);
+    assert_int_equal(control_edit_count(f->control), before + 2);
+}
+
 /* Each kind has words for when its records are lost. */
 static void test_lost_resources_are_told_by_their_kinds(void **state)
 {
@@ -843,6 +891,8 @@ int main(void)
         TEST(test_a_listing_goes_on_after_what_is_gone),
         TEST(test_versions_are_never_given_twice),
         TEST(test_versions_rise_without_their_record),
+        TEST(test_a_resource_may_bring_its_version),
+        TEST(test_edits_are_counted_and_looked_between),
         cmocka_unit_test(test_lost_resources_are_told_by_their_kinds),
         TEST(test_an_edit_without_memory_changes_nothing),
         TEST(test_a_failing_disk_finds_all_or_nothing),

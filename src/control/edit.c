@@ -19,6 +19,7 @@ struct staged {
 struct edit {
     struct control *control;
     uint64_t version;
+    uint64_t newest; /* of those that are staged and of its own: later edits have greater ones */
     struct staged *first;
     struct staged **last;
     size_t count;
@@ -93,6 +94,14 @@ status edit_put(struct edit *edit, enum resource_kind kind, const char *name,
                                                extra, &resource);
     buffer_free(&packed);
     TRY(s);
+    return stage(edit, resource, false);
+}
+
+status edit_put_as_is(struct edit *edit, struct resource *resource)
+{
+    resource_retain(resource);
+    if (resource->version > edit->newest)
+        edit->newest = resource->version;
     return stage(edit, resource, false);
 }
 
@@ -223,7 +232,7 @@ status edit_txn(struct edit *edit, struct catalog_txn **out)
     TRY(registry_make_room(edit->control, edit->count));
     for (const struct staged *at = edit->first; at != NULL; at = at->next)
         TRY(add_record(edit, at));
-    return registry_save_version(edit->version, edit->txn);
+    return registry_save_version(edit->newest, edit->txn);
 }
 
 static status write_alone(struct edit *edit)
@@ -255,7 +264,7 @@ static void publish(struct edit *edit)
         }
         tell_watchers(edit, at);
     }
-    edit->control->last_version = edit->version;
+    edit->control->last_version = edit->newest;
 }
 
 static void run_sequels(struct edit *edit, bool has_happened)
@@ -290,6 +299,7 @@ status control_edit(struct control *control, edit_function *change, void *contex
 {
     pthread_mutex_lock(&control->edit_lock);
     struct edit edit = {.control = control, .version = next_version(control)};
+    edit.newest = edit.version;
     edit.last = &edit.first;
     status s = change(context, &edit);
     if (status_is_ok(s) && edit.txn == NULL)
@@ -298,6 +308,20 @@ status control_edit(struct control *control, edit_function *change, void *contex
         publish(&edit);
     run_sequels(&edit, status_is_ok(s));
     free_edit(&edit);
+    atomic_fetch_add(&control->edit_count, 1); /* also if it failed: it may have done a part */
+    pthread_mutex_unlock(&control->edit_lock);
+    return s;
+}
+
+uint64_t control_edit_count(const struct control *control)
+{
+    return atomic_load(&control->edit_count);
+}
+
+status control_look(struct control *control, status (*look)(void *context), void *context)
+{
+    pthread_mutex_lock(&control->edit_lock);
+    status s = look(context);
     pthread_mutex_unlock(&control->edit_lock);
     return s;
 }

@@ -48,6 +48,12 @@ const struct resource_type *resource_type(enum resource_kind kind)
     return NULL;
 }
 
+bool resource_is_shared(enum resource_kind kind, const char *name)
+{
+    return kind != RESOURCE_OPERATION && kind != RESOURCE_FIELD &&
+           strstr(name, "/instances/") != NULL && strstr(name, "/backups/") == NULL;
+}
+
 /* --- one resource --- */
 
 /* Name, body and extra lie behind the structure. */

@@ -63,6 +63,11 @@ struct resource {
     bytes extra;
 };
 
+/* Whether the peers of a server have it, too (replica/schema_snapshot.h). Each cluster has for
+ * itself its operations and its backups' policies; and Datastore's databases are not shared so far.
+ */
+bool resource_is_shared(enum resource_kind kind, const char *name);
+
 /* Copies what it is given; one reference. RESOURCE_EXHAUSTED without memory. */
 status resource_create(enum resource_kind kind, const char *name, uint64_t version, bytes body,
                        bytes extra, struct resource **out);

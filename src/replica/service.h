@@ -11,10 +11,13 @@
 struct replica_service {
     struct bigtable *bigtable;
     struct peers *peers;
-    /* Of PullChanges and PullSchema, called as any handler, of fellow servers' calls alone, each
-     * with its context. NULL: UNIMPLEMENTED. */
+    /* Of PullChanges, CopyRows and PullSchema, called as any handler, of fellow servers' calls
+     * alone, each with its context. NULL: UNIMPLEMENTED. */
     grpc_handler *pull_changes;
-    void *changes;
+    grpc_handler *copy_rows;
+    status (*tell_progress)(void *changes, struct arena *arena,
+                            const Replica__TellProgressResponse **out);
+    void *changes; /* of these three */
     grpc_handler *pull_schema;
     void *schema;
 };

@@ -212,13 +212,20 @@ static bool collect_apart(void *context, const struct entry *entry)
     return true;
 }
 
+static uint64_t kept_from(const struct row_rules *rules)
+{
+    return rules->rising_from == NULL
+               ? rules->tombstones_from
+               : atomic_load_explicit(rules->rising_from, memory_order_relaxed);
+}
+
 /* What is dropped of the key, and from where on adds are kept apart: for what may come late, and
  * for a drop that is held. */
 static void look_at_drops(struct collector *collector, const struct row_rules *rules, bytes key)
 {
     if (rules == NULL)
         return;
-    collector->apart_from = rules->keeps_adds ? 1 : rules->tombstones_from;
+    collector->apart_from = rules->keeps_adds ? 1 : kept_from(rules);
     if (rules->drops == NULL)
         return;
     struct row_drops_look look = row_drops_look(rules->drops, key);
@@ -242,7 +249,7 @@ static bool start_whole(struct collector *collector, const struct row_rules *rul
     if (collector->is_held)
         collector->schema = NULL;
     if (rules != NULL && !collector->is_overflow_cell)
-        collector->tombstones_from = rules->tombstones_from;
+        collector->tombstones_from = kept_from(rules);
     return !collector->is_overflow_cell ||
            overflow_key_tail(key, &collector->key_family, &collector->key_timestamp_us);
 }

@@ -27,6 +27,8 @@
 #include "row/schema.h"
 #include "store/store.h"
 
+#include <stdatomic.h>
+
 /* What a keyspace's folds look at: handed to keyspace_set_rules. Immutable. */
 struct row_rules {
     const struct schema *schema; /* NULL: nothing is collected */
@@ -36,6 +38,8 @@ struct row_rules {
      * apart. (Adds that are one already stay so: where it is turned on, it is above all versions
      * that there are.) 0: none do. */
     uint64_t tombstones_from;
+    /* The same, which rises while folds go on; NULL: it is the number above. */
+    const _Atomic(uint64_t) *rising_from;
     bool keeps_adds; /* all of them apart */
     /* Of the keyspace; these change, and go by a lock of their own. NULL: no row is dropped. */
     struct row_drops *drops;

@@ -124,6 +124,13 @@ const struct address *server_address(const struct server *server)
     return listener_address(server->listener);
 }
 
+static status follow_schema(struct server *server)
+{
+    const struct schema_follow_options options = {
+        .peers = server->peers, .mirror = {.control = server->control}, .log = server->log};
+    return schema_follow_start(&options, &server->schema_follow);
+}
+
 status server_start(struct server *server)
 {
     CHECK_MAGIC(server, SERVER_MAGIC);
@@ -131,6 +138,8 @@ status server_start(struct server *server)
     server_look(server);
     TRY(server_start_workers(server));
     TRY(peers_begin(server->peers, server_address(server)));
+    TRY(follow_schema(server));
+    TRY(replication_start(server->copying, schema_follow_knows_since, server->schema_follow));
     health_set(server->health, true);
     return status_ok();
 }
@@ -220,6 +229,8 @@ status server_destroy(struct server *server)
     if (server == NULL)
         return status_ok();
     CHECK_MAGIC(server, SERVER_MAGIC);
+    replication_stop(server->copying);
+    schema_follow_stop(server->schema_follow);
     peers_stop(server->peers);
     end_calls(server);
     history_close(server->history); /* it looks at what goes next */
@@ -240,6 +251,8 @@ status server_destroy(struct server *server)
     health_destroy(server->health);
     whole_runner_destroy(server->whole_backups);
     whole_repairer_destroy(server->whole_repairs);
+    schema_service_destroy(server->schema_service);
+    replication_destroy(server->copying);
     bigtable_stop(&server->bigtable);
     datastore_rest(&server->datastore);
     control_close(server->control); /* with it the operations end, Datastore's, too */

@@ -20,6 +20,9 @@
 #include "os/pool.h"
 #include "os/stacks.h"
 #include "place/place.h"
+#include "replica/replication.h"
+#include "replica/schema_follow.h"
+#include "replica/schema_service.h"
 #include "replica/service.h"
 #include "server/certificate.h"
 #include "server/connection.h"
@@ -79,6 +82,10 @@ struct server {
     struct whole_repairer *whole_repairs;
     struct backup_service backup_service;
     struct peers *peers;
+    struct bigtable_peers peers_hook; /* of the services */
+    struct replication *copying;      /* of the peers' changes */
+    struct schema_service *schema_service;
+    struct schema_follow *schema_follow;
     struct replica_service replication;
     struct grpc_service apis[API_SERVICES];
     struct health *health;

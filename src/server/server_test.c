@@ -15,6 +15,8 @@
 #include "history/history.h"
 #include "introspect/insight.h"
 #include "os/thread.h"
+#include "replica/schema_follow.h"
+#include "replica/schema_service.h"
 #include "replica/service.h"
 #include "views/views.h"
 #include "wire/grpc_link.h"
@@ -397,6 +399,44 @@ void peers_stop(struct peers *peers)
 void peers_close(struct peers *peers)
 {
     assert_null(peers);
+}
+
+status schema_service_create(struct control *control, struct peers *peers,
+                             struct schema_service **out)
+{
+    (void)control;
+    assert_null(peers);
+    *out = NULL;
+    return status_ok();
+}
+
+void schema_service_destroy(struct schema_service *service)
+{
+    assert_null(service);
+}
+
+void schema_service_handle(void *service, struct grpc_call *call, bytes request)
+{
+    (void)service, (void)call, (void)request;
+}
+
+bool schema_follows(void *peers, struct buffer *leader_address)
+{
+    (void)leader_address;
+    assert_null(peers);
+    return false;
+}
+
+status schema_follow_start(const struct schema_follow_options *options, struct schema_follow **out)
+{
+    assert_null(options->peers);
+    *out = NULL;
+    return status_ok();
+}
+
+void schema_follow_stop(struct schema_follow *follow)
+{
+    assert_null(follow);
 }
 
 struct grpc_service replica_grpc_service(struct replica_service *service)

@@ -42,6 +42,7 @@ struct commit_queue {
      * time_at. */
     atomic_llong origin_us;
     atomic_ullong applied; /* a sequence */
+    atomic_ullong settled; /* a version: commit_settled_version */
 
     /* The commit thread's own. */
     struct commit_ceilings ceilings; /* durable */
@@ -141,6 +142,11 @@ uint64_t commit_applied(const struct commit_queue *queue)
     return atomic_load_explicit(&queue->applied, memory_order_acquire);
 }
 
+uint64_t commit_settled_version(const struct commit_queue *queue)
+{
+    return atomic_load(&queue->settled);
+}
+
 uint64_t commit_submitted(struct commit_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
@@ -167,6 +173,7 @@ static status load_records(struct commit_queue *queue)
     queue->marks_clusters = from == UINT64_MAX;
     queue->newest_sequence = ceilings->sequence;
     atomic_init(&queue->newest, ceilings->version);
+    atomic_init(&queue->settled, ceilings->version);
     atomic_init(&queue->applied, ceilings->sequence);
     /* Rounded up: also times are later than all that were given below the ceilings. */
     int64_t least_us = version_time_us(greater(ceilings->version, ceilings->sequence)) + 1;
@@ -429,6 +436,8 @@ static status write_batch(struct commit_queue *queue, int64_t *written_us)
     int64_t started_us = clock_steady_us(queue->options.clock);
     TRY(store_write(queue->options.store, batch->store_batch, durability_of(queue, batch)));
     queue->ceilings = ceilings;
+    if (batch->newest_version > atomic_load_explicit(&queue->settled, memory_order_relaxed))
+        atomic_store(&queue->settled, batch->newest_version);
     queue->marks_clusters = false;
     queue->ends_log = false;
     *written_us = clock_steady_us(queue->options.clock);

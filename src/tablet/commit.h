@@ -231,7 +231,8 @@ struct commit_options {
     /* Where the table's row is now, with a reference; NOT_FOUND: the table is gone. Asked on the
      * commit thread, of changes whose tablet is in the map no more. */
     status (*route)(struct table *table, bytes row_key, struct tablet **out);
-    uint64_t tombstones_from;                /* as in row_rules, of all keyspaces */
+    /* As row_rules.rising_from, of all keyspaces. NULL: no such changes come. */
+    const _Atomic(uint64_t) *tombstones_from;
     const struct commit_observer *observers; /* outlive the queue */
     size_t observer_count;
     bool has_change_log;     /* is one of them */
@@ -263,6 +264,10 @@ status commit_and_wait(struct commit_queue *queue, struct commit *commit);
  * so the locks under which it was made are needed no longer. */
 status commit_and_wait_unlocked(struct commit_queue *queue, struct commit *commit,
                                 void (*submitted)(void *context), void *context);
+
+/* The same as commit_and_wait of several, as commit_submit_all has them: each has its result, those
+ * that are left in the list, which were not taken, as well. */
+void commits_and_wait(struct commit_queue *queue, struct list *commits);
 
 /* Writes a batch of the catalog's records that its caller has filled, synced, as a commit of that
  * kind, and waits. Enters also when the queue is full or the disk's reserve reached: what must be
@@ -332,6 +337,9 @@ status commit_read_clusters_from(struct keyspace *catalog, uint64_t *out);
 /* Commits up to this sequence have been applied to the store, or have failed: a read that begins
  * now sees them. */
 uint64_t commit_applied(const struct commit_queue *queue);
+/* A version such that all that this queue gives to what is not in the store yet are greater, also
+ * after a start, wherever the clock is then. Only rises. Any thread. */
+uint64_t commit_settled_version(const struct commit_queue *queue);
 /* The sequence that was given last: when all up to it has been applied, whatever comes later has a
  * later time than commit_version_us showed before this was asked. Any thread. */
 uint64_t commit_submitted(struct commit_queue *queue);

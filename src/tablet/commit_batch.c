@@ -330,7 +330,7 @@ static bool collect_operands(struct commit_batch *batch, const struct commit *he
 static bool merge_folded(struct commit_batch *batch, const struct commit *head)
 {
     DCHECK(head->next_of_row != NULL);
-    const struct row_rules rules = {.tombstones_from = batch->tombstones_from};
+    const struct row_rules rules = {.rising_from = batch->tombstones_from};
     struct store_history history = {0};
     if (!collect_operands(batch, head, &history.operand_count))
         return false;
@@ -358,8 +358,7 @@ static void put_record(struct commit_batch *batch, const struct commit *commit, 
  * an operand. */
 static bool replace_record(struct commit_batch *batch, const struct commit *commit)
 {
-    const struct row_rules rules = {.tombstones_from = batch->tombstones_from,
-                                    .drops = commit->drops};
+    const struct row_rules rules = {.rising_from = batch->tombstones_from, .drops = commit->drops};
     bytes operand = operand_of(commit);
     bytes same;
     struct store_history history = {.key = record_key(batch, commit),

@@ -54,7 +54,7 @@ struct commit_batch {
     struct store *store; /* that it is for */
     const struct commit_observer *observers;
     size_t observer_count;
-    uint64_t tombstones_from; /* as in row_rules; set after the init */
+    const _Atomic(uint64_t) *tombstones_from; /* as in commit_options; set after the init */
     uint64_t newest_version;
     uint64_t newest_sequence;
     size_t row_count; /* changes of rows */

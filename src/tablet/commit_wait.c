@@ -9,7 +9,7 @@
 struct waiter {
     pthread_mutex_t lock;
     pthread_cond_t done;
-    bool is_done;
+    size_t awaited; /* commits */
 };
 
 static void wake_waiter(struct task *task)
@@ -17,28 +17,45 @@ static void wake_waiter(struct task *task)
     struct commit *commit = LIST_ENTRY(&task->link, struct commit, done.link);
     struct waiter *waiter = commit->waiter;
     pthread_mutex_lock(&waiter->lock);
-    DCHECK(!waiter->is_done);
-    waiter->is_done = true;
-    pthread_cond_signal(&waiter->done);
+    DCHECK(waiter->awaited > 0);
+    if (--waiter->awaited == 0)
+        pthread_cond_signal(&waiter->done);
     pthread_mutex_unlock(&waiter->lock);
 }
 
-static void let_wait(struct waiter *waiter, struct commit *commit)
+static void start_waiter(struct waiter *waiter)
 {
-    *waiter = (struct waiter){.is_done = false};
+    *waiter = (struct waiter){.awaited = 0};
     pthread_mutex_init(&waiter->lock, NULL);
     pthread_cond_init(&waiter->done, NULL);
+}
+
+/* Before the commit is submitted. */
+static void await(struct waiter *waiter, struct commit *commit)
+{
+    waiter->awaited++;
     commit->loop = NULL;
     commit->done.run = wake_waiter;
     commit->waiter = waiter;
 }
 
-static status wait_for(struct waiter *waiter, const struct commit *commit)
+static void let_wait(struct waiter *waiter, struct commit *commit)
+{
+    start_waiter(waiter);
+    await(waiter, commit);
+}
+
+static void wait_for_all(struct waiter *waiter)
 {
     pthread_mutex_lock(&waiter->lock);
-    while (!waiter->is_done)
+    while (waiter->awaited > 0)
         pthread_cond_wait(&waiter->done, &waiter->lock);
     pthread_mutex_unlock(&waiter->lock);
+}
+
+static status wait_for(struct waiter *waiter, const struct commit *commit)
+{
+    wait_for_all(waiter);
     return commit->result;
 }
 
@@ -59,6 +76,26 @@ status commit_and_wait_unlocked(struct commit_queue *queue, struct commit *commi
     TRY(commit_submit(queue, commit));
     submitted(context);
     return wait_for(&waiter, commit);
+}
+
+/* Those that were not taken are never done. */
+static void wait_for_none_of(struct waiter *waiter, const struct list *refused)
+{
+    pthread_mutex_lock(&waiter->lock);
+    for (const struct link *at = refused->first; at != NULL; at = at->next)
+        waiter->awaited--;
+    pthread_mutex_unlock(&waiter->lock);
+}
+
+void commits_and_wait(struct commit_queue *queue, struct list *commits)
+{
+    struct waiter waiter;
+    start_waiter(&waiter);
+    for (struct link *at = commits->first; at != NULL; at = at->next)
+        await(&waiter, LIST_ENTRY(at, struct commit, link));
+    commit_submit_all(queue, commits);
+    wait_for_none_of(&waiter, commits);
+    wait_for_all(&waiter);
 }
 
 /* --- batches that others have filled --- */

@@ -116,7 +116,8 @@ struct world {
     uint64_t random;
     uint64_t seed;
     int step;
-    bool has_late; /* changes come late, so that drops stay */
+    bool has_late;          /* changes come late, so that drops stay */
+    _Atomic(uint64_t) from; /* as in row_rules */
     struct history history;
     struct history then; /* while somebody holds the drops: as it was */
     struct store_snapshot *snapshot;
@@ -538,7 +539,8 @@ static void live(bool has_late)
                            .has_late = has_late,
                            .f = tablet_fixture_create()};
         w.f->rules.tombstones_from = has_late ? 1 : 0;
-        w.f->options.tombstones_from = w.f->rules.tombstones_from;
+        w.f->options.tombstones_from = &w.from;
+        atomic_init(&w.from, w.f->rules.tombstones_from);
         assert_ok(row_drops_create(&w.f->rules.drops));
         open_anew(&w);
         for (w.step = 0; w.step < STEPS; w.step++) {

@@ -31,49 +31,101 @@ static status bad_change(void)
     return status_make(STATUS_DATA_LOSS, "a row's record, or a change of it, does not parse");
 }
 
+/* What there is of the row: its record, and where its overflow cells are. */
+struct row_place {
+    struct keyspace *keyspace;
+    bytes row_key;
+    bytes record;
+};
+
+static bool is_same_add(const struct entry *entry, const struct entry *add)
+{
+    return entry->kind == add->kind && entry->version == add->version;
+}
+
 /* Whether the record has the add, which was delivered before. */
-static bool has_add(bytes record, const struct entry *add)
+static bool record_has_add(bytes record, const struct entry *add)
 {
     struct fragment_reader reader;
     struct entry entry;
     if (record.size == 0 || !fragment_reader_start(&reader, record))
         return false;
     while (fragment_reader_next(&reader, &entry))
-        if (entry.kind == add->kind && entry.version == add->version &&
-            entry_compare(&entry, add) == 0)
+        if (is_same_add(&entry, add) && entry_compare(&entry, add) == 0)
             return true;
     return false;
 }
 
-static bool is_tombstone(bytes record, const struct entry *entry)
+/* The same of its overflow cell: once it may become one with others, what came twice would count
+ * twice. */
+static status overflow_has_add(const struct row_place *place, const struct entry *add, bool *has)
 {
-    (void)record;
-    return entry->kind != ENTRY_OVERFLOW_MARK && !entry_is_cell(entry->kind);
+    struct buffer key = {0};
+    struct store_value value = {0};
+    struct fragment_reader reader;
+    struct entry entry;
+    enum store_presence presence = STORE_ABSENT;
+    overflow_cell_key(&key, place->row_key, add->family, add->qualifier, add->timestamp_us);
+    status s = key.failed ? status_out_of_memory()
+                          : store_get(place->keyspace, NULL, buffer_bytes(&key), STORE_READ_ANY,
+                                      &value, &presence);
+    bool is_there = status_is_ok(s) && presence == STORE_FOUND && value.bytes.size > 0 &&
+                    fragment_reader_start(&reader, value.bytes);
+    while (is_there && !*has && fragment_reader_next(&reader, &entry))
+        *has = is_same_add(&entry, add);
+    store_value_release(&value);
+    buffer_free(&key);
+    return s;
 }
 
-/* A cell, except an add that the record has: as an overflow cell it would count once more. */
-static bool is_new_cell(bytes record, const struct entry *entry)
+/* --- what is wanted of a fragment: each sets `*is_wanted` --- */
+
+typedef status part_filter(const struct row_place *place, const struct entry *entry,
+                           bool *is_wanted);
+
+static status want_tombstone(const struct row_place *place, const struct entry *entry,
+                             bool *is_wanted)
 {
-    return entry_is_cell(entry->kind) && !(entry_is_add(entry->kind) && has_add(record, entry));
+    (void)place;
+    *is_wanted = entry->kind != ENTRY_OVERFLOW_MARK && !entry_is_cell(entry->kind);
+    return status_ok();
+}
+
+/* A cell, except an add that the row has: as an overflow cell it would count once more. */
+static status want_new_cell(const struct row_place *place, const struct entry *entry,
+                            bool *is_wanted)
+{
+    bool has = false;
+    *is_wanted = entry_is_cell(entry->kind);
+    if (!*is_wanted || !entry_is_add(entry->kind))
+        return status_ok();
+    has = record_has_add(place->record, entry);
+    status s = has ? status_ok() : overflow_has_add(place, entry, &has);
+    *is_wanted = !has;
+    return s;
 }
 
 /* Writes the entries of the fragment that are wanted. */
-static status write_part(bytes fragment, bool (*wants)(bytes record, const struct entry *entry),
-                         bytes record, struct buffer *out)
+static status write_part(const struct row_place *place, bytes fragment, part_filter *want,
+                         struct buffer *out)
 {
     struct fragment_reader reader;
     struct fragment_writer writer;
     struct entry entry;
+    bool is_wanted = false;
+    status s = status_ok();
     if (!fragment_reader_start(&reader, fragment))
         return bad_change();
     fragment_writer_start(&writer, out, reader.base_version);
-    while (fragment_reader_next(&reader, &entry))
-        if (wants(record, &entry))
+    while (status_is_ok(s) && fragment_reader_next(&reader, &entry)) {
+        s = want(place, &entry, &is_wanted);
+        if (status_is_ok(s) && is_wanted)
             fragment_writer_add(&writer, &entry);
+    }
     fragment_writer_finish(&writer);
-    if (reader.is_bad)
-        return bad_change();
-    return out->failed ? status_out_of_memory() : status_ok();
+    if (status_is_ok(s) && reader.is_bad)
+        s = bad_change();
+    return status_is_ok(s) && out->failed ? status_out_of_memory() : s;
 }
 
 static void write_nothing(struct buffer *out)
@@ -162,18 +214,18 @@ static void free_overflow(struct overflow *o)
     buffer_free(&o->counted);
 }
 
-static status take_apart(bytes record, const struct packed_change *change, uint64_t version,
-                         struct overflow *o)
+static status take_apart(const struct row_place *place, const struct packed_change *change,
+                         uint64_t version, struct overflow *o)
 {
     bytes fragment = buffer_bytes(&change->fragment);
-    if (record.size > 0)
-        TRY(write_part(record, is_tombstone, record, &o->above));
+    if (place->record.size > 0)
+        TRY(write_part(place, place->record, want_tombstone, &o->above));
     else
         write_nothing(&o->above);
-    TRY(write_part(fragment, is_new_cell, record, &o->cells));
-    TRY(write_part(fragment, is_tombstone, record, &o->tombstones));
+    TRY(write_part(place, fragment, want_new_cell, &o->cells));
+    TRY(write_part(place, fragment, want_tombstone, &o->tombstones));
     write_big_cells(change, version, &o->big);
-    write_mark(record, version, &o->mark);
+    write_mark(place->record, version, &o->mark);
     bool failed = o->above.failed || o->big.failed || o->mark.failed;
     return failed ? status_out_of_memory() : status_ok();
 }
@@ -190,38 +242,40 @@ static status overflow_cells(bytes row_key, struct overflow *o, struct deferred_
     return move_to_overflow(row_key, buffer_bytes(&o->counted), out, &moved);
 }
 
-static status add_to_overflow(struct keyspace *keyspace, bytes row_key, bytes record,
-                              const struct packed_change *change, uint64_t version,
-                              const struct row_rules *rules, struct foreign_change *out)
+static status add_to_overflow(const struct row_place *place, const struct packed_change *change,
+                              uint64_t version, const struct row_rules *rules,
+                              struct foreign_change *out)
 {
     struct overflow o = {0};
-    status s = take_apart(record, change, version, &o);
+    status s = take_apart(place, change, version, &o);
     if (status_is_ok(s))
-        s = overflow_purge_under(keyspace, row_key, buffer_bytes(&o.tombstones), &out->overflows);
+        s = overflow_purge_under(place->keyspace, place->row_key, buffer_bytes(&o.tombstones),
+                                 &out->overflows);
     if (status_is_ok(s))
-        s = overflow_cells(row_key, &o, &out->overflows);
+        s = overflow_cells(place->row_key, &o, &out->overflows);
     const bytes operands[] = {buffer_bytes(&o.tombstones), buffer_bytes(&o.mark)};
-    const struct store_history history = {
-        .has_base = record.size > 0, .base = record, .operands = operands, .operand_count = 2};
+    const struct store_history history = {.has_base = place->record.size > 0,
+                                          .base = place->record,
+                                          .operands = operands,
+                                          .operand_count = 2};
     if (status_is_ok(s))
-        s = fold_record(rules, row_key, &history, &out->record);
+        s = fold_record(rules, place->row_key, &history, &out->record);
     if (status_is_ok(s) && out->overflows.changes.failed)
         s = status_out_of_memory();
     free_overflow(&o);
     return s;
 }
 
-static status prepare(struct keyspace *keyspace, bytes row_key, bytes record,
-                      const struct packed_change *change, const struct row_rules *rules,
-                      struct foreign_change *out)
+static status prepare(const struct row_place *place, const struct packed_change *change,
+                      const struct row_rules *rules, struct foreign_change *out)
 {
     bytes fragment = buffer_bytes(&change->fragment);
     struct fragment_reader reader;
     if (!fragment_reader_start(&reader, fragment))
         return bad_change();
-    if (fragment_has_overflow(record) || change->big_count > 0)
-        return add_to_overflow(keyspace, row_key, record, change, reader.base_version, rules, out);
-    return add_to_record(rules, row_key, record, fragment, &out->record);
+    if (fragment_has_overflow(place->record) || change->big_count > 0)
+        return add_to_overflow(place, change, reader.base_version, rules, out);
+    return add_to_record(rules, place->row_key, place->record, fragment, &out->record);
 }
 
 status foreign_change_prepare(struct keyspace *keyspace, bytes row_key,
@@ -237,8 +291,9 @@ status foreign_change_prepare(struct keyspace *keyspace, bytes row_key,
     status s = key.failed ? status_out_of_memory()
                           : store_get(keyspace, NULL, buffer_bytes(&key), STORE_READ_ANY, &record,
                                       &presence);
+    const struct row_place place = {keyspace, row_key, record.bytes};
     if (status_is_ok(s))
-        s = prepare(keyspace, row_key, record.bytes, change, rules, out);
+        s = prepare(&place, change, rules, out);
     store_value_release(&record);
     buffer_free(&key);
     if (!status_is_ok(s))

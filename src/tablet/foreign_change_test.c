@@ -218,6 +218,18 @@ static void doubled_change_changes_nothing(void **state)
     }
 }
 
+/* Both deliveries lie there as they came when nothing older is to come any more, and adds may
+ * become one. */
+static void doubled_add_of_an_overflowed_row_counts_once(void **state)
+{
+    struct tablet_fixture *f = *state;
+    uint64_t version = overflow(f, "row") + VERSION_STEP;
+    for (unsigned i = 0; i < 2; i++)
+        write_late(f, "row", add_to_cell(f, "s", 3), version);
+    f->rules.tombstones_from = version + 1;
+    assert_late_row(f, "row", "f:a@1=1 f:z@1=2 sum:s@0=3");
+}
+
 static void versions_go_on_above_one_that_came(void **state)
 {
     struct tablet_fixture *f = *state;
@@ -278,6 +290,7 @@ int main(void)
         TEST(late_large_cell_is_there_after_all_others_went),
         TEST(late_add_counts_unless_a_tombstone_covers_it),
         TEST(doubled_change_changes_nothing),
+        TEST(doubled_add_of_an_overflowed_row_counts_once),
         TEST(versions_go_on_above_one_that_came),
         TEST(nothing_changes_without_memory),
     };

@@ -25,6 +25,7 @@ from harness.peers import (
     list_peers,
     peer_server,
     wait_for_peers,
+    wait_for_table,
 )
 from harness.rpc import CHANNEL_OPTIONS, fails_with, set_cell
 from harness.server import ROOT, Server, binary, run_trestle
@@ -59,10 +60,11 @@ def rows_of(said):
     return [(peer["number"], peer["location"], peer["address"]) for peer in said["list"]["peers"]]
 
 
-def tiebreaker_of(server, connect):
-    """That of a write."""
+def tiebreaker_of(server, leader, table_id, connect):
+    """That of a write, in a table of its own."""
+    name = connect(leader.host).create_table(table_id, change_stream_config=stream_config())
     rpc = connect(server.host)
-    name = rpc.create_table("t", change_stream_config=stream_config())
+    wait_for_table(rpc, name)
     with Reader(rpc, name).begun() as reader:
         rpc.mutate(name, b"k", set_cell("f", b"q", b"v"))
         return reader.next_of(Change).tiebreaker
@@ -138,7 +140,10 @@ def test_metrics_say_when_a_peer_was_heard(peers_of):
 def test_number_is_in_versions_from_then_on(peers_of, connect):
     """A change's tiebreaker has the low 12 bits of its version above 18 others; the lowest five of
     these are the number."""
-    tiebreakers = [tiebreaker_of(server, connect) for server in peers_of(2)]
+    servers = peers_of(2)
+    tiebreakers = [
+        tiebreaker_of(server, servers[0], f"t{at}", connect) for at, server in enumerate(servers)
+    ]
     assert [(each >> 18) % 32 for each in tiebreakers] == [1, 2]
 
 
@@ -249,9 +254,15 @@ def test_with_access_control_loopback_is_no_peer(fresh_server):
 
 def test_peers_ask_what_is_not_built_yet(fresh_server):
     server = fresh_server()
-    for method in ("PullChanges", "PullSchema"):
-        with fails_with(StatusCode.UNIMPLEMENTED):
-            ask(server.host, method)
+    with fails_with(StatusCode.UNIMPLEMENTED):
+        ask(server.host, "PullChanges")
+
+
+def test_who_does_not_lead_is_asked_for_no_schema(peers_of):
+    leader, follower = peers_of(2)
+    assert ask(leader.host, "PullSchema", {"from": 2})
+    with fails_with(StatusCode.FAILED_PRECONDITION, "This server does not lead: peer 1 does"):
+        ask(follower.host, "PullSchema", {"from": 1})
 
 
 def tls_peer(tmp_path, own_servers, number, authority, *arguments):

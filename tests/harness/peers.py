@@ -2,6 +2,7 @@
 
 import time
 
+import grpc
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
 from harness.server import Server
@@ -50,3 +51,14 @@ def is_whole(said, count):
     states = said.get("states", [])
     heard = [state for state in states if state.get("heardUs") and not state.get("failure")]
     return len(said.get("list", {}).get("peers", [])) == count and len(heard) == count - 1
+
+
+def wait_for_table(rpc, name):
+    """Until the server has the table, which was made at the one that leads."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return rpc.get_table(name)
+        except grpc.RpcError:
+            assert time.monotonic() < deadline, name
+            time.sleep(0.05)

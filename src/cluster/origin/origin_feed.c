@@ -1,5 +1,6 @@
-/* See origin_feed.h. That the feed is on, and its id, is a record of the shard's keyspace `system`:
- * the key "origin-feed", the id in 8 bytes, big-endian. */
+/* See origin_feed.h. That the feed is on is a record of the shard's keyspace `system`: the key
+ * "origin-feed", its id and a sequence that is before all that is in it, 8 bytes each, big-endian.
+ */
 #include "cluster/origin/origin_feed.h"
 
 #include "base/big_endian.h"
@@ -15,31 +16,38 @@ static bytes record_key(void)
 
 /* --- the record --- */
 
-/* `*id` 0: there is none. */
-static status read_record(const struct shard *shard, uint64_t *id)
+struct feed_record {
+    uint64_t id;    /* 0: there is none */
+    uint64_t begun; /* a sequence before all that is in it */
+};
+enum { RECORD_SIZE = 2 * BIG_ENDIAN_SIZE };
+
+static status read_record(const struct shard *shard, struct feed_record *out)
 {
     struct store_value value = {0};
     enum store_presence presence = STORE_ABSENT;
-    *id = 0;
+    *out = (struct feed_record){0};
     status s = store_get(shard->system, NULL, record_key(), STORE_READ_ANY, &value, &presence);
-    if (status_is_ok(s) && presence == STORE_FOUND && value.bytes.size == BIG_ENDIAN_SIZE)
-        *id = big_endian_read(value.bytes.data);
-    if (status_is_ok(s) && presence == STORE_FOUND && *id == 0)
+    if (status_is_ok(s) && presence == STORE_FOUND && value.bytes.size == RECORD_SIZE)
+        *out = (struct feed_record){big_endian_read(value.bytes.data),
+                                    big_endian_read(value.bytes.data + BIG_ENDIAN_SIZE)};
+    if (status_is_ok(s) && presence == STORE_FOUND && out->id == 0)
         s = status_make(STATUS_DATA_LOSS, "the record of the origin feed has %zu bytes",
                         value.bytes.size);
     store_value_release(&value);
     return s;
 }
 
-/* `id` 0: removes it. */
-static status write_record(struct shard *shard, uint64_t id)
+/* Of none: removes it. */
+static status write_record(struct shard *shard, struct feed_record record)
 {
-    uint8_t value[BIG_ENDIAN_SIZE];
+    uint8_t value[RECORD_SIZE];
     struct store_batch *batch = store_batch_create();
     if (batch == NULL)
         return status_out_of_memory();
-    big_endian_write(value, id);
-    if (id == 0)
+    big_endian_write(value, record.id);
+    big_endian_write(value + BIG_ENDIAN_SIZE, record.begun);
+    if (record.id == 0)
         store_batch_delete(batch, shard->system, record_key());
     else
         store_batch_put(batch, shard->system, record_key(), bytes_make(value, sizeof value));
@@ -65,10 +73,11 @@ static status take_id(struct cluster *cluster, uint64_t *out)
 
 /* --- on and off --- */
 
-static void turn_on(struct shard *shard, uint64_t id)
+static void turn_on(struct shard *shard, struct feed_record record)
 {
-    DCHECK(id != 0);
-    shard->origin.feed.id = id;
+    DCHECK(record.id != 0);
+    shard->origin.feed.id = record.id;
+    shard->origin.begun = record.begun;
     atomic_store_explicit(&shard->origin.is_on, true, memory_order_release);
 }
 
@@ -77,17 +86,29 @@ bool origin_feed_is_on(const struct shard *shard)
     return atomic_load_explicit(&shard->origin.is_on, memory_order_acquire);
 }
 
+struct shard *origin_shard(struct cluster *cluster)
+{
+    return cluster->home;
+}
+
+uint64_t origin_feed_logged(const struct shard *shard)
+{
+    return shard_logged(shard);
+}
+
 /* What is in the queue may have been looked at before it was on: it is waited for. */
 static status begin(struct shard *shard)
 {
     struct stream_position end;
-    uint64_t id = shard->origin.feed.id;
+    struct feed_record record = {.id = shard->origin.feed.id};
     if (origin_feed_is_on(shard))
         return status_ok();
-    if (id == 0)
-        TRY(take_id(shard->cluster, &id));
-    TRY(write_record(shard, id));
-    turn_on(shard, id);
+    if (record.id == 0)
+        TRY(take_id(shard->cluster, &record.id));
+    TRY(shard_log_end(shard, &end));
+    record.begun = end.sequence;
+    TRY(write_record(shard, record));
+    turn_on(shard, record);
     return shard_log_end(shard, &end);
 }
 
@@ -114,7 +135,7 @@ static status end(struct shard *shard)
         return status_ok();
     atomic_store_explicit(&shard->origin.is_on, false, memory_order_release);
     atomic_store(&shard->origin.keep, 0);
-    return write_record(shard, 0);
+    return write_record(shard, (struct feed_record){0});
 }
 
 status origin_feeds_end(struct cluster *cluster)
@@ -129,12 +150,12 @@ status origin_feeds_end(struct cluster *cluster)
 
 static status resume(struct shard *shard)
 {
-    uint64_t id;
-    TRY(read_record(shard, &id));
-    if (id == 0)
+    struct feed_record record;
+    TRY(read_record(shard, &record));
+    if (record.id == 0)
         return status_ok();
     atomic_store(&shard->origin.feed.newest, commit_applied(shard->commits));
-    turn_on(shard, id);
+    turn_on(shard, record);
     return status_ok();
 }
 
@@ -155,6 +176,24 @@ status origin_feed_end(struct shard *shard, struct stream_position *out)
 bool origin_feed_may_have(struct shard *shard, struct stream_position after)
 {
     return atomic_load(&shard->origin.feed.newest) > after.sequence;
+}
+
+struct origin_complete origin_feed_complete(struct shard *shard)
+{
+    int64_t now_us = commit_version_us(shard->commits); /* before the sequence: commit.h */
+    return (struct origin_complete){.version = version_at(now_us),
+                                    .sequence = commit_submitted(shard->commits)};
+}
+
+void origin_feed_wait(struct shard *shard, struct stream_waiter *waiter)
+{
+    waiter->tablet = shard->origin.feed.id;
+    stream_log_wait(shard->streams, waiter);
+}
+
+bool origin_feed_forget(struct shard *shard, struct stream_waiter *waiter)
+{
+    return stream_log_forget(shard->streams, waiter);
 }
 
 struct feed_visit {
@@ -184,6 +223,7 @@ static status visit_entry(void *context, const struct stream_feed_entry *entry, 
     struct origin_change change = {.table = big_endian_read(entry->key.data),
                                    .from = bytes_from(entry->key, BIG_ENDIAN_SIZE),
                                    .is_drop = entry->is_drop,
+                                   .encoded = entry->change,
                                    .version = entry->version,
                                    .position = entry->position};
     bool is_sound = entry->is_drop ? read_end(entry->end, change.table, &change.to)
@@ -198,6 +238,8 @@ status origin_feed_read(struct shard *shard, struct stream_position after, size_
                         void *context, struct stream_position *reached, bool *is_end)
 {
     struct feed_visit forward = {visit, context};
+    if (after.sequence == 0)
+        after = (struct stream_position){shard->origin.begun, UINT32_MAX};
     const struct stream_feed_query query = {.feed = shard->origin.feed.id,
                                             .after = after,
                                             .through = shard_logged(shard),

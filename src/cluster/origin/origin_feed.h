@@ -25,6 +25,7 @@ struct origin_change {
     bytes to;                   /* of a range: exclusive; empty: no bound */
     bool is_drop;               /* a range: its rows of before the version are gone */
     struct event_change change; /* of a row: the fragment, with its version, and big cells */
+    bytes encoded;              /* the same, for event_change_read elsewhere */
     uint64_t version;
     struct stream_position position;
 };
@@ -38,10 +39,16 @@ status origin_feeds_end(struct cluster *cluster);
 status origin_feeds_resume(struct cluster *cluster);
 bool origin_feed_is_on(const struct shard *shard); /* any thread */
 
+/* The cluster's home, the only shard that others follow; and up to which sequence all of its
+ * commits can be read. Any thread. */
+struct shard *origin_shard(struct cluster *cluster);
+uint64_t origin_feed_logged(const struct shard *shard);
+
 /* Where the feed is now: all that is committed from now on is behind it. Blocks. */
 status origin_feed_end(struct shard *shard, struct stream_position *out);
 
-/* Calls `visit` with change after change, by rising position, behind `after`, until it fails, says
+/* Calls `visit` with change after change, by rising position, behind `after` (of a sequence 0: from
+ * the feed's beginning on), until it fails, says
  * that it has enough, which that change was the last of, or about `most_bytes` were looked at; one
  * at least is. `*reached`, set in any case: everything up to there was visited. `*is_end`: that is
  * all that was committed when it began. OUT_OF_RANGE: the log has lost what is behind `after`.
@@ -53,6 +60,20 @@ status origin_feed_read(struct shard *shard, struct stream_position after, size_
 
 /* Whether something may be behind the position. Cheap, any thread. */
 bool origin_feed_may_have(struct shard *shard, struct stream_position after);
+
+/* What is known to be all of it: whatever is committed behind the sequence has a greater version
+ * than this. The sequence may be of a commit that is still on its way: shard_logged says when it
+ * has come. Any thread. */
+struct origin_complete {
+    uint64_t sequence;
+    uint64_t version;
+};
+struct origin_complete origin_feed_complete(struct shard *shard);
+
+/* Told once, when something has been put into the feed: as stream_log_wait, of which only `loop`
+ * and `task` are the caller's. False of the second: it has been told. */
+void origin_feed_wait(struct shard *shard, struct stream_waiter *waiter);
+bool origin_feed_forget(struct shard *shard, struct stream_waiter *waiter);
 
 /* The log is kept from the sequence on, in memory alone: all of it until that is first said after a
  * start; UINT64_MAX: nothing is needed. --change-log-bytes and the reserve of the disk take it all

@@ -1,0 +1,28 @@
+/* See peers_hook.h. */
+#include "bigtable/peers_hook.h"
+
+#include "bigtable/services.h"
+
+status check_leads(const struct bigtable *bigtable)
+{
+    struct buffer address = {0};
+    if (bigtable->peers == NULL || !bigtable->peers->follows(bigtable->peers->context, &address)) {
+        buffer_free(&address);
+        return status_ok();
+    }
+    bool is_known = address.size > 0 && !address.failed;
+    status s =
+        status_make(STATUS_FAILED_PRECONDITION, "this server follows %.*s: ask there",
+                    is_known ? (int)address.size : 7, is_known ? (char *)address.data : "another");
+    buffer_free(&address);
+    return s;
+}
+
+status check_is_whole(const struct bigtable *bigtable)
+{
+    const struct bigtable_peers *peers = bigtable->peers;
+    if (peers == NULL || !peers->is_copying(peers->replication))
+        return status_ok();
+    return status_make(STATUS_UNAVAILABLE,
+                       "This cluster is being copied from another one, and has not all rows yet");
+}

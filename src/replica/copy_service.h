@@ -1,0 +1,22 @@
+/* CopyRows: all rows of shared tables, for a peer that has none of them yet. A call has a thread;
+ * at most COPIES_MOST run at a time, since each reads all that there is. */
+#ifndef TRESTLE_REPLICA_COPY_SERVICE_H
+#define TRESTLE_REPLICA_COPY_SERVICE_H
+
+#include "replica/peers.h"
+#include "wire/grpc.h"
+
+#include <stdatomic.h>
+
+enum { COPIES_MOST = 2 };
+
+/* The context of the handler, which outlives all calls. */
+struct copy_service {
+    struct cluster *cluster;
+    struct peers *peers;
+    atomic_size_t running;
+};
+
+void copy_service_handle(void *service, struct grpc_call *call, bytes request);
+
+#endif

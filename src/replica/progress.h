@@ -1,0 +1,28 @@
+/* How far the peers have come: for consistency tokens, which say that everything that was written
+ * before them, wherever that was, can be read everywhere.
+ *
+ * All block: for pool threads. */
+#ifndef TRESTLE_REPLICA_PROGRESS_H
+#define TRESTLE_REPLICA_PROGRESS_H
+
+#include "replica/peers.h"
+
+struct progress {
+    struct cluster *cluster;
+    struct peers *peers;
+};
+
+/* What this server answers to TellProgress. */
+status progress_tell(const struct progress *progress, struct arena *arena,
+                     const Replica__TellProgressResponse **out);
+
+/* Appends where all clusters are now, as text of a token's characters; nothing if this server has
+ * no peers. UNAVAILABLE if one of them does not answer. */
+status progress_mark(const struct progress *progress, struct arena *arena, struct buffer *out);
+
+/* Whether all clusters that there are have applied what the marks say, of those of them that there
+ * are still. One that does not answer has not. INVALID_ARGUMENT: such marks were never made. */
+status progress_check(const struct progress *progress, struct arena *arena, const char *marks,
+                      bool *is_reached);
+
+#endif

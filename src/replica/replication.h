@@ -1,0 +1,53 @@
+/* What makes this server's tables what the peers' are: a thread that looks who they are, copies one
+ * of them if this server is new among them, and has a puller for each (puller.h).
+ *
+ * A server without peers has the thread, which then looks at a number twice a second, and nothing
+ * else. */
+#ifndef TRESTLE_REPLICA_REPLICATION_H
+#define TRESTLE_REPLICA_REPLICATION_H
+
+#include "replica/peers.h"
+#include "replica/pull_apply.h"
+#include "wire/grpc.h"
+
+struct replication;
+
+struct replication_options {
+    struct pull_apply_options apply; /* of all pullers */
+    struct peers *peers;
+    const struct log *log;
+    struct metrics *metrics; /* may be NULL */
+};
+
+/* What the options point to outlives it. */
+status replication_create(const struct replication_options *options, struct replication **out);
+/* When no call is left. NULL is fine, as of the next ones. */
+void replication_destroy(struct replication *replication);
+/* Begins, after peers_begin; and ends that, before peers_stop. `knows_schema_since` of the options
+ * and its context, if the caller did not have them before. */
+status replication_start(struct replication *replication,
+                         bool (*knows_schema_since)(void *context, int64_t since_us),
+                         void *context);
+void replication_stop(struct replication *replication);
+
+/* What it answers to TellProgress. */
+status replication_progress(void *replication, struct arena *arena,
+                            const Replica__TellProgressResponse **out);
+
+/* The handlers of PullChanges and CopyRows; their context is the struct replication. */
+void replication_pull_changes(void *replication, struct grpc_call *call, bytes request);
+void replication_copy_rows(void *replication, struct grpc_call *call, bytes request);
+
+/* Whether what is here is not whole yet: a copy is being made, or is about to be. Cheap; any
+ * thread. */
+bool replication_is_copying(const void *replication);
+
+/* Of consistency tokens: progress.h. */
+status replication_mark(void *replication, struct arena *arena, struct buffer *out);
+status replication_has_reached(void *replication, struct arena *arena, const char *marks,
+                               bool *out);
+
+/* For peers_set_progress: what is known of that peer's changes. */
+void replication_tell(void *replication, struct arena *arena, Replica__PeerState *state);
+
+#endif

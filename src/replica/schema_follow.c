@@ -1,0 +1,271 @@
+/* See schema_follow.h.
+ *
+ * A call lasts some seconds at most, in which the leader answers as soon as there is something new;
+ * so much later than that it is known, in any case, that there was nothing. */
+#include "replica/schema_follow.h"
+
+#include "base/check.h"
+#include "client/endpoint.h"
+#include "os/thread.h"
+#include "wire/proto.h"
+
+#include <stdlib.h>
+
+enum {
+    CALL_US = 2 * 1000 * 1000,
+    FULL_CALL_US = 60 * 1000 * 1000, /* of one that brings all of it, as the first does */
+    IDLE_US = 200 * 1000,            /* until it is looked again who leads */
+    LIST_MEMORY = 1 << 20,
+    PIECE_MEMORY = 1 << 30,
+};
+
+struct schema_follow {
+    struct schema_follow_options options;
+    struct clock *clock;
+    pthread_t thread;
+    struct thread_stop stop;
+
+    /* The thread's. */
+    struct buffer digest; /* of what was mirrored; empty: nothing is known to be */
+    unsigned leader;      /* whose it is */
+    uint64_t epoch;       /* the least that an answer may have */
+    int64_t wait_us;      /* after the last failure; 0: there was none */
+
+    _Atomic int64_t known_us;       /* all from before is mirrored; by the steady clock */
+    pthread_mutex_t lock;           /* of the next ones */
+    struct client_session *session; /* of the call under way, or NULL */
+    bool is_stopping;
+};
+
+/* --- who leads --- */
+
+static bool has_leader(struct peers *peers, unsigned *leader)
+{
+    unsigned own = peers_own_number(peers);
+    *leader = peers_leader(peers);
+    return own != 0 && *leader != 0 && *leader != own;
+}
+
+static status find_epoch(struct peers *peers, uint64_t *epoch)
+{
+    const Replica__PeerList *list = NULL;
+    struct arena *arena = arena_create(LIST_MEMORY);
+    status s = arena == NULL ? status_out_of_memory() : peers_list(peers, arena, &list);
+    *epoch = list == NULL ? 0 : list->epoch;
+    arena_destroy(arena);
+    return s;
+}
+
+static void append_address(const Replica__PeerList *list, struct buffer *out)
+{
+    for (size_t i = 0; list != NULL && i < list->n_peers; i++)
+        if (list->peers[i]->number == list->leader)
+            buffer_append_bytes(out, bytes_of(list->peers[i]->address));
+}
+
+bool schema_follows(void *peers, struct buffer *leader_address)
+{
+    unsigned leader;
+    const Replica__PeerList *list = NULL;
+    if (!has_leader(peers, &leader))
+        return false;
+    struct arena *arena = arena_create(LIST_MEMORY);
+    if (arena != NULL)
+        status_ignore(peers_list(peers, arena, &list));
+    append_address(list, leader_address);
+    arena_destroy(arena);
+    return true;
+}
+
+bool schema_follow_knows_since(void *context, int64_t since_us)
+{
+    struct schema_follow *follow = context;
+    unsigned leader;
+    return !has_leader(follow->options.peers, &leader) ||
+           atomic_load(&follow->known_us) >= since_us;
+}
+
+/* --- a call --- */
+
+struct pull {
+    struct schema_follow *follow;
+    struct schema_snapshot *received; /* NULL: nothing has come */
+    bool is_whole;
+};
+
+static status add_piece(struct pull *pull, bytes wire, struct arena *arena)
+{
+    ProtobufCMessage *message;
+    TRY(proto_decode(&replica__pull_schema_response__descriptor, wire, arena, &message));
+    const Replica__PullSchemaResponse *piece = (const void *)message;
+    if (piece->epoch < pull->follow->epoch)
+        return status_make(STATUS_FAILED_PRECONDITION, "the peer that was asked leads no more");
+    if (pull->received == NULL)
+        TRY(schema_snapshot_create(&pull->received));
+    return schema_snapshot_add(pull->received, piece, &pull->is_whole);
+}
+
+static status take_piece(void *context, bytes wire)
+{
+    struct arena *arena = arena_create(PIECE_MEMORY);
+    status s = arena == NULL ? status_out_of_memory() : add_piece(context, wire, arena);
+    arena_destroy(arena);
+    return s;
+}
+
+/* As a whole, or not at all: the next call brings it again. */
+static status mirror(struct schema_follow *follow, const struct schema_snapshot *received)
+{
+    buffer_clear(&follow->digest);
+    TRY(schema_mirror(&follow->options.mirror, received));
+    buffer_append_bytes(&follow->digest, schema_snapshot_digest(received));
+    return follow->digest.failed ? status_out_of_memory() : status_ok();
+}
+
+static status ask(struct schema_follow *follow, struct client_session *session, struct pull *pull)
+{
+    Replica__PullSchemaRequest request = REPLICA__PULL_SCHEMA_REQUEST__INIT;
+    request.from = peers_own_number(follow->options.peers);
+    request.digest = proto_data(buffer_bytes(&follow->digest));
+    const struct session_call call = {.path = "/trestle.replica.v1.Replication/PullSchema",
+                                      .request = &request.base,
+                                      .timeout_us =
+                                          follow->digest.size > 0 ? CALL_US : FULL_CALL_US,
+                                      .on_message = take_piece,
+                                      .context = pull};
+    return client_session_stream(session, &call, NULL);
+}
+
+static status end_pull(struct schema_follow *follow, const struct pull *pull)
+{
+    if (pull->received == NULL)
+        return status_ok();
+    if (!pull->is_whole)
+        return status_make(STATUS_UNAVAILABLE, "a part of the schema is missing");
+    return mirror(follow, pull->received);
+}
+
+/* One call, and what comes of it. What the leader had when it was asked is known then. */
+static status pull_once(struct schema_follow *follow, struct client_session *session)
+{
+    struct pull pull = {.follow = follow};
+    int64_t asked_us = clock_steady_us(follow->clock);
+    TRY(find_epoch(follow->options.peers, &follow->epoch));
+    status s = ask(follow, session, &pull);
+    if (status_is_ok(s))
+        s = end_pull(follow, &pull);
+    schema_snapshot_release(pull.received);
+    TRY(s);
+    atomic_store(&follow->known_us, asked_us);
+    return status_ok();
+}
+
+/* --- the thread --- */
+
+/* False: it is to end. */
+static bool hold_session(struct schema_follow *follow, struct client_session *session)
+{
+    pthread_mutex_lock(&follow->lock);
+    bool goes_on = !follow->is_stopping;
+    follow->session = goes_on ? session : NULL;
+    pthread_mutex_unlock(&follow->lock);
+    return goes_on;
+}
+
+/* Until it fails, or another one leads. */
+static status follow_with(struct schema_follow *follow, struct client_session *session)
+{
+    unsigned leader;
+    status s = status_ok();
+    while (status_is_ok(s) && has_leader(follow->options.peers, &leader) &&
+           leader == follow->leader && hold_session(follow, session)) {
+        s = pull_once(follow, session);
+        if (status_is_ok(s))
+            follow->wait_us = 0;
+    }
+    (void)hold_session(follow, NULL);
+    return s;
+}
+
+static status follow_leader(struct schema_follow *follow, unsigned leader)
+{
+    struct client_session *session;
+    if (leader != follow->leader)
+        buffer_clear(&follow->digest);
+    follow->leader = leader;
+    TRY(peers_session(follow->options.peers, leader, &session));
+    status s = follow_with(follow, session);
+    client_session_destroy(session);
+    return s;
+}
+
+/* Once for all failures that follow each other. */
+static void tell(const struct schema_follow *follow, status s)
+{
+    if (!status_is_ok(s) && s.code != STATUS_CANCELLED && follow->wait_us == 0)
+        log_warn(follow->options.log, "the leader's schema cannot be pulled",
+                 LOG_INT("peer", follow->leader), LOG_STR("cause", status_message(s)));
+}
+
+/* How long it is to be rested then. */
+static int64_t take_turn(struct schema_follow *follow)
+{
+    unsigned leader;
+    if (!has_leader(follow->options.peers, &leader))
+        return IDLE_US;
+    status s = follow_leader(follow, leader);
+    bool has_failed = !status_is_ok(s);
+    tell(follow, s);
+    status_free(s);
+    follow->wait_us = has_failed ? endpoint_next_wait(follow->wait_us) : 0;
+    return has_failed ? follow->wait_us : 0;
+}
+
+static void *run(void *argument)
+{
+    struct schema_follow *follow = argument;
+    while (thread_rest(&follow->stop, take_turn(follow)))
+        ;
+    return NULL;
+}
+
+/* --- life --- */
+
+static void free_follow(struct schema_follow *follow)
+{
+    thread_stop_destroy(&follow->stop);
+    pthread_mutex_destroy(&follow->lock);
+    buffer_free(&follow->digest);
+    free(follow);
+}
+
+status schema_follow_start(const struct schema_follow_options *options, struct schema_follow **out)
+{
+    struct schema_follow *follow = *out = calloc(1, sizeof *follow);
+    if (follow == NULL)
+        return status_out_of_memory();
+    follow->options = *options;
+    follow->clock = cluster_clock(control_cluster(options->mirror.control));
+    thread_stop_init(&follow->stop);
+    pthread_mutex_init(&follow->lock, NULL);
+    status s = thread_start(&follow->thread, "schema", run, follow);
+    if (!status_is_ok(s)) {
+        free_follow(follow);
+        *out = NULL;
+    }
+    return s;
+}
+
+void schema_follow_stop(struct schema_follow *follow)
+{
+    if (follow == NULL)
+        return;
+    pthread_mutex_lock(&follow->lock);
+    follow->is_stopping = true;
+    if (follow->session != NULL)
+        client_session_cancel(follow->session);
+    pthread_mutex_unlock(&follow->lock);
+    thread_stop_now(&follow->stop);
+    pthread_join(follow->thread, NULL);
+    free_follow(follow);
+}

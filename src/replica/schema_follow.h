@@ -1,0 +1,32 @@
+/* A thread by which what is administered here is what is administered at the peer that leads, as
+ * long as that is another one: it asks there (PullSchema), and mirrors what comes
+ * (schema_mirror.h).
+ */
+#ifndef TRESTLE_REPLICA_SCHEMA_FOLLOW_H
+#define TRESTLE_REPLICA_SCHEMA_FOLLOW_H
+
+#include "replica/peers.h"
+#include "replica/schema_mirror.h"
+
+struct schema_follow;
+
+struct schema_follow_options {
+    struct peers *peers;
+    struct schema_mirror_options mirror;
+    const struct log *log;
+};
+
+/* Begins; what the options point to outlives it. */
+status schema_follow_start(const struct schema_follow_options *options, struct schema_follow **out);
+/* Ends it, and waits for that: before the peers' stop, within a step of a mirror. NULL is fine. */
+void schema_follow_stop(struct schema_follow *follow);
+
+/* Whether all that was administered up to that time (clock_steady_us) has been mirrored: a table
+ * that is not known here is none of the leader's, or was none then. Of a server that leads itself,
+ * or has no peers, it always is so. `follow` is a struct schema_follow. Any thread. */
+bool schema_follow_knows_since(void *follow, int64_t since_us);
+
+/* The bigtable_peers function (bigtable/peers_hook.h), of the peers. */
+bool schema_follows(void *peers, struct buffer *leader_address);
+
+#endif
