@@ -152,6 +152,14 @@ static status check_reach(const struct peers *peers, const char *address,
     return check_loopback(address, endpoint->addresses, endpoint->address_count);
 }
 
+status peers_check_address(const struct peers *peers, const char *address)
+{
+    struct address found[ENDPOINT_ADDRESSES_MOST];
+    size_t count;
+    TRY(address_parse_all(address, found, ENDPOINT_ADDRESSES_MOST, &count));
+    return peers->options.speaks_tls ? status_ok() : check_loopback(address, found, count);
+}
+
 status peers_connect(struct peers *peers, const char *address, struct client_session **out)
 {
     const struct peers_options *options = &peers->options;
