@@ -86,6 +86,14 @@ ROWS = {
          [(rate("trestle_received_bytes_total"), "received"),
           (rate("trestle_sent_bytes_total"), "sent")], ""),
     ],
+    "Peers": [
+        ("Not heard for", "s",
+         [(f"time() - {now('trestle_peer_heard_timestamp_seconds')}", "{{instance}} of {{peer}}")],
+         "Servers with which changes are copied answer twice a second."),
+        ("Clocks ahead", "s",
+         [(now("trestle_peer_clock_ahead_seconds"), "{{instance}}: {{peer}}")],
+         "Of the peer, beside the server that asks."),
+    ],
     "Commits": [
         ("Mutations", "short",
          [(rate("trestle_commits_total"), "batches"),

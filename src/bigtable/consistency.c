@@ -1,17 +1,19 @@
 /* GenerateConsistencyToken and CheckConsistency.
  *
- * With one cluster every acknowledged write is visible to every read, so a token that was made here
- * is always consistent. It names its table and the moment, so that a token of another table, or one
- * that was made up, is told apart:
+ * Every write that one cluster has acknowledged is visible to every read there. So a token says
+ * where the clusters are when it is made, all of them (replica/progress.h), and all is consistent
+ * once each has applied what the others had then. It names its table and the moment, so that a
+ * token of another table, or one that was made up, is told apart:
  *
- *     <hash of the table's name, 16 hex digits>-<microseconds since 1970, 16 hex digits> */
+ *     <hash of the table's name, 16 hex digits>-<microseconds since 1970, 16 hex digits><where they
+ *     are; nothing without peers> */
 #include "bigtable/names.h"
 #include "bigtable/table_methods.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { TOKEN_LENGTH = 16 + 1 + 16 };
+enum { HEAD_LENGTH = 16 + 1 + 16 };
 
 static status check_table_exists(const struct admin_request *request, const char *name)
 {
@@ -22,49 +24,81 @@ static status check_table_exists(const struct admin_request *request, const char
     return status_ok();
 }
 
-static void write_token(char token[TOKEN_LENGTH + 1], const char *table, int64_t moment_us)
+static void write_head(char head[HEAD_LENGTH + 1], const char *table, int64_t moment_us)
 {
-    snprintf(token, TOKEN_LENGTH + 1, "%016" PRIx64 "-%016" PRIx64, bytes_hash(bytes_of(table)),
+    snprintf(head, HEAD_LENGTH + 1, "%016" PRIx64 "-%016" PRIx64, bytes_hash(bytes_of(table)),
              (uint64_t)moment_us);
+}
+
+static status write_token(const struct admin_request *request, const char *table,
+                          struct buffer *out)
+{
+    const struct bigtable *bigtable = request->bigtable;
+    char head[HEAD_LENGTH + 1];
+    write_head(head, table, cluster_version_us(bigtable->cluster));
+    buffer_append_bytes(out, bytes_of(head));
+    return bigtable->peers == NULL
+               ? status_ok()
+               : bigtable->peers->mark(bigtable->peers->replication, request->arena, out);
 }
 
 status generate_consistency_token(const struct admin_request *request,
                                   const ProtobufCMessage **response)
 {
     const BtAdmin__GenerateConsistencyTokenRequest *message = (const void *)request->message;
-    TRY(check_table_exists(request, message->name));
     BtAdmin__GenerateConsistencyTokenResponse *answer;
+    struct buffer token = {0};
+    TRY(check_table_exists(request, message->name));
     PROTO_NEW(request->arena, answer, BT_ADMIN__GENERATE_CONSISTENCY_TOKEN_RESPONSE__INIT);
-    char *token = arena_alloc(request->arena, TOKEN_LENGTH + 1);
-    if (token == NULL)
-        return status_out_of_memory();
-    write_token(token, message->name, cluster_version_us(request->bigtable->cluster));
-    answer->consistency_token = token;
+    status s = write_token(request, message->name, &token);
+    if (status_is_ok(s)) {
+        answer->consistency_token =
+            token.failed ? NULL : arena_string(request->arena, buffer_bytes(&token));
+        s = answer->consistency_token == NULL ? status_out_of_memory() : s;
+    }
+    buffer_free(&token);
     *response = &answer->base;
-    return status_ok();
+    return s;
 }
 
-/* Writes what the token should be, given the moment it names, and compares. */
-static bool is_token_of(const char *token, const char *table)
+/* Writes what the token should begin with, given the moment it names, and compares. `*marks`: the
+ * rest. */
+static bool is_token_of(const char *token, const char *table, const char **marks)
 {
     uint64_t moment;
-    char expected[TOKEN_LENGTH + 1];
-    if (strlen(token) != TOKEN_LENGTH || sscanf(token + 17, "%16" SCNx64, &moment) != 1)
+    char expected[HEAD_LENGTH + 1];
+    if (strlen(token) < HEAD_LENGTH || sscanf(token + 17, "%16" SCNx64, &moment) != 1)
         return false;
-    write_token(expected, table, (int64_t)moment);
-    return strcmp(token, expected) == 0;
+    write_head(expected, table, (int64_t)moment);
+    *marks = token + HEAD_LENGTH;
+    return strncmp(token, expected, HEAD_LENGTH) == 0;
+}
+
+/* Whether all have reached the marks; of a server that has no peers, or had none, nobody is to. */
+static status look_at(const struct admin_request *request, const char *marks, bool *is_reached)
+{
+    const struct bigtable_peers *peers = request->bigtable->peers;
+    *is_reached = marks[0] == '\0';
+    if (*is_reached)
+        return status_ok();
+    return peers == NULL
+               ? status_make(STATUS_INVALID_ARGUMENT, "Invalid consistency token")
+               : peers->has_reached(peers->replication, request->arena, marks, is_reached);
 }
 
 status check_consistency(const struct admin_request *request, const ProtobufCMessage **response)
 {
     const BtAdmin__CheckConsistencyRequest *message = (const void *)request->message;
-    static const BtAdmin__CheckConsistencyResponse consistent = {
-        .base = PROTOBUF_C_MESSAGE_INIT(&bt_admin__check_consistency_response__descriptor),
-        .consistent = true};
+    BtAdmin__CheckConsistencyResponse *answer;
+    const char *marks;
+    bool is_reached;
     TRY(check_table_exists(request, message->name));
-    if (!is_token_of(message->consistency_token, message->name))
+    PROTO_NEW(request->arena, answer, BT_ADMIN__CHECK_CONSISTENCY_RESPONSE__INIT);
+    if (!is_token_of(message->consistency_token, message->name, &marks))
         return status_make(STATUS_INVALID_ARGUMENT, "Invalid consistency token '%s'",
                            message->consistency_token);
-    *response = &consistent.base;
+    TRY(look_at(request, marks, &is_reached));
+    answer->consistent = is_reached;
+    *response = &answer->base;
     return status_ok();
 }

@@ -84,6 +84,7 @@ static status find_target(struct data_call *data, const struct data_target *targ
 status data_call_open(struct data_call *data, const struct data_target *target)
 {
     grpc_call_set_profile(data->call, target->app_profile_id);
+    TRY(check_is_whole(data->bigtable));
     TRY(find_target(data, target));
     data->served = table_name(data->table);
     data->profile = target->app_profile_id;

@@ -17,3 +17,12 @@ status check_leads(const struct bigtable *bigtable)
     buffer_free(&address);
     return s;
 }
+
+status check_is_whole(const struct bigtable *bigtable)
+{
+    const struct bigtable_peers *peers = bigtable->peers;
+    if (peers == NULL || !peers->is_copying(peers->replication))
+        return status_ok();
+    return status_make(STATUS_UNAVAILABLE,
+                       "This cluster is being copied from another one, and has not all rows yet");
+}

@@ -2,6 +2,7 @@
 #ifndef TRESTLE_BIGTABLE_PEERS_HOOK_H
 #define TRESTLE_BIGTABLE_PEERS_HOOK_H
 
+#include "base/arena.h"
 #include "base/bytes.h"
 #include "base/status.h"
 
@@ -12,7 +13,18 @@ struct bigtable_peers {
      * one's address, HOST:PORT, if it is known. Any thread; may wait for a lock, not for more. */
     bool (*follows)(void *context, struct buffer *leader_address);
     void *context;
+    /* Whether the rows here are being copied from another server, and are not whole yet. Any
+     * thread; cheap. */
+    bool (*is_copying)(const void *replication);
+    /* Where all clusters are, for a consistency token, and whether all have reached what it says:
+     * replica/progress.h. Both block. */
+    status (*mark)(void *replication, struct arena *arena, struct buffer *out);
+    status (*has_reached)(void *replication, struct arena *arena, const char *marks, bool *out);
+    void *replication;
 };
+
+/* UNAVAILABLE while its rows are not whole. Cheap. */
+status check_is_whole(const struct bigtable *bigtable);
 
 /* FAILED_PRECONDITION, saying where to ask, if this server follows another one: to be asked before
  * anything is changed that peers share. */

@@ -121,7 +121,8 @@ static void route(struct foreign_write *write)
                         .row_key = write->row_key,
                         .row_hash = row_lock_hash(keyspace_id(tablet->keyspace), write->row_key),
                         .change = write->change,
-                        .given_version = write->version};
+                        .given_version = write->version,
+                        .is_lazy = write->is_lazy};
 }
 
 /* Adds it to those that are locked, which are written first if it is not one to hold with them. */

@@ -14,6 +14,7 @@ struct foreign_write {
     bytes row_key;
     struct packed_change *change;
     uint64_t version;
+    bool is_lazy; /* it need not be durable before a synced commit behind it is */
     /* private */
     struct commit commit;
     struct foreign_change foreign;

@@ -108,6 +108,7 @@ struct copying {
     struct arena *arena; /* of an answer */
     struct pull_apply *apply;
     struct origin_applied places[VERSION_CLUSTERS];
+    bool has_begun; /* which is recorded */
     bool is_whole;
 };
 
@@ -136,11 +137,22 @@ static void take_places(struct copying *copying, const Replica__PullChangesRespo
     copying->is_whole = answer->is_whole;
 }
 
+/* Before anything of it is here. */
+static status record_begin(struct copying *copying)
+{
+    const struct origin_applied begun = {.complete = BEGUN};
+    if (copying->has_begun)
+        return status_ok();
+    copying->has_begun = true;
+    return origin_applied_record(copying->options->apply.cluster, copying->options->from, &begun);
+}
+
 static status take_answer(void *context, bytes message)
 {
     struct copying *copying = context;
     ProtobufCMessage *decoded;
     arena_reset(copying->arena);
+    TRY(record_begin(copying));
     TRY(proto_decode(&replica__pull_changes_response__descriptor, message, copying->arena,
                      &decoded));
     TRY(apply(copying, (const void *)decoded));
@@ -185,11 +197,11 @@ static status record_places(const struct copying *copying)
     return origin_applied_record(cluster, from, &copying->places[from]);
 }
 
-/* Everything from before goes, of an earlier copy; and that this one begins is durable first. */
+/* Everything from before goes, of an earlier copy. */
 static status begin(const struct copier_options *options)
 {
     struct cluster *cluster = options->apply.cluster;
-    const struct origin_applied none = {0}, begun = {.complete = BEGUN};
+    const struct origin_applied none = {0};
     struct origin_applied before;
     bool has_begun = origin_applied(cluster, options->from, &before) && before.complete == BEGUN;
     for (unsigned i = 1; i < VERSION_CLUSTERS; i++)
@@ -197,7 +209,7 @@ static status begin(const struct copier_options *options)
             TRY(origin_applied_record(cluster, i, &none));
     if (has_begun)
         TRY(empty_tables(cluster));
-    return origin_applied_record(cluster, options->from, &begun);
+    return origin_applied_record(cluster, options->from, &none);
 }
 
 static status copy(struct copying *copying)

@@ -33,12 +33,14 @@ static void told_to_leave(void *context)
 void peer_stream_rest(struct peer_stream *stream, int64_t us)
 {
     struct timespec until = thread_time_in(us);
+    int64_t from_ns = thread_steady_ns();
     pthread_mutex_lock(&stream->lock);
     while (!stream->is_woken &&
            pthread_cond_clockwait(&stream->wake, &stream->lock, CLOCK_MONOTONIC, &until) == 0)
         ;
     stream->is_woken = false;
     pthread_mutex_unlock(&stream->lock);
+    stream->rested_us += (thread_steady_ns() - from_ns) / 1000;
 }
 
 bool peer_stream_goes_on(struct peer_stream *stream)
@@ -78,6 +80,7 @@ static void end(struct task *task)
     status result = stream->result;
     pthread_join(stream->thread, NULL); /* it has nothing left to do */
     release(stream);
+    grpc_call_rested(call, stream->rested_us);
     stream->ended(stream);
     grpc_call_finish(call, result);
 }

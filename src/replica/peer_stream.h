@@ -24,6 +24,7 @@ struct peer_stream {
     pthread_t thread;
     struct task end;
     status result;
+    int64_t rested_us; /* in all: it was not slow for that */
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool is_woken;

@@ -152,6 +152,14 @@ static status check_reach(const struct peers *peers, const char *address,
     return check_loopback(address, endpoint->addresses, endpoint->address_count);
 }
 
+status peers_check_address(const struct peers *peers, const char *address)
+{
+    struct address found[ENDPOINT_ADDRESSES_MOST];
+    size_t count;
+    TRY(address_parse_all(address, found, ENDPOINT_ADDRESSES_MOST, &count));
+    return peers->options.speaks_tls ? status_ok() : check_loopback(address, found, count);
+}
+
 status peers_connect(struct peers *peers, const char *address, struct client_session **out)
 {
     const struct peers_options *options = &peers->options;
@@ -210,6 +218,13 @@ struct measuring {
     struct metric_series ahead[PEERS_MOST];
     size_t count;
     size_t ahead_count; /* of those that have been heard */
+
+    struct metric_series delay[PEERS_MOST];
+    struct metric_series changes[PEERS_MOST];
+    struct metric_series bytes[PEERS_MOST];
+    struct metric_series parked[PEERS_MOST];
+    size_t progress_count;
+    size_t delay_count; /* of which something is known */
 };
 
 static void gather(struct peers *peers, const Replica__PeerList *list, struct measuring *out)
@@ -229,11 +244,55 @@ static void gather(struct peers *peers, const Replica__PeerList *list, struct me
     pthread_mutex_unlock(&peers->lock);
 }
 
-static void measure_list(struct peers *peers, const Replica__PeerList *list)
+static struct metric_series series_of(const Replica__Peer *peer, int64_t value)
+{
+    return (struct metric_series){.labels = {peer->location}, .value = value};
+}
+
+static void note_progress(const struct peers *peers, const Replica__Peer *peer,
+                          const Replica__PeerState *state, struct measuring *out)
+{
+    size_t at = out->progress_count++;
+    int64_t delay_us = cluster_version_us(peers->options.cluster) - state->applied_until_us;
+    if (state->applied_until_us != 0)
+        out->delay[out->delay_count++] = series_of(peer, delay_us > 0 ? delay_us : 0);
+    out->changes[at] = series_of(peer, (int64_t)state->applied_changes);
+    out->bytes[at] = series_of(peer, (int64_t)state->applied_bytes);
+    out->parked[at] = series_of(peer, state->parked[0] != '\0');
+}
+
+static void gather_progress(struct peers *peers, const Replica__PeerList *list, struct arena *arena,
+                            struct measuring *out)
+{
+    for (size_t i = 0; peers->tell_progress != NULL && i < list->n_peers; i++) {
+        Replica__PeerState state = REPLICA__PEER_STATE__INIT;
+        state.number = list->peers[i]->number;
+        if (state.number == peers_own_number(peers))
+            continue;
+        peers->tell_progress(peers->progress_context, arena, &state);
+        note_progress(peers, list->peers[i], &state, out);
+    }
+}
+
+static void measure_progress(struct metrics *metrics, const struct measuring *measuring)
+{
+    size_t count = measuring->progress_count;
+    status_ignore(metrics_replace(metrics, METRIC_BY_replication_delay_seconds, measuring->delay,
+                                  measuring->delay_count));
+    status_ignore(
+        metrics_replace(metrics, METRIC_BY_replication_changes_total, measuring->changes, count));
+    status_ignore(
+        metrics_replace(metrics, METRIC_BY_replication_bytes_total, measuring->bytes, count));
+    status_ignore(metrics_replace(metrics, METRIC_BY_replication_parked, measuring->parked, count));
+}
+
+static void measure_list(struct peers *peers, const Replica__PeerList *list, struct arena *arena)
 {
     struct metrics *metrics = peers->options.metrics;
     struct measuring measuring = {.count = 0};
     gather(peers, list, &measuring);
+    gather_progress(peers, list, arena, &measuring);
+    measure_progress(metrics, &measuring);
     status_ignore(metrics_replace(metrics, METRIC_BY_peer_heard_timestamp_seconds, measuring.heard,
                                   measuring.count));
     status_ignore(metrics_replace(metrics, METRIC_BY_peer_clock_ahead_seconds, measuring.ahead,
@@ -249,7 +308,7 @@ void peers_measure(struct peers *peers)
     if (arena != NULL)
         status_ignore(peers_list(peers, arena, &list));
     if (list != NULL)
-        measure_list(peers, list);
+        measure_list(peers, list, arena);
     arena_destroy(arena);
 }
 

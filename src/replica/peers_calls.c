@@ -340,7 +340,9 @@ static status join(struct peers *peers, const char *address, Replica__Peer *own,
                    struct arena *arena)
 {
     const Replica__AdmitPeerResponse *answer = NULL;
-    status s = ask_to_be_admitted(peers, address, own, arena, &answer);
+    status s = peers_check_address(peers, own->address);
+    if (status_is_ok(s))
+        s = ask_to_be_admitted(peers, address, own, arena, &answer);
     if (status_is_ok(s))
         s = check_admission(peers, answer);
     pthread_mutex_lock(&peers->change);

@@ -72,6 +72,9 @@ status peers_change_list(struct peers *peers, const Replica__PeerList *list, uns
 /* Makes it the list if it is newer. Takes `change`. */
 status peers_adopt(struct peers *peers, const Replica__PeerList *list);
 
+/* Whether others could speak to this server at that address, as the next says: looks it up. Blocks.
+ */
+status peers_check_address(const struct peers *peers, const char *address);
 /* A session with the server of that address: FAILED_PRECONDITION if its owner may not speak to
  * such a one. */
 status peers_connect(struct peers *peers, const char *address, struct client_session **out);

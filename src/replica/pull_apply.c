@@ -204,8 +204,11 @@ static status add_row(struct pull_apply *apply, struct table *table,
         packed_change_free(change);
         return s;
     }
-    apply->writes[apply->write_count++] = (struct foreign_write){
-        .table = table, .row_key = key, .change = change, .version = pulled->version};
+    apply->writes[apply->write_count++] = (struct foreign_write){.table = table,
+                                                                 .row_key = key,
+                                                                 .change = change,
+                                                                 .version = pulled->version,
+                                                                 .is_lazy = true};
     apply->write_bytes += pulled->change.len;
     bool is_full = apply->write_count == WRITES_MOST || apply->write_bytes >= WRITES_BYTES;
     return is_full ? flush(apply) : status_ok();

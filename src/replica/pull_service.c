@@ -33,7 +33,8 @@ struct pull {
     struct pull_service *service;
     struct shard *shard;
     struct stream_position at;
-    struct buffer message; /* that is being made */
+    struct origin_complete pending; /* to be told once all up to its sequence has been */
+    struct buffer message;          /* that is being made */
     struct table_names names;
     struct stream_waiter waiter;
 };
@@ -57,12 +58,24 @@ static status add_change(void *context, const struct origin_change *change, bool
     return pull->message.failed ? status_out_of_memory() : status_ok();
 }
 
+/* What is complete where the feed has been read to; 0: nothing new. While clients write, what was
+ * submitted last is never in the log yet: so it is taken once it is. */
+static uint64_t take_complete(struct pull *pull, struct stream_position reached)
+{
+    uint64_t version = 0;
+    if (pull->pending.version != 0 && reached.sequence < pull->pending.sequence)
+        return 0;
+    version = pull->pending.version;
+    pull->pending = origin_feed_complete(pull->shard);
+    if (reached.sequence >= pull->pending.sequence)
+        version = pull->pending.version;
+    return version;
+}
+
 /* `*is_end`: there is nothing more. */
 static status send_piece(struct pull *pull, bool *is_end)
 {
     struct stream_position reached = pull->at;
-    struct origin_complete complete = origin_feed_complete(pull->shard);
-    bool is_known = origin_feed_logged(pull->shard) >= complete.sequence;
     grpc_message_start(&pull->message);
     status s =
         origin_feed_read(pull->shard, pull->at, PIECE_BYTES, add_change, pull, &reached, is_end);
@@ -70,8 +83,7 @@ static status send_piece(struct pull *pull, bool *is_end)
         buffer_free(&pull->message);
         return s;
     }
-    is_known = is_known && reached.sequence >= complete.sequence;
-    pull_message_reached(&pull->message, reached, is_known ? complete.version : 0);
+    pull_message_reached(&pull->message, reached, take_complete(pull, reached));
     pull->at = reached;
     grpc_call_send(pull->stream.call, &pull->message);
     return status_ok();

@@ -11,6 +11,7 @@
 #include "os/thread.h"
 #include "replica/copier.h"
 #include "replica/copy_service.h"
+#include "replica/progress.h"
 #include "replica/pull_service.h"
 #include "replica/puller.h"
 
@@ -309,4 +310,28 @@ void replication_tell(void *context, struct arena *arena, Replica__PeerState *st
     else if (replication_is_copying(replication))
         state->parked = "being copied";
     pthread_mutex_unlock(&replication->lock);
+}
+
+static struct progress progress_of(const struct replication *replication)
+{
+    return (struct progress){cluster_of(replication), replication->options.peers};
+}
+
+status replication_progress(void *context, struct arena *arena,
+                            const Replica__TellProgressResponse **out)
+{
+    const struct progress progress = progress_of(context);
+    return progress_tell(&progress, arena, out);
+}
+
+status replication_mark(void *context, struct arena *arena, struct buffer *out)
+{
+    const struct progress progress = progress_of(context);
+    return progress_mark(&progress, arena, out);
+}
+
+status replication_has_reached(void *context, struct arena *arena, const char *marks, bool *out)
+{
+    const struct progress progress = progress_of(context);
+    return progress_check(&progress, arena, marks, out);
 }

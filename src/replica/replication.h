@@ -30,6 +30,10 @@ status replication_start(struct replication *replication,
                          void *context);
 void replication_stop(struct replication *replication);
 
+/* What it answers to TellProgress. */
+status replication_progress(void *replication, struct arena *arena,
+                            const Replica__TellProgressResponse **out);
+
 /* The handlers of PullChanges and CopyRows; their context is the struct replication. */
 void replication_pull_changes(void *replication, struct grpc_call *call, bytes request);
 void replication_copy_rows(void *replication, struct grpc_call *call, bytes request);
@@ -37,6 +41,11 @@ void replication_copy_rows(void *replication, struct grpc_call *call, bytes requ
 /* Whether what is here is not whole yet: a copy is being made, or is about to be. Cheap; any
  * thread. */
 bool replication_is_copying(const void *replication);
+
+/* Of consistency tokens: progress.h. */
+status replication_mark(void *replication, struct arena *arena, struct buffer *out);
+status replication_has_reached(void *replication, struct arena *arena, const char *marks,
+                               bool *out);
 
 /* For peers_set_progress: what is known of that peer's changes. */
 void replication_tell(void *replication, struct arena *arena, Replica__PeerState *state);

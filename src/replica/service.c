@@ -56,6 +56,17 @@ static status exchange_peers(const struct admin_request *request, const Protobuf
     return status_ok();
 }
 
+static status tell_progress(const struct admin_request *request, const ProtobufCMessage **response)
+{
+    const struct replica_service *service = request->more;
+    const Replica__TellProgressResponse *told;
+    if (service->tell_progress == NULL)
+        return status_make(STATUS_UNIMPLEMENTED, "this server copies nothing yet");
+    TRY(service->tell_progress(service->changes, request->arena, &told));
+    *response = &told->base;
+    return status_ok();
+}
+
 /* --- the table of methods --- */
 
 #define REPLICA_HANDLER(method, prefix)                                                            \
@@ -69,6 +80,7 @@ REPLICA_HANDLER(join_peers, replica__join_peers_request)
 REPLICA_HANDLER(list_peers, replica__list_peers_request)
 REPLICA_HANDLER(admit_peer, replica__admit_peer_request)
 REPLICA_HANDLER(exchange_peers, replica__exchange_peers_request)
+REPLICA_HANDLER(tell_progress, replica__tell_progress_request)
 
 /* Whether the call is a fellow server's; else it is ended. */
 static bool is_of_fellow(struct grpc_call *call)
@@ -92,6 +104,12 @@ static void handle_exchange(void *context, struct grpc_call *call, bytes request
 {
     if (is_of_fellow(call))
         handle_exchange_peers(context, call, request);
+}
+
+static void handle_progress(void *context, struct grpc_call *call, bytes request)
+{
+    if (is_of_fellow(call))
+        handle_tell_progress(context, call, request);
 }
 
 static void hand_over(grpc_handler *handle, void *context, struct grpc_call *call, bytes request)
@@ -131,6 +149,7 @@ struct grpc_service replica_grpc_service(struct replica_service *service)
         {"ExchangePeers", GRPC_UNARY, handle_exchange},
         {"PullChanges", GRPC_SERVER_STREAMING, handle_pull_changes},
         {"CopyRows", GRPC_SERVER_STREAMING, handle_copy_rows},
+        {"TellProgress", GRPC_UNARY, handle_progress},
         {"PullSchema", GRPC_SERVER_STREAMING, handle_pull_schema},
     };
     return (struct grpc_service){.name = "trestle.replica.v1.Replication",

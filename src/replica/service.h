@@ -15,7 +15,9 @@ struct replica_service {
      * alone, each with its context. NULL: UNIMPLEMENTED. */
     grpc_handler *pull_changes;
     grpc_handler *copy_rows;
-    void *changes; /* of both */
+    status (*tell_progress)(void *changes, struct arena *arena,
+                            const Replica__TellProgressResponse **out);
+    void *changes; /* of these three */
     grpc_handler *pull_schema;
     void *schema;
 };

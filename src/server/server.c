@@ -139,6 +139,7 @@ status server_start(struct server *server)
     TRY(server_start_workers(server));
     TRY(peers_begin(server->peers, server_address(server)));
     TRY(follow_schema(server));
+    TRY(replication_start(server->copying, schema_follow_knows_since, server->schema_follow));
     health_set(server->health, true);
     return status_ok();
 }
@@ -228,6 +229,7 @@ status server_destroy(struct server *server)
     if (server == NULL)
         return status_ok();
     CHECK_MAGIC(server, SERVER_MAGIC);
+    replication_stop(server->copying);
     schema_follow_stop(server->schema_follow);
     peers_stop(server->peers);
     end_calls(server);
@@ -250,6 +252,7 @@ status server_destroy(struct server *server)
     whole_runner_destroy(server->whole_backups);
     whole_repairer_destroy(server->whole_repairs);
     schema_service_destroy(server->schema_service);
+    replication_destroy(server->copying);
     bigtable_stop(&server->bigtable);
     datastore_rest(&server->datastore);
     control_close(server->control); /* with it the operations end, Datastore's, too */

@@ -20,6 +20,7 @@
 #include "os/pool.h"
 #include "os/stacks.h"
 #include "place/place.h"
+#include "replica/replication.h"
 #include "replica/schema_follow.h"
 #include "replica/schema_service.h"
 #include "replica/service.h"
@@ -82,6 +83,7 @@ struct server {
     struct backup_service backup_service;
     struct peers *peers;
     struct bigtable_peers peers_hook; /* of the services */
+    struct replication *copying;      /* of the peers' changes */
     struct schema_service *schema_service;
     struct schema_follow *schema_follow;
     struct replica_service replication;

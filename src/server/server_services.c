@@ -138,10 +138,24 @@ static status open_peers(struct server *server)
     };
     TRY(peers_open(&options, &server->peers));
     TRY(schema_service_create(server->control, server->peers, &server->schema_service));
-    server->peers_hook =
-        (struct bigtable_peers){.follows = schema_follows, .context = server->peers};
+    const struct replication_options copying = {.apply = {.cluster = server->cluster},
+                                                .peers = server->peers,
+                                                .log = server->log,
+                                                .metrics = server->metrics};
+    TRY(replication_create(&copying, &server->copying));
+    peers_set_progress(server->peers, replication_tell, server->copying);
+    server->peers_hook = (struct bigtable_peers){.follows = schema_follows,
+                                                 .context = server->peers,
+                                                 .is_copying = replication_is_copying,
+                                                 .mark = replication_mark,
+                                                 .has_reached = replication_has_reached,
+                                                 .replication = server->copying};
     server->replication = (struct replica_service){.bigtable = &server->bigtable,
                                                    .peers = server->peers,
+                                                   .pull_changes = replication_pull_changes,
+                                                   .copy_rows = replication_copy_rows,
+                                                   .tell_progress = replication_progress,
+                                                   .changes = server->copying,
                                                    .pull_schema = schema_service_handle,
                                                    .schema = server->schema_service};
     return status_ok();

@@ -36,7 +36,8 @@
  *     how far it has come is a record in the same batch. So a power cut takes the newest of these
  *     commits, each whole, and they are made again from where the rest has come to.
  *     Nor is what the server writes of itself (COMMIT_OWN): nothing follows from it, and a power
- *     cut may take the newest of it.
+ *     cut may take the newest of it. And a change that another cluster has (`is_lazy`) is asked
+ *     for again from a place that is recorded, by a synced commit, after it.
  *  8. Observers (commit_observer.h) see each commit that changes anything, at its place, and what
  *     they make of it is in the same batch. The change log (change_log.h) is one of them. A queue
  *     without it ends the log that the store has: the first batch removes its record, so a log with
@@ -195,6 +196,7 @@ struct commit {
     size_t other_count;
     bool frees_space; /* goes on when `admit` refuses */
     bool is_synced;   /* whatever the queue's durability */
+    bool is_lazy;     /* of a change that another cluster has: see 7 */
     bool is_repair;   /* its rows may be out of service: it brings them back */
     /* Its version is of this time or later: that of its cells, if it was not read just before from
      * commit_version_us. So the durable ceiling is above that, too. */

@@ -565,7 +565,7 @@ void commit_batch_add(struct commit_batch *batch, struct commit *commit)
     }
     DCHECK(commit->sequence > batch->newest_sequence);
     batch->has_content = true;
-    batch->wants_sync = batch->wants_sync || needs_sync(commit->kind);
+    batch->wants_sync = batch->wants_sync || (needs_sync(commit->kind) && !commit->is_lazy);
     batch->must_sync = batch->must_sync || commit->is_synced;
     batch->newest_sequence = commit->sequence;
     if (commit->version > batch->newest_version)

@@ -1,7 +1,12 @@
 """Clusters that know each other: joining, numbers, what is refused, and what a kill leaves."""
 
 import json
+import os
 import shutil
+import signal
+import socket
+import subprocess
+import sys
 
 import grpc
 import pytest
@@ -18,7 +23,7 @@ from harness.peers import (
     wait_for_table,
 )
 from harness.rpc import fails_with, set_cell
-from harness.server import Server, run_trestle
+from harness.server import ROOT, Server, binary, run_trestle
 
 # --- what peers say, by hand ---
 
@@ -137,7 +142,11 @@ def test_wrong_joins_are_refused(peers_of, tmp_path, own_servers):
     assert "nowhere.invalid" in join(third, "nowhere.invalid:1", expect=400)["error"]["message"]
     says = join(third, "192.0.2.1:8086", expect=400)["error"]
     assert "peers need TLS" in says["message"]
+    says = join(third, first, expect=400, own_address="192.0.2.1:8086")["error"]
+    assert "peers need TLS" in says["message"]
+    join(third, first, expect=400, own_address="nowhere")
     assert not list_peers(third).get("ownNumber")
+    assert len(list_peers(first)["list"]["peers"]) == 2
 
 
 def test_location_has_one_server(tmp_path, own_servers):
@@ -213,20 +222,27 @@ def test_restored_server_is_no_peer(peers_of, tmp_path, own_servers):
 
 # --- who may ask ---
 
+METHODS_AMONG_PEERS = (
+    "AdmitPeer", "CopyRows", "ExchangePeers", "PullChanges", "PullSchema", "TellProgress",
+)  # fmt: skip
+
 
 def test_with_access_control_loopback_is_no_peer(fresh_server):
     server = fresh_server("--auth", "on")
-    for method in ("AdmitPeer", "ExchangePeers", "PullChanges", "PullSchema"):
+    for method in METHODS_AMONG_PEERS:
         with fails_with(StatusCode.PERMISSION_DENIED, "only a peer may ask this"):
             ask(server.host, method)
     with fails_with(StatusCode.UNAUTHENTICATED):
         ask(server.host, "ListPeers", {"name": "servers/self"})
 
 
-def test_peers_ask_what_is_not_built_yet(fresh_server):
+def test_server_without_peers_tells_nobody_of_its_rows(fresh_server):
     server = fresh_server()
-    with fails_with(StatusCode.UNIMPLEMENTED):
-        ask(server.host, "PullChanges")
+    for method in ("PullChanges", "CopyRows"):
+        with fails_with(StatusCode.UNAVAILABLE, "This server tells no peers of its"):
+            ask(server.host, method, {"from": 1})
+    with fails_with(StatusCode.INVALID_ARGUMENT, "32 is no peer's number"):
+        ask(server.host, "PullChanges", {"from": 32})
 
 
 def test_who_does_not_lead_is_asked_for_no_schema(peers_of):
@@ -337,3 +353,45 @@ def test_command_joins_and_lists(tmp_path, own_servers):
     wrong = run_trestle("cluster", "join", "--endpoint", second.host)
     assert wrong.returncode == 2 and "which server's peers?" in wrong.stderr
     know_each_other([first, second])
+
+
+def free_ports(count):
+    """The first of so many in a row, as far as one can tell."""
+    for port in range(23000 + os.getpid() % 5000, 32000, count):
+        with socket.socket() as first, socket.socket() as last:
+            try:
+                first.bind(("127.0.0.1", port))
+                last.bind(("127.0.0.1", port + count - 1))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no ports")
+
+
+def run_clusters(directory, port):
+    """`./dev cluster` without the build, until it has told how to connect: the process, its words.
+    """
+    process = subprocess.Popen(
+        [
+            sys.executable, ROOT / "tools/cluster.py", "--clusters", "2", "--first-port", str(port),
+            "--data-dir", directory,
+        ],
+        env={**os.environ, "TRESTLE_BINARY": binary()}, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    said = ""
+    while "Control-C ends them" not in said:
+        line = process.stdout.readline()
+        assert line, said
+        said += line
+    return process, said
+
+
+def test_dev_starts_clusters_and_finds_them_again(tmp_path):
+    port = free_ports(2)
+    for _ in range(2):
+        process, said = run_clusters(tmp_path / "clusters", port)
+        assert f"zone-2    export BIGTABLE_EMULATOR_HOST=127.0.0.1:{port + 1}" in said
+        assert "1 | zone-1" in said and "2 | zone-2" in said
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE_SECONDS) == 0
+        process.stdout.close()

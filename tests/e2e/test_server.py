@@ -170,11 +170,12 @@ def test_metrics(server, rpc, table_name):
     told = re.findall(r"^# TYPE (\S+) (\S+)$", page, re.MULTILINE)
     listed = run_trestle("serve", "--metrics-markdown").stdout
     rows = re.findall(r"^\| `(\w+)(?:\{.*\})?` \| (\w+) \|", listed, re.MULTILINE)
-    # Without TLS there is no certificate; space is asked for after a start; no schedule is set, no
-    # stream is read, and another test may have left a view or not.
+    # Without TLS there is no certificate; there are no peers; space is asked for after a start; no
+    # schedule is set, no stream is read, and another test may have left a view or not.
     missing = set(rows) - set(told)
     assert {name for name, _ in missing} <= {
         "trestle_certificate_expiry_timestamp_seconds", "trestle_place_free_bytes",
+        "trestle_peer_clock_ahead_seconds", "trestle_peer_heard_timestamp_seconds",
         "trestle_table_backup_failures_total", "trestle_whole_backup_failures_by_cause_total",
         "trestle_scheduled_backup_newest_timestamp_seconds",
         "trestle_scheduled_backup_failures_total", "trestle_scheduled_backup_overdue",

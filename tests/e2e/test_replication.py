@@ -1,0 +1,257 @@
+"""What clients write at one cluster can be read at all others: whatever it is, in whatever order it
+comes, over kills, and at one that joins when there is data already. Each test waits for what comes
+by itself, and for nothing else."""
+
+import random
+import struct
+import threading
+
+import grpc
+import pytest
+from google.cloud.bigtable_admin_v2 import types as admin_types
+from google.cloud.bigtable_v2 import types
+from harness.peers import join, know_each_other, list_peers, peer_server
+from harness.rpc import delete_row, fails_with, set_cell
+from harness.views import becomes, comes_to
+
+SUM = admin_types.Type(
+    aggregate_type={"input_type": {"int64_type": {"encoding": {"big_endian_bytes": {}}}}, "sum": {}}
+)
+
+
+def add(qualifier, number):
+    return types.Mutation(
+        add_to_cell=types.Mutation.AddToCell(
+            family_name="sum",
+            column_qualifier={"raw_value": qualifier},
+            timestamp={"raw_timestamp_micros": 0},
+            input={"int_value": number},
+        )
+    )
+
+
+def make_table(rpc, table_id):
+    """With families f, g, and sum, which adds up."""
+    request = admin_types.CreateTableRequest(
+        parent="projects/p/instances/i",
+        table_id=table_id,
+        table={
+            "column_families": {"f": {}, "g": {}, "sum": {"value_type": SUM}},
+        },
+    )
+    return rpc.admin.create_table(request, timeout=60).name
+
+
+def rows_at(rpc, table):
+    """All rows; None while the table is not there, or not whole."""
+    try:
+        return rpc.read(table)
+    except grpc.RpcError as error:
+        if error.code() in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.UNAVAILABLE):
+            return None
+        raise
+
+
+class Mesh:
+    """Servers that are peers, and a client of each; the first leads."""
+
+    def __init__(self, servers, connect):
+        self.servers = servers
+        self.rpcs = [connect(server.host) for server in servers]
+
+    def table(self, table_id="t"):
+        name = make_table(self.rpcs[0], table_id)
+        for rpc in self.rpcs:
+            becomes(lambda rpc=rpc: rows_at(rpc, name) is not None)
+        return name
+
+    def come_to_the_same(self, table):
+        def are_alike():
+            seen = [rows_at(rpc, table) for rpc in self.rpcs]
+            return seen[0] is not None and all(rows == seen[0] for rows in seen)
+
+        becomes(are_alike)
+        return self.rpcs[0].read(table)
+
+
+@pytest.fixture
+def mesh_of(peers_of, connect):
+    return lambda count, *arguments: Mesh(peers_of(count, *arguments), connect)
+
+
+def cells_of(rpc, table, key):
+    return [(cell.qualifier, cell.value) for cell in rpc.read_row(table, key)]
+
+
+def test_each_cluster_takes_writes_and_all_have_them(mesh_of):
+    mesh = mesh_of(3)
+    table = mesh.table()
+    for number, rpc in enumerate(mesh.rpcs):
+        rpc.mutate(table, b"row-%d" % number, set_cell("f", b"q", b"v%d" % number, 1000))
+    for rpc in mesh.rpcs:
+        comes_to(
+            lambda rpc=rpc: [key for key, _ in rpc.read(table)], [b"row-0", b"row-1", b"row-2"]
+        )
+    mesh.rpcs[1].mutate(table, b"row-0", delete_row())
+    mesh.rpcs[2].drop_row_range(table, prefix=b"row-1")
+    for rpc in mesh.rpcs:
+        comes_to(lambda rpc=rpc: [key for key, _ in rpc.read(table)], [b"row-2"])
+
+
+def test_later_commit_wins_wherever_it_was_made(mesh_of):
+    mesh = mesh_of(2)
+    table = mesh.table()
+    first, second = mesh.rpcs
+    first.mutate(table, b"k", set_cell("f", b"q", b"old", 1000))
+    comes_to(lambda: cells_of(second, table, b"k"), [(b"q", b"old")])
+    second.mutate(table, b"k", set_cell("f", b"q", b"new", 1000))
+    comes_to(lambda: cells_of(first, table, b"k"), [(b"q", b"new")])
+    first.mutate(table, b"k", delete_row())
+    comes_to(lambda: cells_of(second, table, b"k"), [])
+    second.mutate(table, b"k", set_cell("g", b"q", b"again", 1000))
+    comes_to(lambda: cells_of(first, table, b"k"), [(b"q", b"again")])
+
+
+def test_adds_of_all_clusters_count_once(mesh_of):
+    mesh = mesh_of(3)
+    table = mesh.table()
+    for _ in range(20):
+        for number, rpc in enumerate(mesh.rpcs):
+            rpc.mutate(table, b"k", add(b"s", 10**number))
+    for rpc in mesh.rpcs:
+        comes_to(lambda rpc=rpc: cells_of(rpc, table, b"k"), [(b"s", struct.pack(">q", 2220))])
+
+
+def test_large_values_and_wide_rows_arrive(mesh_of):
+    mesh = mesh_of(2)
+    table = mesh.table()
+    value = random.Random(1).randbytes(3_000_000)
+    mesh.rpcs[1].mutate(table, b"large", set_cell("f", b"q", value, 1000))
+    wide = [set_cell("f", b"q%05d" % i, b"x" * 50, 1000) for i in range(3000)]
+    mesh.rpcs[1].mutate(table, b"wide", *wide)
+    rows = [(b"row-%05d" % i, [set_cell("f", b"q", b"v" * 200, 1000)]) for i in range(5000)]
+    assert set(mesh.rpcs[0].mutate_rows(table, rows)) == {0}
+    rows = mesh.come_to_the_same(table)
+    assert len(rows) == 5002 and dict(rows)[b"large"][0].value == value
+
+
+def write_at_random(rpc, table, seed, count):
+    draw = random.Random(seed)
+    for _ in range(count):
+        key = b"k%d" % draw.randrange(8)
+        choice = draw.randrange(10)
+        if choice == 0:
+            rpc.mutate(table, key, delete_row())
+        elif choice < 4:
+            rpc.mutate(table, key, add(b"s%d" % draw.randrange(3), draw.randrange(100)))
+        else:
+            value = draw.randbytes(draw.choice([5, 50, 3000]))
+            cell = set_cell("f", b"q%d" % draw.randrange(3), value, 1000 * draw.randrange(1, 4))
+            rpc.mutate(table, key, cell)
+
+
+def write_everywhere(mesh, table, seed, count=150):
+    writers = [
+        threading.Thread(target=write_at_random, args=(rpc, table, seed + number, count))
+        for number, rpc in enumerate(mesh.rpcs)
+    ]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+
+
+def test_all_come_to_the_same_over_kills(mesh_of):
+    mesh = mesh_of(3)
+    table = mesh.table()
+    for turn in range(4):
+        write_everywhere(mesh, table, 10 * turn)
+        mesh.servers[turn % 3].kill()
+        mesh.servers[turn % 3].start()
+    write_everywhere(mesh, table, 1000)
+    mesh.come_to_the_same(table)
+    becomes(lambda: all(no_delay(server) for server in mesh.servers))
+
+
+def no_delay(server):
+    states = list_peers(server)["states"]
+    return all(int(state.get("appliedUntilUs", 0)) > 0 for state in states)
+
+
+def test_server_that_is_away_catches_up(mesh_of):
+    mesh = mesh_of(2)
+    table = mesh.table()
+    mesh.servers[1].kill()
+    for i in range(200):
+        mesh.rpcs[0].mutate(table, b"row-%03d" % i, set_cell("f", b"q", b"v", 1000))
+    mesh.servers[1].start()
+    becomes(lambda: len(rows_at(mesh.rpcs[1], table) or []) == 200)
+
+
+def test_server_that_joins_late_is_a_copy(tmp_path, own_servers, connect):
+    first = peer_server(tmp_path / "peer-1", 1)
+    own_servers.append(first)
+    rpc = connect(first.host)
+    table = make_table(rpc, "t")
+    rows = [(b"row-%05d" % i, [set_cell("f", b"q", b"v" * 200, 1000)]) for i in range(3000)]
+    assert set(rpc.mutate_rows(table, rows)) == {0}
+    rpc.mutate(table, b"large", set_cell("f", b"q", b"x" * 2_000_000, 1000))
+    for _ in range(50):
+        rpc.mutate(table, b"added", add(b"s", 2))
+    rpc.drop_row_range(table, prefix=b"row-00")
+    second = peer_server(tmp_path / "peer-2", 2)
+    own_servers.append(second)
+    writer = threading.Thread(target=write_at_random, args=(rpc, table, 5, 200))
+    writer.start()
+    join(second, first)
+    writer.join()
+    know_each_other([first, second])
+    mesh = Mesh([first, second], connect)
+    rows = dict(mesh.come_to_the_same(table))
+    assert rows[b"added"][0].value == struct.pack(">q", 100)
+    mesh.rpcs[1].mutate(table, b"added", add(b"s", 1))
+    comes_to(lambda: cells_of(rpc, table, b"added"), [(b"s", struct.pack(">q", 101))])
+
+
+def token_of(rpc, table):
+    request = admin_types.GenerateConsistencyTokenRequest(name=table)
+    return rpc.admin.generate_consistency_token(request, timeout=60).consistency_token
+
+
+def is_consistent(rpc, table, token):
+    request = admin_types.CheckConsistencyRequest(name=table, consistency_token=token)
+    return rpc.admin.check_consistency(request, timeout=60).consistent
+
+
+def test_tokens_say_when_all_is_everywhere(mesh_of):
+    mesh = mesh_of(2)
+    table = mesh.table()
+    first, second = mesh.rpcs
+    for i in range(20):
+        second.mutate(table, b"k%02d" % i, set_cell("f", b"q", b"v", 1000))
+        token = token_of(first, table)
+        becomes(lambda token=token: is_consistent(first, table, token))
+        assert cells_of(first, table, b"k%02d" % i) == [(b"q", b"v")]
+    first.mutate(table, b"z", set_cell("f", b"q", b"v", 1000))
+    token = token_of(first, table)
+    mesh.servers[1].kill()
+    assert not is_consistent(first, table, token)
+    with fails_with(grpc.StatusCode.UNAVAILABLE):
+        token_of(first, table)
+    mesh.servers[1].start()
+    becomes(lambda: is_consistent(first, table, token))
+    assert cells_of(second, table, b"z") == [(b"q", b"v")]
+    with fails_with(grpc.StatusCode.INVALID_ARGUMENT, "Invalid consistency token"):
+        is_consistent(first, table, token[:-1])
+
+
+def test_metrics_say_how_far_it_is(mesh_of):
+    mesh = mesh_of(2)
+    table = mesh.table()
+    for i in range(10):
+        mesh.rpcs[0].mutate(table, b"k%02d" % i, set_cell("f", b"q", b"v", 1000))
+    second = mesh.servers[1]
+    becomes(lambda: second.metric('replication_changes_total{peer="zone-1"}') == 10)
+    assert second.metric('replication_bytes_total{peer="zone-1"}') > 0
+    assert second.metric('replication_parked{peer="zone-1"}') == 0
+    becomes(lambda: second.metric('replication_delay_seconds{peer="zone-1"}') < 10)
