@@ -13,6 +13,7 @@ import pytest
 from grpc import StatusCode
 from harness.certificates import Authority
 from harness.change_streams import Change, Reader, stream_config
+from harness.patience import PATIENCE_SECONDS
 from harness.peers import (
     ask,
     join,
