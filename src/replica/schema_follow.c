@@ -1,7 +1,10 @@
 /* See schema_follow.h.
  *
  * A call lasts some seconds at most, in which the leader answers as soon as there is something new;
- * so much later than that it is known, in any case, that there was nothing. */
+ * so much later than that it is known, in any case, that there was nothing.
+ *
+ * What is here may become another by itself, as while this server did not follow, or by a change
+ * that was under way as it began to: then all is asked for again. */
 #include "replica/schema_follow.h"
 
 #include "base/check.h"
@@ -28,6 +31,8 @@ struct schema_follow {
     /* The thread's. */
     struct buffer digest; /* of what was mirrored; empty: nothing is known to be */
     unsigned leader;      /* whose it is */
+    struct buffer own;    /* the digest of what was here then, */
+    uint64_t edits;       /* and after so many edits, still */
     uint64_t epoch;       /* the least that an answer may have */
     int64_t wait_us;      /* after the last failure; 0: there was none */
 
@@ -113,13 +118,59 @@ static status take_piece(void *context, bytes wire)
     return s;
 }
 
-/* As a whole, or not at all: the next call brings it again. */
+static status keep_digest(const struct schema_snapshot *snapshot, struct buffer *out)
+{
+    buffer_clear(out);
+    buffer_append_bytes(out, schema_snapshot_digest(snapshot));
+    if (!out->failed)
+        return status_ok();
+    buffer_free(out);
+    return status_out_of_memory();
+}
+
+/* What is here now, and the edits that it has at least. */
+static status look_here(struct schema_follow *follow, struct schema_snapshot **out)
+{
+    struct control *control = follow->options.mirror.control;
+    follow->edits = control_edit_count(control);
+    return schema_snapshot_take(control, out);
+}
+
+static status note_own(struct schema_follow *follow)
+{
+    struct schema_snapshot *here;
+    TRY(look_here(follow, &here));
+    status s = keep_digest(here, &follow->own);
+    schema_snapshot_release(here);
+    return s;
+}
+
+/* As a whole, or not at all: the next call brings it again. Twice, if what is here then is
+ * something else: it was changed meanwhile, or the leader has what this program does not know. */
 static status mirror(struct schema_follow *follow, const struct schema_snapshot *received)
 {
+    bool is_so = false;
     buffer_clear(&follow->digest);
-    TRY(schema_mirror(&follow->options.mirror, received));
-    buffer_append_bytes(&follow->digest, schema_snapshot_digest(received));
-    return follow->digest.failed ? status_out_of_memory() : status_ok();
+    for (unsigned i = 0; i < 2 && !is_so; i++) {
+        TRY(schema_mirror(&follow->options.mirror, received));
+        TRY(note_own(follow));
+        is_so = bytes_equal(buffer_bytes(&follow->own), schema_snapshot_digest(received));
+    }
+    return keep_digest(received, &follow->digest);
+}
+
+/* Forgets what was mirrored, if that is here no more. */
+static status check_own(struct schema_follow *follow)
+{
+    struct schema_snapshot *here;
+    if (follow->digest.size == 0 ||
+        control_edit_count(follow->options.mirror.control) == follow->edits)
+        return status_ok();
+    TRY(look_here(follow, &here));
+    if (!bytes_equal(schema_snapshot_digest(here), buffer_bytes(&follow->own)))
+        buffer_clear(&follow->digest);
+    schema_snapshot_release(here);
+    return status_ok();
 }
 
 static status ask(struct schema_follow *follow, struct client_session *session, struct pull *pull)
@@ -151,6 +202,7 @@ static status pull_once(struct schema_follow *follow, struct client_session *ses
     struct pull pull = {.follow = follow};
     int64_t asked_us = clock_steady_us(follow->clock);
     TRY(find_epoch(follow->options.peers, &follow->epoch));
+    TRY(check_own(follow));
     status s = ask(follow, session, &pull);
     if (status_is_ok(s))
         s = end_pull(follow, &pull);
@@ -236,6 +288,7 @@ static void free_follow(struct schema_follow *follow)
     thread_stop_destroy(&follow->stop);
     pthread_mutex_destroy(&follow->lock);
     buffer_free(&follow->digest);
+    buffer_free(&follow->own);
     free(follow);
 }
 

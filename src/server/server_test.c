@@ -442,8 +442,7 @@ void schema_follow_stop(struct schema_follow *follow)
 
 bool schema_follow_knows_since(void *follow, int64_t since_us)
 {
-    (void)since_us;
-    assert_null(follow);
+    (void)follow, (void)since_us;
     return true;
 }
 
@@ -458,16 +457,22 @@ void peers_set_progress(struct peers *peers,
 
 status replication_create(const struct replication_options *options, struct replication **out)
 {
-    assert_ptr_equal(options->apply.cluster, &the_cluster);
+    assert_null(options->peers);
     *out = NULL;
     return status_ok();
+}
+
+void replication_destroy(struct replication *replication)
+{
+    assert_null(replication);
 }
 
 status replication_start(struct replication *replication,
                          bool (*knows_schema_since)(void *context, int64_t since_us), void *context)
 {
     assert_null(replication);
-    assert_true(knows_schema_since(context, 0));
+    assert_ptr_equal(knows_schema_since, schema_follow_knows_since);
+    assert_null(context);
     return status_ok();
 }
 
@@ -476,40 +481,10 @@ void replication_stop(struct replication *replication)
     assert_null(replication);
 }
 
-void replication_destroy(struct replication *replication)
-{
-    assert_null(replication);
-}
-
-/* Nobody calls these: the services that would are doubles, too. */
-void replication_tell(void *replication, struct arena *arena, Replica__PeerState *state)
-{
-    (void)replication, (void)arena, (void)state;
-}
-
-bool replication_is_copying(const void *replication)
-{
-    return replication != NULL;
-}
-
-status replication_mark(void *replication, struct arena *arena, struct buffer *out)
-{
-    (void)replication, (void)arena, (void)out;
-    return status_ok();
-}
-
-status replication_has_reached(void *replication, struct arena *arena, const char *marks, bool *out)
-{
-    (void)replication, (void)arena, (void)marks;
-    *out = true;
-    return status_ok();
-}
-
 status replication_progress(void *replication, struct arena *arena,
                             const Replica__TellProgressResponse **out)
 {
-    (void)replication, (void)arena;
-    *out = NULL;
+    (void)replication, (void)arena, (void)out;
     return status_ok();
 }
 
@@ -521,6 +496,29 @@ void replication_pull_changes(void *replication, struct grpc_call *call, bytes r
 void replication_copy_rows(void *replication, struct grpc_call *call, bytes request)
 {
     (void)replication, (void)call, (void)request;
+}
+
+bool replication_is_copying(const void *replication)
+{
+    (void)replication;
+    return false;
+}
+
+status replication_mark(void *replication, struct arena *arena, struct buffer *out)
+{
+    (void)replication, (void)arena, (void)out;
+    return status_ok();
+}
+
+status replication_has_reached(void *replication, struct arena *arena, const char *marks, bool *out)
+{
+    (void)replication, (void)arena, (void)marks, (void)out;
+    return status_ok();
+}
+
+void replication_tell(void *replication, struct arena *arena, Replica__PeerState *state)
+{
+    (void)replication, (void)arena, (void)state;
 }
 
 struct grpc_service replica_grpc_service(struct replica_service *service)

@@ -10,16 +10,12 @@ import sys
 
 import grpc
 import pytest
-from google.protobuf import message_factory
-from google.protobuf.descriptor_pool import DescriptorPool
 from grpc import StatusCode
-from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
-    ProtoReflectionDescriptorDatabase,
-)
 from harness.certificates import Authority
 from harness.change_streams import Change, Reader, stream_config
 from harness.patience import PATIENCE_SECONDS
 from harness.peers import (
+    ask,
     join,
     know_each_other,
     list_peers,
@@ -27,25 +23,10 @@ from harness.peers import (
     wait_for_peers,
     wait_for_table,
 )
-from harness.rpc import CHANNEL_OPTIONS, fails_with, set_cell
+from harness.rpc import fails_with, set_cell
 from harness.server import ROOT, Server, binary, run_trestle
 
 # --- what peers say, by hand ---
-
-
-def ask(host, method, fields=None, credentials=None):
-    """Asks as a peer would; what comes back is of no interest."""
-    if credentials is None:
-        channel = grpc.insecure_channel(host, options=CHANNEL_OPTIONS)
-    else:
-        channel = grpc.secure_channel(host, credentials, options=CHANNEL_OPTIONS)
-    with channel:
-        pool = DescriptorPool(ProtoReflectionDescriptorDatabase(channel))
-        service = pool.FindServiceByName("trestle.replica.v1.Replication")
-        request_type = service.methods_by_name[method].input_type
-        request = message_factory.GetMessageClass(request_type)(**(fields or {}))
-        call = channel.unary_stream(f"/{service.full_name}/{method}")
-        return list(call(request.SerializeToString(), timeout=PATIENCE_SECONDS))
 
 
 def admission(location, address, identity):

@@ -2,6 +2,7 @@
 there by itself, and each test waits for that, and for nothing else."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
@@ -9,9 +10,11 @@ from google.api_core import exceptions
 from google.cloud.bigtable_admin_v2 import types
 from google.iam.v1 import policy_pb2
 from google.protobuf import descriptor_pb2, duration_pb2
+from grpc import StatusCode
 from harness.admin import PROJECT, mask
-from harness.peers import join, know_each_other, peer_server
-from harness.rpc import set_cell
+from harness.patience import PATIENCE_SECONDS
+from harness.peers import ask, join, know_each_other, peer_server
+from harness.rpc import fails_with, set_cell
 from harness.views import becomes, comes_to, number_cell, put
 
 INSTANCE = f"{PROJECT}/instances/i"
@@ -388,3 +391,38 @@ def test_what_is_each_ones_own_is_not_refused(peers):
     assert admin.tables.get_backup(name=backup.name)
     assert admin.tables.get_iam_policy(request={"resource": backup.name}).bindings
 
+
+# --- what is asked among peers ---
+
+
+def pull(server, digest=b"", seconds=60):
+    return ask(server.host, "PullSchema", {"from": 2, "digest": digest}, timeout=seconds)
+
+
+def test_who_has_all_waits_until_something_is_changed(peers):
+    make_table(peers.leader, "t")
+    peers.wait()
+    leader = peers.servers[0]
+    digest = pull(leader)[-1].digest
+    assert pull(leader, digest, seconds=2) == []
+    with ThreadPoolExecutor(1) as threads:
+        waits = threads.submit(pull, leader, digest)
+        make_table(peers.leader, "other")
+        pieces = waits.result()
+    assert [table.name for piece in pieces for table in piece.tables] == [
+        f"{INSTANCE}/tables/other", TABLE,
+    ]  # fmt: skip
+    assert pieces[-1].digest != digest
+
+
+def test_stop_ends_calls_that_wait(peers):
+    leader = peers.servers[0]
+    digest = pull(leader)[-1].digest
+    with ThreadPoolExecutor(1) as threads:
+        waits = threads.submit(pull, leader, digest, PATIENCE_SECONDS)
+        make_table(peers.leader, "t")
+        assert waits.result()
+        waits = threads.submit(pull, leader, pull(leader)[-1].digest, PATIENCE_SECONDS)
+        leader.stop()
+        with fails_with(StatusCode.UNAVAILABLE):
+            waits.result()

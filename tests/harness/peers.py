@@ -3,8 +3,14 @@
 import time
 
 import grpc
+from google.protobuf import message_factory
+from google.protobuf.descriptor_pool import DescriptorPool
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
+    ProtoReflectionDescriptorDatabase,
+)
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
+from harness.rpc import CHANNEL_OPTIONS
 from harness.server import Server
 
 
@@ -62,3 +68,24 @@ def wait_for_table(rpc, name):
         except grpc.RpcError:
             assert time.monotonic() < deadline, name
             time.sleep(0.05)
+
+
+def ask(host, method, fields=None, credentials=None, timeout=PATIENCE_SECONDS):
+    """Asks as a peer would, by what the server says of the method: the messages that come back."""
+    if credentials is None:
+        channel = grpc.insecure_channel(host, options=CHANNEL_OPTIONS)
+    else:
+        channel = grpc.secure_channel(host, credentials, options=CHANNEL_OPTIONS)
+    with channel:
+        pool = DescriptorPool(ProtoReflectionDescriptorDatabase(channel))
+        service = pool.FindServiceByName("trestle.replica.v1.Replication")
+        described = service.methods_by_name[method]
+        request_type, answer_type = (
+            message_factory.GetMessageClass(each)
+            for each in (described.input_type, described.output_type)
+        )
+        call = channel.unary_stream(
+            f"/{service.full_name}/{method}", response_deserializer=answer_type.FromString
+        )
+        request = request_type(**(fields or {})).SerializeToString()
+        return list(call(request, timeout=timeout))
