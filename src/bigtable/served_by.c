@@ -26,6 +26,7 @@ enum { ANSWERS = 256, ASKED_WORDS = 24, ARENA_BYTES = 1 << 20 };
 struct place {
     struct place *next;
     struct buffer params; /* ResponseParams */
+    struct buffer zone;   /* and a NUL */
     struct metadata *metadata;
 };
 
@@ -40,7 +41,7 @@ struct answer {
     atomic_uint_fast64_t changes;
     atomic_size_t words; /* of what was asked; 0: none */
     atomic_uint_fast64_t asked[ASKED_WORDS];
-    const struct metadata *_Atomic params;
+    const struct place *_Atomic place;
     atomic_bool allows_transactions;
 };
 
@@ -50,8 +51,8 @@ struct served_by {
     struct control_watcher clusters;
     struct control_watcher profiles;
     atomic_uint_fast64_t changes;
-    const struct metadata *nowhere; /* of an instance without clusters */
-    pthread_mutex_t lock;           /* of places, and of threads that write answers */
+    const struct place *nowhere; /* of an instance without clusters */
+    pthread_mutex_t lock;        /* of places, and of threads that write answers */
     struct place *places;
     struct answer answers[ANSWERS]; /* by a hash of what was asked; read without the lock */
 };
@@ -75,12 +76,13 @@ static void encode_params(const char *zone, const char *cluster, struct buffer *
 static void free_place(struct place *place)
 {
     buffer_free(&place->params);
+    buffer_free(&place->zone);
     grpc_headers_destroy(place->metadata);
     free(place);
 }
 
 /* NULL without memory. */
-static struct place *make_place(struct buffer *params)
+static struct place *make_place(const char *zone, struct buffer *params)
 {
     struct place *place = calloc(1, sizeof *place);
     if (place == NULL || params->failed) {
@@ -89,10 +91,11 @@ static struct place *make_place(struct buffer *params)
         return NULL;
     }
     place->params = *params;
+    buffer_append(&place->zone, zone, strlen(zone) + 1);
     const struct grpc_field field = {.name = "x-goog-ext-425905942-bin",
                                      .value = buffer_bytes(&place->params)};
     place->metadata = grpc_headers_create(&field, 1);
-    if (place->metadata != NULL)
+    if (place->metadata != NULL && !place->zone.failed)
         return place;
     free_place(place);
     return NULL;
@@ -107,9 +110,10 @@ static const struct place *find_place(const struct served_by *served_by, bytes p
 }
 
 /* Takes the params. NULL without memory. */
-static const struct metadata *keep_place(struct served_by *served_by, struct buffer *params)
+static const struct place *keep_place(struct served_by *served_by, const char *zone,
+                                      struct buffer *params)
 {
-    struct place *made = make_place(params);
+    struct place *made = make_place(zone, params);
     if (made == NULL)
         return NULL;
     pthread_mutex_lock(&served_by->lock);
@@ -122,14 +126,16 @@ static const struct metadata *keep_place(struct served_by *served_by, struct buf
     pthread_mutex_unlock(&served_by->lock);
     if (place != made)
         free_place(made);
-    return place->metadata;
+    return place;
 }
 
 /* --- looking it up --- */
 
 /* What a profile says of its requests. */
 struct route {
-    const char *cluster_id; /* in the arena; NULL: none in particular */
+    const char *cluster_id;   /* in the arena; NULL: none in particular */
+    const char *const *group; /* in the arena: the ids of those that it may be */
+    size_t group_count;       /* 0: any */
     bool allows_transactions;
 };
 
@@ -137,9 +143,16 @@ static struct route route_of(const BtAdmin__AppProfile *profile)
 {
     bool is_single = profile->routing_policy_case ==
                      BT_ADMIN__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING;
-    return (struct route){.cluster_id =
+    bool is_any = profile->routing_policy_case ==
+                  BT_ADMIN__APP_PROFILE__ROUTING_POLICY_MULTI_CLUSTER_ROUTING_USE_ANY;
+    struct route route = {.cluster_id =
                               is_single ? profile->single_cluster_routing->cluster_id : NULL,
                           .allows_transactions = profile_allows_transactions(profile)};
+    if (is_any) {
+        route.group = (const char *const *)profile->multi_cluster_routing_use_any->cluster_ids;
+        route.group_count = profile->multi_cluster_routing_use_any->n_cluster_ids;
+    }
+    return route;
 }
 
 /* Of a profile that is not there, as any may be named: anywhere, and all is allowed. So it is by
@@ -170,64 +183,111 @@ static status find_route(struct served_by *served_by, const char *instance, cons
     return status_ok();
 }
 
-static bool take_first(void *context, struct resource *resource)
+/* Which of an instance's clusters it is: the first that will do, but for one in the server's zone.
+ */
+struct choice {
+    const struct served_by *served_by;
+    const struct route *route;
+    struct arena *arena;
+    struct resource *found;
+    const char *location;
+    status s;
+};
+
+static bool is_of_group(const struct route *route, const char *id)
 {
-    struct resource **first = context;
-    resource_retain(resource);
-    *first = resource;
-    return false;
+    for (size_t i = 0; i < route->group_count; i++)
+        if (strcmp(route->group[i], id) == 0)
+            return true;
+    return route->group_count == 0;
 }
 
-/* The one of that id, if it is given and there is one, else the first. NULL: the instance has
- * none. */
-static status find_cluster(struct served_by *served_by, const char *instance,
-                           const char *cluster_id, struct arena *arena, struct resource **cluster)
-{
-    *cluster = NULL;
-    if (cluster_id != NULL) {
-        char *name = name_join(arena, instance, "clusters", cluster_id);
-        if (name == NULL)
-            return status_out_of_memory();
-        status s = control_find(served_by->control, RESOURCE_CLUSTER, name, cluster);
-        if (s.code != STATUS_NOT_FOUND)
-            return s;
-        status_ignore(s); /* it has just been deleted */
-    }
-    return control_list(served_by->control, RESOURCE_CLUSTER, instance, "", take_first, cluster);
-}
-
-static status encode_cluster(const struct served_by *served_by, const struct resource *cluster,
-                             struct arena *arena, struct buffer *params)
+static status location_of(const struct resource *cluster, struct arena *arena, const char **out)
 {
     ProtobufCMessage *message;
     TRY(resource_decode(cluster, arena, &message));
-    const char *location = ((const BtAdmin__Cluster *)(const void *)message)->location;
-    encode_params(location[0] == '\0' ? served_by->zone_id : name_id(location),
-                  name_id(cluster->name), params);
+    *out = ((const BtAdmin__Cluster *)(const void *)message)->location;
     return status_ok();
 }
 
-/* Its params; those of nowhere if the instance has none. */
-static status find_params(struct served_by *served_by, const char *instance, const char *cluster_id,
-                          struct arena *arena, const struct metadata **out)
+static bool consider(void *context, struct resource *cluster)
 {
-    struct resource *cluster;
+    struct choice *choice = context;
+    const char *location;
+    if (!is_of_group(choice->route, name_id(cluster->name)))
+        return true;
+    choice->s = location_of(cluster, choice->arena, &location);
+    if (!status_is_ok(choice->s))
+        return false;
+    bool is_here =
+        location[0] != '\0' && strcmp(name_id(location), choice->served_by->zone_id) == 0;
+    if (choice->found != NULL && !is_here)
+        return true;
+    resource_release(choice->found);
+    resource_retain(cluster);
+    choice->found = cluster;
+    choice->location = location;
+    return !is_here;
+}
+
+/* The one of that id; NOT_FOUND: it has just been deleted. */
+static status find_named(struct choice *choice, const char *instance)
+{
+    char *name = name_join(choice->arena, instance, "clusters", choice->route->cluster_id);
+    if (name == NULL)
+        return status_out_of_memory();
+    TRY(control_find(choice->served_by->control, RESOURCE_CLUSTER, name, &choice->found));
+    return location_of(choice->found, choice->arena, &choice->location);
+}
+
+/* `found` NULL: the instance has none that will do. */
+static status find_cluster(struct choice *choice, const char *instance)
+{
+    if (choice->route->cluster_id != NULL) {
+        status s = find_named(choice, instance);
+        if (s.code != STATUS_NOT_FOUND)
+            return s;
+        status_ignore(s);
+    }
+    status s =
+        control_list(choice->served_by->control, RESOURCE_CLUSTER, instance, "", consider, choice);
+    if (status_is_ok(s))
+        return choice->s;
+    status_free(choice->s);
+    return s;
+}
+
+/* Where it is; nowhere if the instance has none. */
+static status find_place_of(struct served_by *served_by, const char *instance,
+                            const struct route *route, struct arena *arena,
+                            const struct place **out)
+{
+    struct choice choice = {
+        .served_by = served_by, .route = route, .arena = arena, .s = status_ok()};
     struct buffer params = {0};
-    TRY(find_cluster(served_by, instance, cluster_id, arena, &cluster));
-    if (cluster == NULL)
-        return status_ok();
-    status s = encode_cluster(served_by, cluster, arena, &params);
-    resource_release(cluster);
-    TRY(s);
-    const struct metadata *kept = keep_place(served_by, &params);
+    status s = find_cluster(&choice, instance);
+    if (!status_is_ok(s) || choice.found == NULL) {
+        resource_release(choice.found);
+        return s;
+    }
+    const char *zone = choice.location[0] == '\0' ? served_by->zone_id : name_id(choice.location);
+    encode_params(zone, name_id(choice.found->name), &params);
+    resource_release(choice.found);
+    const struct place *kept = keep_place(served_by, zone, &params);
     if (kept == NULL)
         return status_out_of_memory();
     *out = kept;
     return status_ok();
 }
 
+/* What is remembered of an answer. */
+struct found {
+    const struct place *place;
+    bool allows_transactions;
+};
+
 static status look_up(struct served_by *served_by, bytes instance, const char *profile,
-                      struct arena *arena, struct served *out)
+                      struct arena *arena, struct found *out)
 {
     struct route route;
     const char *name = arena == NULL ? NULL : arena_string(arena, instance);
@@ -235,14 +295,14 @@ static status look_up(struct served_by *served_by, bytes instance, const char *p
         return status_out_of_memory();
     TRY(find_route(served_by, name, profile, arena, &route));
     out->allows_transactions = route.allows_transactions;
-    return find_params(served_by, name, route.cluster_id, arena, &out->params);
+    return find_place_of(served_by, name, &route, arena, &out->place);
 }
 
 static status look_up_anew(struct served_by *served_by, bytes instance, const char *profile,
-                           struct served *out)
+                           struct found *out)
 {
     struct arena *arena = arena_create(ARENA_BYTES);
-    *out = (struct served){.params = served_by->nowhere};
+    *out = (struct found){.place = served_by->nowhere};
     status s = look_up(served_by, instance, profile, arena, out);
     arena_destroy(arena);
     return s;
@@ -287,19 +347,19 @@ static bool is_about(const struct answer *answer, const struct question *questio
 
 /* False: it is not known, or is being written. */
 static bool recall(const struct answer *answer, uint64_t changes, const struct question *question,
-                   struct served *out)
+                   struct found *out)
 {
     uint64_t sequence = atomic_load(&answer->sequence);
     if (sequence % 2 != 0 || atomic_load(&answer->changes) != changes ||
         !is_about(answer, question))
         return false;
-    out->params = atomic_load(&answer->params);
+    out->place = atomic_load(&answer->place);
     out->allows_transactions = atomic_load(&answer->allows_transactions);
     return atomic_load(&answer->sequence) == sequence;
 }
 
 static void remember(struct served_by *served_by, struct answer *answer, uint64_t changes,
-                     const struct question *question, const struct served *served)
+                     const struct question *question, const struct found *found)
 {
     pthread_mutex_lock(&served_by->lock);
     atomic_fetch_add(&answer->sequence, 1);
@@ -307,18 +367,16 @@ static void remember(struct served_by *served_by, struct answer *answer, uint64_
     atomic_store(&answer->words, question->words);
     for (size_t i = 0; i < question->words; i++)
         atomic_store(&answer->asked[i], question->text[i]);
-    atomic_store(&answer->params, served->params);
-    atomic_store(&answer->allows_transactions, served->allows_transactions);
+    atomic_store(&answer->place, found->place);
+    atomic_store(&answer->allows_transactions, found->allows_transactions);
     atomic_fetch_add(&answer->sequence, 1);
     pthread_mutex_unlock(&served_by->lock);
 }
 
-status served_by_find(struct served_by *served_by, bytes instance, const char *profile,
-                      struct served *out)
+static status find(struct served_by *served_by, bytes instance, const char *profile,
+                   struct found *out)
 {
     struct question question;
-    if (profile == NULL)
-        profile = "";
     uint64_t changes = atomic_load(&served_by->changes);
     bool is_short = ask(instance, bytes_of(profile), &question);
     struct answer *answer = is_short ? place_of(served_by, &question) : NULL;
@@ -328,6 +386,17 @@ status served_by_find(struct served_by *served_by, bytes instance, const char *p
     if (is_short)
         remember(served_by, answer, changes, &question, out);
     return status_ok();
+}
+
+status served_by_find(struct served_by *served_by, bytes instance, const char *profile,
+                      struct served *out)
+{
+    struct found found;
+    status s = find(served_by, instance, profile == NULL ? "" : profile, &found);
+    *out = (struct served){.params = found.place->metadata,
+                           .zone_id = (const char *)found.place->zone.data,
+                           .allows_transactions = found.allows_transactions};
+    return s;
 }
 
 /* --- life --- */
@@ -350,7 +419,7 @@ status served_by_create(struct control *control, const char *zone_id, struct ser
     served_by->control = control;
     served_by->zone_id = zone_id;
     encode_params(zone_id, BIGTABLE_CLUSTER_ID, &params);
-    served_by->nowhere = keep_place(served_by, &params);
+    served_by->nowhere = keep_place(served_by, zone_id, &params);
     served_by->clusters = (struct control_watcher){
         .kind = RESOURCE_CLUSTER, .context = served_by, .changed = note_change};
     served_by->profiles = (struct control_watcher){

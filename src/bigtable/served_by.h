@@ -1,9 +1,10 @@
 /* What an app profile decides for a request: whether it may be a single-row transaction, and the
  * cluster that its answer names in ResponseParams, by which clients label what they measure.
  *
- * That cluster is the one that the profile's single-cluster routing names, else the first by id, of
- * the request's instance. An instance without clusters, as any is that was never made, is served by
- * BIGTABLE_CLUSTER_ID in the server's zone.
+ * That cluster is the one that the profile's single-cluster routing names, else, of those that it
+ * may be, the one in the server's zone, else the first by id, of the request's instance. An
+ * instance without clusters, as any is that was never made, is served by BIGTABLE_CLUSTER_ID in the
+ * server's zone.
  *
  * There is one metadata for each cluster and zone that was ever named, made once, and kept until
  * the end: the connections' compression remembers it. What is decided for an instance and a profile
@@ -24,6 +25,7 @@ void served_by_destroy(struct served_by *served_by); /* NULL is fine; after the 
 
 struct served {
     const struct metadata *params; /* ResponseParams */
+    const char *zone_id;           /* where that cluster is; until the end */
     /* CheckAndMutateRow and ReadModifyWriteRow: only with single-cluster routing that says so. By
      * `default`, if it routes to any cluster, and by a profile that is not there: true. */
     bool allows_transactions;

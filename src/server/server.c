@@ -139,6 +139,7 @@ status server_start(struct server *server)
     TRY(server_start_workers(server));
     TRY(peers_begin(server->peers, server_address(server)));
     TRY(follow_schema(server));
+    router_set_schema(server->peer_router, schema_follow_knows_since, server->schema_follow);
     TRY(replication_start(server->copying, schema_follow_knows_since, server->schema_follow));
     health_set(server->health, true);
     return status_ok();
@@ -212,6 +213,7 @@ static void end_calls(struct server *server)
         loop_post(http1_server_loop(server->http1), &server->close_rest);
     if (server->started > 0)
         thread_wait_for(is_over, server, INT64_MAX);
+    router_rest(server->peer_router);
     server_stop_workers(server);
 }
 
@@ -230,6 +232,8 @@ status server_destroy(struct server *server)
         return status_ok();
     CHECK_MAGIC(server, SERVER_MAGIC);
     replication_stop(server->copying);
+    if (server->peer_router != NULL)
+        router_set_schema(server->peer_router, NULL, NULL);
     schema_follow_stop(server->schema_follow);
     peers_stop(server->peers);
     end_calls(server);
@@ -253,6 +257,7 @@ status server_destroy(struct server *server)
     whole_repairer_destroy(server->whole_repairs);
     schema_service_destroy(server->schema_service);
     replication_destroy(server->copying);
+    router_destroy(server->peer_router);
     bigtable_stop(&server->bigtable);
     datastore_rest(&server->datastore);
     control_close(server->control); /* with it the operations end, Datastore's, too */

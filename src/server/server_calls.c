@@ -1,6 +1,6 @@
 /* See server.h: how it serves. What comes to a connection (server/connection.c) goes
  *
- *     gRPC      admit ─► inject ─► the method's handler ─► call_ended
+ *     gRPC      admit ─► inject ─► take ─► the method's handler ─► call_ended
  *     the rest  serve_http ─► REST (as a gRPC call), the console, or a page
  *
  * on the thread of the connection's loop; HTTP/1.1 on its server's own. */
@@ -60,6 +60,13 @@ static struct grpc_fault inject(void *context, size_t method_index, bytes reques
 {
     struct server *server = context;
     return faults_draw(server->faults, method_index, request);
+}
+
+static bool take(void *context, struct grpc_call *call, const struct grpc_service *service,
+                 const struct grpc_method *method, bytes request)
+{
+    struct server *server = context;
+    return router_take(server->peer_router, call, service, method, request);
 }
 
 static void call_ended(void *context, const struct grpc_call_record *record)
@@ -238,6 +245,7 @@ status server_create_grpc(struct server *server)
     options.slow_us = slow_log_threshold_us(server->slow);
     options.admit = server->access != NULL ? admit : server->audit != NULL ? admit_anybody : NULL;
     options.inject = server->faults == NULL ? NULL : inject;
+    options.take = take;
     options.http = serve_http2;
     options.headers = server->old_data_headers;
     options.context = server;

@@ -144,6 +144,10 @@ static status open_peers(struct server *server)
                                                 .metrics = server->metrics};
     TRY(replication_create(&copying, &server->copying));
     peers_set_progress(server->peers, replication_tell, server->copying);
+    const struct router_options router = {.bigtable = &server->bigtable,
+                                          .peers = server->peers,
+                                          .location = server->settings->location};
+    TRY(router_create(&router, &server->peer_router));
     server->peers_hook = (struct bigtable_peers){.follows = schema_follows,
                                                  .context = server->peers,
                                                  .is_copying = replication_is_copying,

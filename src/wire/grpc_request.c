@@ -212,7 +212,11 @@ static void set_arena_limit(struct grpc_call *call, size_t request_size)
 static void handle(struct grpc_call *call, bytes request)
 {
     const struct grpc_route *route = call->route;
+    const struct grpc_server_options *options = &call->server->options;
     call->request_bytes += request.size;
+    if (options->take != NULL && route->method->kind != GRPC_BIDI &&
+        options->take(options->context, call, route->service, route->method, request))
+        return;
     route->method->handle(route->service->context, call, request);
 }
 

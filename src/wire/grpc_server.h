@@ -84,6 +84,12 @@ struct grpc_server_options {
      * methods. NULL: all are left alone. */
     struct grpc_fault (*inject)(void *context, size_t method_index, bytes request);
 
+    /* Asked on the loop's thread about each call, except those of bidirectional methods, when its
+     * handler would get the message: true, the call is taken, and answered as a handler would.
+     * NULL: none is. */
+    bool (*take)(void *context, struct grpc_call *call, const struct grpc_service *service,
+                 const struct grpc_method *method, bytes request);
+
     /* Gets requests by HTTP/2 that are not gRPC's, and name no method of it, on the loop's thread:
      * it answers them as a call, see grpc_call_answer_http. `body` has data == NULL if it is larger
      * than LIMIT_HTTP_BODY_BYTES. They are neither admitted nor reported. NULL: they are refused.

@@ -8,10 +8,11 @@ import threading
 
 import grpc
 import pytest
+from google.api_core import exceptions
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
 from harness.peers import join, know_each_other, list_peers, peer_server
-from harness.rpc import delete_row, fails_with, set_cell
+from harness.rpc import decode_rows, delete_row, fails_with, set_cell
 from harness.views import becomes, comes_to
 
 SUM = admin_types.Type(
@@ -255,3 +256,99 @@ def test_metrics_say_how_far_it_is(mesh_of):
     assert second.metric('replication_bytes_total{peer="zone-1"}') > 0
     assert second.metric('replication_parked{peer="zone-1"}') == 0
     becomes(lambda: second.metric('replication_delay_seconds{peer="zone-1"}') < 10)
+
+
+# --- where calls go ---
+
+
+def make_instance(admin, instance_id, zones=(1, 2)):
+    return admin.instances.create_instance(
+        parent="projects/p", instance_id=instance_id, instance={"display_name": "made"},
+        clusters={
+            f"c{zone}": {"location": f"projects/p/locations/zone-{zone}", "serve_nodes": 1}
+            for zone in zones
+        },
+    ).result().name  # fmt: skip
+
+
+def make_profile(admin, instance, profile_id, routing):
+    profile = {"description": profile_id, **routing}
+    request = {"parent": instance, "app_profile_id": profile_id, "app_profile": profile}
+    admin.instances.create_app_profile(request={**request, "ignore_warnings": True})
+
+
+def single(cluster):
+    routing = {"cluster_id": cluster, "allow_transactional_writes": True}
+    return {"single_cluster_routing": routing}
+
+
+def test_what_is_administered_anywhere_is_there_at_once(peers_of, administer):
+    servers = peers_of(2)
+    follower = administer(servers[1].host)
+    instance = make_instance(follower, "made")
+    table = follower.create_table(instance, "t", ("f",))
+    assert follower.tables.get_table(name=table).name == table
+    make_profile(follower, instance, "mine", single("c2"))
+    assert "mine" in str(follower.instances.list_app_profiles(parent=instance))
+    follower.tables.delete_table(name=table)
+    with pytest.raises(exceptions.NotFound):
+        follower.tables.get_table(name=table)
+    with pytest.raises(exceptions.NotFound):
+        follower.tables.delete_table(name=table)
+
+
+def increment(rpc, table, profile):
+    request = types.ReadModifyWriteRowRequest(
+        table_name=table, app_profile_id=profile, row_key=b"k",
+        rules=[types.ReadModifyWriteRule(
+            family_name="f", column_qualifier=b"n", increment_amount=1)],
+    )  # fmt: skip
+    return rpc.data.read_modify_write_row(request, timeout=60)
+
+
+def test_profile_of_one_cluster_is_served_there_from_wherever(peers_of, administer, connect):
+    servers = peers_of(3)
+    admin = administer(servers[0].host)
+    instance = make_instance(admin, "made", (1, 2, 3))
+    table = admin.create_table(instance, "t", ("f",))
+    make_profile(admin, instance, "two", single("c2"))
+    mesh = Mesh(servers, connect)
+    for rpc in mesh.rpcs:
+        becomes(lambda rpc=rpc: rows_at(rpc, table) is not None)
+
+    def work(rpc):
+        for _ in range(50):
+            increment(rpc, table, "two")
+
+    workers = [threading.Thread(target=work, args=(rpc,)) for rpc in mesh.rpcs]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for rpc in mesh.rpcs:
+        read = types.ReadRowsRequest(table_name=table, app_profile_id="two")
+        rows = dict(decode_rows(rpc.data.read_rows(read, timeout=60)))
+        assert rows[b"k"][0].value == struct.pack(">q", 150)
+
+
+def test_large_answers_and_failures_are_passed_on(peers_of, administer, connect):
+    servers = peers_of(2)
+    admin = administer(servers[0].host)
+    instance = make_instance(admin, "made")
+    table = admin.create_table(instance, "t", ("f",))
+    make_profile(admin, instance, "two", single("c2"))
+    mesh = Mesh(servers, connect)
+    becomes(lambda: rows_at(mesh.rpcs[1], table) is not None)
+    value = random.Random(2).randbytes(5_000_000)
+    mesh.rpcs[0].mutate(table, b"large", set_cell("f", b"q", value, 1000), app_profile_id="two")
+    for i in range(2000):
+        mesh.rpcs[1].mutate(table, b"row-%04d" % i, set_cell("f", b"q", b"v" * 1000, 1000))
+    rows = mesh.rpcs[0].read(table, app_profile_id="two")
+    assert len(rows) == 2001 and dict(rows)[b"large"][0].value == value
+    with fails_with(grpc.StatusCode.NOT_FOUND, "column family not found"):
+        mesh.rpcs[0].mutate(table, b"k", set_cell("ghost", b"q", b"v"), app_profile_id="two")
+    mesh.servers[1].kill()
+    with fails_with(grpc.StatusCode.UNAVAILABLE):
+        mesh.rpcs[0].mutate(table, b"k", set_cell("f", b"q", b"v"), app_profile_id="two")
+    mesh.servers[1].start()
+    mesh.rpcs[0].mutate(table, b"k", set_cell("f", b"q", b"v"), app_profile_id="two")
