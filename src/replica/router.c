@@ -64,18 +64,26 @@ static bool is_own_method(const char *name)
     return false;
 }
 
+static bytes peek(bytes request, uint32_t field)
+{
+    bytes value = bytes_make(NULL, 0);
+    return field != 0 && proto_peek(request, &field, 1, &value) ? value : bytes_make(NULL, 0);
+}
+
+/* A backup's policy: a request's `resource` is its field 1, as most names are. */
+static bool is_of_backup(bytes request)
+{
+    static const char collection[] = "/backups/";
+    bytes name = peek(request, 1);
+    return name.size > 0 && memmem(name.data, name.size, collection, sizeof collection - 1) != NULL;
+}
+
 static const struct data_method *find_data_method(const char *name)
 {
     for (size_t i = 0; i < sizeof data_methods / sizeof *data_methods; i++)
         if (strcmp(data_methods[i].name, name) == 0)
             return &data_methods[i];
     return NULL;
-}
-
-static bytes peek(bytes request, uint32_t field)
-{
-    bytes value = bytes_make(NULL, 0);
-    return field != 0 && proto_peek(request, &field, 1, &value) ? value : bytes_make(NULL, 0);
 }
 
 /* "projects/P/instances/I" of a name under it; empty: it is no such name. */
@@ -212,7 +220,7 @@ static bool take_administration(struct router *router, struct grpc_call *call,
                                         .method = method->name,
                                         .before_end = await_mirror,
                                         .context = router};
-    if (is_own_method(method->name))
+    if (is_own_method(method->name) || is_of_backup(request))
         return false;
     forward_call(router->forwarder, call, request, &forwarded);
     return true;

@@ -1,7 +1,7 @@
 /* See schema_follow.h.
  *
- * A call lasts some seconds at most, in which the leader answers as soon as there is something new;
- * so much later than that it is known, in any case, that there was nothing.
+ * A call lasts half a second at most, in which the leader answers as soon as there is something
+ * new; so much later than that it is known, in any case, that there was nothing.
  *
  * What is here may become another by itself, as while this server did not follow, or by a change
  * that was under way as it began to: then all is asked for again. */
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 enum {
-    CALL_US = 2 * 1000 * 1000,
+    CALL_US = 450 * 1000,
     FULL_CALL_US = 60 * 1000 * 1000, /* of one that brings all of it, as the first does */
     IDLE_US = 200 * 1000,            /* until it is looked again who leads */
     LIST_MEMORY = 1 << 20,

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 enum {
-    LOOK_US = 100 * 1000, /* between two looks whether something was edited */
+    LOOK_US = 20 * 1000, /* between two looks whether something was edited */
     /* Before the deadline, so that the client gets an end and no failure. */
     END_EARLY_US = 200 * 1000,
     LIST_MEMORY = 1 << 20,

@@ -20,6 +20,7 @@ from harness.peers import (
     know_each_other,
     list_peers,
     peer_server,
+    spread_instance,
     wait_for_peers,
     wait_for_table,
 )
@@ -41,13 +42,13 @@ def rows_of(said):
     return [(peer["number"], peer["location"], peer["address"]) for peer in said["list"]["peers"]]
 
 
-def tiebreaker_of(server, leader, table_id, connect):
-    """That of a write, in a table of its own."""
-    name = connect(leader.host).create_table(table_id, change_stream_config=stream_config())
+def tiebreaker_of(server, number, table, connect):
+    """That of a write that is served there."""
     rpc = connect(server.host)
-    wait_for_table(rpc, name)
-    with Reader(rpc, name).begun() as reader:
-        rpc.mutate(name, b"k", set_cell("f", b"q", b"v"))
+    wait_for_table(rpc, table)
+    profile = {"app_profile_id": f"c{number}"}
+    with Reader(rpc, table, **profile).begun() as reader:
+        rpc.mutate(table, b"k", set_cell("f", b"q", b"v"), **profile)
         return reader.next_of(Change).tiebreaker
 
 
@@ -118,12 +119,15 @@ def test_metrics_say_when_a_peer_was_heard(peers_of):
     assert 'peer="zone-1"' not in page
 
 
-def test_number_is_in_versions_from_then_on(peers_of, connect):
+def test_number_is_in_versions_from_then_on(peers_of, administer, connect):
     """A change's tiebreaker has the low 12 bits of its version above 18 others; the lowest five of
     these are the number."""
     servers = peers_of(2)
+    admin = administer(servers[0].host)
+    instance = spread_instance(admin, "spread", 2)
+    table = admin.create_table(instance, "t", change_stream_config=stream_config())
     tiebreakers = [
-        tiebreaker_of(server, servers[0], f"t{at}", connect) for at, server in enumerate(servers)
+        tiebreaker_of(server, number, table, connect) for number, server in enumerate(servers, 1)
     ]
     assert [(each >> 18) % 32 for each in tiebreakers] == [1, 2]
 

@@ -346,26 +346,26 @@ def refused(peers):
     )
 
 
-def test_changes_are_refused_where_another_leads(peers):
+def test_changes_are_made_where_another_leads(peers):
     table = make_table(peers.leader, "t")
     peers.wait()
     admin = peers.follower
-    with refused(peers):
-        make_table(admin, "other")
-    with refused(peers):
-        admin.tables.delete_table(name=table)
-    with refused(peers):
-        modify(admin, table, f=None)
-    with refused(peers):
-        make_instance(admin, "made")
-    with refused(peers):
-        admin.instances.delete_instance(name=INSTANCE)
-    with refused(peers):
-        set_policy(admin.tables, table)
-    with refused(peers):
+    other = make_table(admin, "other")
+    assert admin.tables.get_table(name=other).name == other
+    modify(admin, table, f=None)
+    assert list(admin.tables.get_table(name=table).column_families) == ["g"]
+    instance = make_instance(admin, "made")
+    assert admin.instances.get_instance(name=instance).display_name == "made"
+    set_policy(admin.tables, table)
+    assert admin.tables.get_iam_policy(request={"resource": table}).bindings
+    with pytest.raises(exceptions.NotFound):
         admin.instances.create_app_profile(
-            parent=f"{PROJECT}/instances/none", app_profile_id="a", app_profile={}
-        )
+            parent=f"{PROJECT}/instances/none", app_profile_id="a",
+            app_profile={"multi_cluster_routing_use_any": {}},
+        )  # fmt: skip
+    admin.tables.delete_table(name=table)
+    with pytest.raises(exceptions.NotFound):
+        admin.tables.get_table(name=table)
     assert peers.are_alike()
 
 

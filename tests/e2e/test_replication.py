@@ -11,7 +11,7 @@ import pytest
 from google.api_core import exceptions
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
-from harness.peers import join, know_each_other, list_peers, peer_server
+from harness.peers import join, know_each_other, list_peers, peer_server, spread_instance
 from harness.rpc import decode_rows, delete_row, fails_with, set_cell
 from harness.views import becomes, comes_to
 
@@ -31,16 +31,12 @@ def add(qualifier, number):
     )
 
 
-def make_table(rpc, table_id):
+def make_table(admin, instance, table_id):
     """With families f, g, and sum, which adds up."""
-    request = admin_types.CreateTableRequest(
-        parent="projects/p/instances/i",
-        table_id=table_id,
-        table={
-            "column_families": {"f": {}, "g": {}, "sum": {"value_type": SUM}},
-        },
-    )
-    return rpc.admin.create_table(request, timeout=60).name
+    families = {"f": {}, "g": {}, "sum": {"value_type": SUM}}
+    return admin.tables.create_table(
+        parent=instance, table_id=table_id, table={"column_families": families}
+    ).name
 
 
 def rows_at(rpc, table):
@@ -56,12 +52,15 @@ def rows_at(rpc, table):
 class Mesh:
     """Servers that are peers, and a client of each; the first leads."""
 
-    def __init__(self, servers, connect):
+    def __init__(self, servers, connect, administer):
         self.servers = servers
         self.rpcs = [connect(server.host) for server in servers]
+        self.admins = [administer(server.host) for server in servers]
 
     def table(self, table_id="t"):
-        name = make_table(self.rpcs[0], table_id)
+        """In an instance that has a cluster at each of them."""
+        instance = spread_instance(self.admins[0], "spread", len(self.servers))
+        name = make_table(self.admins[0], instance, table_id)
         for rpc in self.rpcs:
             becomes(lambda rpc=rpc: rows_at(rpc, name) is not None)
         return name
@@ -76,8 +75,8 @@ class Mesh:
 
 
 @pytest.fixture
-def mesh_of(peers_of, connect):
-    return lambda count, *arguments: Mesh(peers_of(count, *arguments), connect)
+def mesh_of(peers_of, connect, administer):
+    return lambda count, *arguments: Mesh(peers_of(count, *arguments), connect, administer)
 
 
 def cells_of(rpc, table, key):
@@ -189,11 +188,11 @@ def test_server_that_is_away_catches_up(mesh_of):
     becomes(lambda: len(rows_at(mesh.rpcs[1], table) or []) == 200)
 
 
-def test_server_that_joins_late_is_a_copy(tmp_path, own_servers, connect):
+def test_server_that_joins_late_is_a_copy(tmp_path, own_servers, connect, administer):
     first = peer_server(tmp_path / "peer-1", 1)
     own_servers.append(first)
-    rpc = connect(first.host)
-    table = make_table(rpc, "t")
+    rpc, admin = connect(first.host), administer(first.host)
+    table = make_table(admin, spread_instance(admin, "spread", 2), "t")
     rows = [(b"row-%05d" % i, [set_cell("f", b"q", b"v" * 200, 1000)]) for i in range(3000)]
     assert set(rpc.mutate_rows(table, rows)) == {0}
     rpc.mutate(table, b"large", set_cell("f", b"q", b"x" * 2_000_000, 1000))
@@ -207,7 +206,7 @@ def test_server_that_joins_late_is_a_copy(tmp_path, own_servers, connect):
     join(second, first)
     writer.join()
     know_each_other([first, second])
-    mesh = Mesh([first, second], connect)
+    mesh = Mesh([first, second], connect, administer)
     rows = dict(mesh.come_to_the_same(table))
     assert rows[b"added"][0].value == struct.pack(">q", 100)
     mesh.rpcs[1].mutate(table, b"added", add(b"s", 1))
@@ -261,35 +260,13 @@ def test_metrics_say_how_far_it_is(mesh_of):
 # --- where calls go ---
 
 
-def make_instance(admin, instance_id, zones=(1, 2)):
-    return admin.instances.create_instance(
-        parent="projects/p", instance_id=instance_id, instance={"display_name": "made"},
-        clusters={
-            f"c{zone}": {"location": f"projects/p/locations/zone-{zone}", "serve_nodes": 1}
-            for zone in zones
-        },
-    ).result().name  # fmt: skip
-
-
-def make_profile(admin, instance, profile_id, routing):
-    profile = {"description": profile_id, **routing}
-    request = {"parent": instance, "app_profile_id": profile_id, "app_profile": profile}
-    admin.instances.create_app_profile(request={**request, "ignore_warnings": True})
-
-
-def single(cluster):
-    routing = {"cluster_id": cluster, "allow_transactional_writes": True}
-    return {"single_cluster_routing": routing}
-
-
 def test_what_is_administered_anywhere_is_there_at_once(peers_of, administer):
     servers = peers_of(2)
     follower = administer(servers[1].host)
-    instance = make_instance(follower, "made")
+    instance = spread_instance(follower, "made", 2)
     table = follower.create_table(instance, "t", ("f",))
     assert follower.tables.get_table(name=table).name == table
-    make_profile(follower, instance, "mine", single("c2"))
-    assert "mine" in str(follower.instances.list_app_profiles(parent=instance))
+    assert "c2" in str(follower.instances.list_app_profiles(parent=instance))
     follower.tables.delete_table(name=table)
     with pytest.raises(exceptions.NotFound):
         follower.tables.get_table(name=table)
@@ -306,19 +283,13 @@ def increment(rpc, table, profile):
     return rpc.data.read_modify_write_row(request, timeout=60)
 
 
-def test_profile_of_one_cluster_is_served_there_from_wherever(peers_of, administer, connect):
-    servers = peers_of(3)
-    admin = administer(servers[0].host)
-    instance = make_instance(admin, "made", (1, 2, 3))
-    table = admin.create_table(instance, "t", ("f",))
-    make_profile(admin, instance, "two", single("c2"))
-    mesh = Mesh(servers, connect)
-    for rpc in mesh.rpcs:
-        becomes(lambda rpc=rpc: rows_at(rpc, table) is not None)
+def test_profile_of_one_cluster_is_served_there_from_wherever(mesh_of):
+    mesh = mesh_of(3)
+    table = mesh.table()
 
     def work(rpc):
         for _ in range(50):
-            increment(rpc, table, "two")
+            increment(rpc, table, "c2")
 
     workers = [threading.Thread(target=work, args=(rpc,)) for rpc in mesh.rpcs]
     for worker in workers:
@@ -326,29 +297,24 @@ def test_profile_of_one_cluster_is_served_there_from_wherever(peers_of, administ
     for worker in workers:
         worker.join()
     for rpc in mesh.rpcs:
-        read = types.ReadRowsRequest(table_name=table, app_profile_id="two")
+        read = types.ReadRowsRequest(table_name=table, app_profile_id="c2")
         rows = dict(decode_rows(rpc.data.read_rows(read, timeout=60)))
         assert rows[b"k"][0].value == struct.pack(">q", 150)
 
 
-def test_large_answers_and_failures_are_passed_on(peers_of, administer, connect):
-    servers = peers_of(2)
-    admin = administer(servers[0].host)
-    instance = make_instance(admin, "made")
-    table = admin.create_table(instance, "t", ("f",))
-    make_profile(admin, instance, "two", single("c2"))
-    mesh = Mesh(servers, connect)
-    becomes(lambda: rows_at(mesh.rpcs[1], table) is not None)
+def test_large_answers_and_failures_are_passed_on(mesh_of):
+    mesh = mesh_of(2)
+    table = mesh.table()
     value = random.Random(2).randbytes(5_000_000)
-    mesh.rpcs[0].mutate(table, b"large", set_cell("f", b"q", value, 1000), app_profile_id="two")
+    mesh.rpcs[0].mutate(table, b"large", set_cell("f", b"q", value, 1000), app_profile_id="c2")
     for i in range(2000):
         mesh.rpcs[1].mutate(table, b"row-%04d" % i, set_cell("f", b"q", b"v" * 1000, 1000))
-    rows = mesh.rpcs[0].read(table, app_profile_id="two")
+    rows = mesh.rpcs[0].read(table, app_profile_id="c2")
     assert len(rows) == 2001 and dict(rows)[b"large"][0].value == value
     with fails_with(grpc.StatusCode.NOT_FOUND, "column family not found"):
-        mesh.rpcs[0].mutate(table, b"k", set_cell("ghost", b"q", b"v"), app_profile_id="two")
+        mesh.rpcs[0].mutate(table, b"k", set_cell("ghost", b"q", b"v"), app_profile_id="c2")
     mesh.servers[1].kill()
     with fails_with(grpc.StatusCode.UNAVAILABLE):
-        mesh.rpcs[0].mutate(table, b"k", set_cell("f", b"q", b"v"), app_profile_id="two")
+        mesh.rpcs[0].mutate(table, b"k", set_cell("f", b"q", b"v"), app_profile_id="c2")
     mesh.servers[1].start()
-    mesh.rpcs[0].mutate(table, b"k", set_cell("f", b"q", b"v"), app_profile_id="two")
+    mesh.rpcs[0].mutate(table, b"k", set_cell("f", b"q", b"v"), app_profile_id="c2")

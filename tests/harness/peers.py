@@ -89,3 +89,21 @@ def ask(host, method, fields=None, credentials=None, timeout=PATIENCE_SECONDS):
         )
         request = request_type(**(fields or {})).SerializeToString()
         return list(call(request, timeout=timeout))
+
+
+def spread_instance(admin, instance_id, count):
+    """An instance with a cluster at each of so many locations, c1 and on, and a profile for each of
+    them, of that name, that goes there alone; its profile `default` goes to any. Its name."""
+    instance = admin.instances.create_instance(
+        parent="projects/p", instance_id=instance_id, instance={"display_name": instance_id},
+        clusters={
+            f"c{number}": {"location": f"projects/p/locations/zone-{number}", "serve_nodes": 1}
+            for number in range(1, count + 1)
+        },
+    ).result().name  # fmt: skip
+    for number in range(1, count + 1):
+        routing = {"cluster_id": f"c{number}", "allow_transactional_writes": True}
+        profile = {"description": f"c{number}", "single_cluster_routing": routing}
+        request = {"parent": instance, "app_profile_id": f"c{number}", "app_profile": profile}
+        admin.instances.create_app_profile(request={**request, "ignore_warnings": True})
+    return instance
