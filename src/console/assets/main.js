@@ -8,6 +8,7 @@
 //     #/slow                                   slow requests
 //     #/metrics                                the server's metrics
 //     #/settings                               the server's settings
+//     #/query?…                                what the server remembers of itself, by SQL
 //     #/datastore                              Datastore's databases
 //     #/d/PROJECT/DATABASE                     one of them: its kinds
 //     #/d/PROJECT/DATABASE/entities?…          … and entities, entity, gql, indexes, advice
@@ -47,6 +48,7 @@ const operations = lazily(() => import("./operations.js"), "operations");
 const query = lazily(() => import("./query.js"), "query");
 const rows = lazily(() => import("./rows.js"), "rows");
 const running = lazily(() => import("./running.js"), "running");
+const serverQuery = lazily(() => import("./query.js"), "serverQuery");
 const settings = lazily(() => import("./settings.js"), "settings");
 const slow = lazily(() => import("./slow.js"), "slow");
 const table = lazily(() => import("./table.js"), "table");
@@ -63,6 +65,7 @@ const ROUTES = [
   [/^\/slow$/, slow, []],
   [/^\/metrics$/, metrics, []],
   [/^\/settings$/, settings, []],
+  [/^\/query$/, serverQuery, []],
   [/^\/datastore$/, databases, []],
   [new RegExp(`^${DATABASE}$`), kinds, ["project", "database"]],
   [new RegExp(`^${DATABASE}/entities$`), entities, ["project", "database"]],

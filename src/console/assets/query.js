@@ -10,6 +10,7 @@ import {
   field,
   h,
   loading,
+  note,
   notice,
   put,
   select,
@@ -111,7 +112,7 @@ function pageOf(columns, rows, first) {
 }
 
 function exports_(place, columns, rows) {
-  const name = `${place.instance}-query`;
+  const name = `${place?.instance ?? "server"}-query`;
   const csv = () => download(`${name}.csv`, "text/csv", toCsv(columns, rows));
   const json = () => download(`${name}.json`, "application/json", toJson(columns, rows));
   return [button("Export CSV", csv), button("Export JSON", json)];
@@ -172,8 +173,20 @@ function showRows(place, columns, { rows, isCut }, millis) {
 
 // --- the page ---
 
+// Of an instance; null: of the server, which has nothing but what it remembers of itself. That any
+// instance has, also one that is not there.
+const SERVER = { project: "-", instance: "-" };
+const OWN_TABLES = new Map([["system/metrics", ["line", "method", "latency"]]]);
+
+const serverHead = () => [
+  h("h1", null, "Query"),
+  note("Of the server: what it remembers of its metrics. Tables are queried in their instance."),
+];
+
+export const serverQuery = (_place, ...more) => query(null, ...more);
+
 export async function query(place, parameters, signal) {
-  const instance = api.instanceName(place);
+  const instance = api.instanceName(place ?? SERVER);
   const key = `trestle-query ${instance}`;
   const from = parameters.get("table");
   const ready = from ? `SELECT * FROM ${identifier(from)} LIMIT 100` : parameters.get("sql");
@@ -229,9 +242,9 @@ export async function query(place, parameters, signal) {
     run();
   };
   return {
-    title: `Query ${place.instance}`,
+    title: place ? `Query ${place.instance}` : "Query",
     content: [
-      instanceHead(place, "query"),
+      place ? instanceHead(place, "query") : serverHead(),
       h(
         "form",
         { onsubmit: submit },
@@ -240,7 +253,7 @@ export async function query(place, parameters, signal) {
           editor,
           "Ctrl + Enter runs it, Ctrl + Space completes a name. Tab leaves the field.",
         ),
-        completion(editor, instance, signal),
+        completion(editor, instance, signal, place ? null : OWN_TABLES),
         h(
           "div",
           { class: "controls" },

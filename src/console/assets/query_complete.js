@@ -144,9 +144,10 @@ class Completion {
   }
 }
 
-// The list's element, for a place below the editor.
-export function completion(editor, instance, signal) {
-  let tables = null; // asked for when it is wanted first
+// The list's element, for a place below the editor. `known`: the tables that there are; null: those
+// of the instance.
+export function completion(editor, instance, signal, known) {
+  let tables = known; // asked for when it is wanted first
   const ask = () => (tables ??= tablesOf(instance, signal));
   return new Completion(editor, ask).element;
 }
