@@ -257,7 +257,7 @@ def used(tmp_path_factory):
     server.stop()
 
 
-USED = {"table": f"{SHOP}/t/large", "heat": f"{SHOP}/t/large/heat"}
+USED = {"tables": SHOP, "table": f"{SHOP}/t/large", "heat": f"{SHOP}/t/large/heat"}
 
 
 @pytest.mark.parametrize("name", USED)

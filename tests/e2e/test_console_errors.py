@@ -174,7 +174,6 @@ def test_who_may_not_sample_a_table_sees_that_it_is_there(arrive):
     row = somebody.page.get_by_role("row").filter(has_text="Data")
     row.get_by_text("not for you").first.wait_for()
     assert row.get_by_role("link", name="t", exact=True).count() == 1
-    somebody.expect_trouble("403")
 
 
 @pytest.mark.parametrize("name", PAGES)
