@@ -162,6 +162,14 @@ def test_a_page_takes_no_more_than_it_may(browser, shop, name):
     window.context.close()
 
 
+def wait_until_remembered(host, path):
+    """A first point comes within ten seconds of the start: before, an answer has no lines."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while "times" not in Rest(host).call("GET", f"/v1/{path}?since=3600s"):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
 def full(answer):
     """The same, had there been an hour of it, with values as those of a busy server differ."""
     step = int(answer["step"][:-1])
@@ -184,6 +192,7 @@ def test_the_page_of_metrics_takes_no_more_when_much_is_remembered(browser, shop
     """Its charts have all the points that they may have after an hour, and all methods are busy."""
     window = Window(browser)
     window.page.set_default_timeout(1000 * PATIENCE_SECONDS)
+    wait_until_remembered(shop, "servers/self/metricHistory")
     address = f"http://{shop}/console/#/metrics"
     window.visit(address)
     with window.page.expect_response("**/metricHistory?*") as asked:
@@ -278,6 +287,7 @@ def test_the_page_of_a_table_takes_no_more_when_much_is_remembered(browser, used
     """Its charts have all the points that they may have after an hour."""
     window = Window(browser)
     window.page.set_default_timeout(1000 * PATIENCE_SECONDS)
+    wait_until_remembered(used, f"{INSTANCE}/tables/large:metricHistory")
     address = f"http://{used}/console/{USED['table']}"
     first = window.visit(address)
     with window.page.expect_response("**:metricHistory?*") as asked:
