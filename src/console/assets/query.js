@@ -197,7 +197,10 @@ export async function query(place, parameters, signal) {
     autocomplete: "off",
     placeholder: "SELECT _key FROM …",
   });
-  editor.value = ready ?? kept("session", key);
+  const draft = from ? `${key} of ${from}` : key; // what was typed, for who leaves and comes back
+  const typed = parameters.has("sql") ? "" : kept("session", draft);
+  editor.value = typed || (ready ?? "");
+  editor.addEventListener("input", () => keep("session", draft, editor.value));
   const most = select(
     LIMITS.map((limit) => [limit, countText(limit)]),
     1000,
@@ -208,7 +211,7 @@ export async function query(place, parameters, signal) {
   const run = async (explain) => {
     const sql = editor.value.trim();
     if (sql === "" || running) return;
-    keep("session", key, editor.value);
+    keep("session", draft, editor.value);
     running = new AbortController();
     signal.addEventListener("abort", () => running?.abort());
     const status = h("span", null, "Running");
