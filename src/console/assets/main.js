@@ -21,7 +21,7 @@
 import * as api from "./api.js";
 import { button, dialog, failure, h, link, loading, notice, put } from "./dom.js";
 import { health } from "./health.js";
-import { login } from "./login.js";
+import { login, loginOver } from "./login.js";
 import { themeSwitch } from "./themes.js";
 
 // What each page's module imports, in the end, as the page tells (embed_assets.py): the browser
@@ -339,6 +339,17 @@ function showLogin() {
   app.replaceChildren(health(), login(start));
 }
 
+// Where somebody has a dialog open it stays, if it is he who logs in.
+function logInAgain(principal) {
+  if (document.querySelector("dialog.login-over")) return;
+  loginOver(async () => {
+    who = await api.session();
+    if (who.principal === principal) return;
+    document.querySelectorAll("dialog").forEach((each) => each.close());
+    await go();
+  });
+}
+
 // The page's module comes while it is asked who somebody is; whether it does is seen later.
 async function start() {
   find(here()[0]).page.load?.().catch(() => {});
@@ -355,6 +366,10 @@ async function start() {
 }
 
 api.whenUnauthenticated(() => {
+  if (document.querySelector("dialog[open]")) {
+    logInAgain(who.principal);
+    return;
+  }
   who = { authentication: true, session: false, principal: "" };
   showLogin();
 });
