@@ -29,15 +29,33 @@ uint64_t table_uid(const struct table *table)
     return table->given_uid != 0 ? table->given_uid : made_uid(table->id, 0);
 }
 
-uint64_t shared_table_uid_to_keep(const struct cluster *cluster, const struct table_spec *spec,
+/* With the cluster's admin held. */
+static bool is_taken(struct cluster *cluster, uint64_t uid)
+{
+    struct table *standing;
+    status s = cluster_table_of_uid(cluster, uid, &standing);
+    bool is_so = status_is_ok(s);
+    if (is_so)
+        table_release(standing);
+    status_free(s);
+    for (size_t i = 0; !is_so && i < cluster->kept_count; i++)
+        is_so = table_uid(cluster->kept[i]) == uid;
+    return is_so;
+}
+
+uint64_t shared_table_uid_to_keep(struct cluster *cluster, const struct table_spec *spec,
                                   uint64_t id)
 {
+    const uint64_t foreign = UINT64_C(1) << 63;
     unsigned number = cluster_number(cluster);
+    uint64_t uid = made_uid(id, number);
     if (!is_shared(spec->name, spec->view_source != NULL))
         return 0;
     if (spec->uid != 0)
         return spec->uid;
-    return number == 0 ? 0 : made_uid(id, number);
+    if (is_taken(cluster, uid))
+        return uid | foreign;
+    return number == 0 ? 0 : uid;
 }
 
 /* --- by uid --- */

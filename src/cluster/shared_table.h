@@ -6,6 +6,8 @@
  *  1. A shared table has a *uid*, the same at all peers, and never another table's. Where a table
  *     was made it is the table's id and behind it the number that the cluster had then, in the five
  *     bits that such numbers take in versions: 0 without peers. What is not of number 0 is stored.
+ *     Where that is the uid of a table that was a peer's, as in the restored directory of one, the
+ *     highest bit is set besides.
  *  2. A family has the same id at all peers: what was changed is applied as it comes. So at a peer
  *     that follows, ids are given by the record of the one that leads, and by nothing else.
  *  3. What is shared of a table's description is its *record*: a trestle.catalog.Table, without
@@ -24,7 +26,7 @@ uint64_t table_uid(const struct table *table);
 
 /* What is to be stored of it, of a table that is made; 0: nothing. With the cluster's admin held.
  */
-uint64_t shared_table_uid_to_keep(const struct cluster *cluster, const struct table_spec *spec,
+uint64_t shared_table_uid_to_keep(struct cluster *cluster, const struct table_spec *spec,
                                   uint64_t id);
 
 /* The table that stands of that uid, with a reference; NOT_FOUND. A walk over all tables, which

@@ -257,6 +257,33 @@ static void a_deleted_table_is_found_by_a_uid_that_is_stored(void **state)
     buffer_free(&copy.record);
 }
 
+/* As where the directory of a peer was restored: ids that are given anew may be those of tables
+ * that another one made. */
+static void no_uid_is_given_twice(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct copy copy = {0};
+    struct table *foreign, *own;
+    take_copy(f->table, &copy);
+    rename_record(&copy);
+    assert_ok(cluster_create_shared(f->cluster, &copy.shared, NULL, &foreign));
+    bool has_met = false;
+    for (unsigned i = 0; i < 20 && !has_met; i++) { /* spare keyspaces take ids, too */
+        char name[64];
+        snprintf(name, sizeof name, "projects/p/instances/i/tables/own%u", i);
+        const uint64_t next_id = f->cluster->next_id;
+        foreign->given_uid = next_id << VERSION_CLUSTER_BITS;
+        own = make(f, name);
+        has_met = table_id(own) == next_id;
+        assert_int_not_equal(table_uid(own), table_uid(foreign));
+        assert_int_equal(table_uid(own) & (UINT64_MAX >> 1), table_id(own) << VERSION_CLUSTER_BITS);
+        table_release(own);
+    }
+    assert_true(has_met);
+    table_release(foreign);
+    buffer_free(&copy.record);
+}
+
 static void what_is_no_record_is_refused(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -316,6 +343,7 @@ int main(void)
         CASE(ids_that_are_gone_are_not_given_again),
         CASE(a_protected_table_is_let_go),
         CASE(a_deleted_table_is_found_by_a_uid_that_is_stored),
+        CASE(no_uid_is_given_twice),
         CASE(what_is_no_record_is_refused),
         CASE(memory_may_run_out),
     };

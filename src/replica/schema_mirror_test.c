@@ -5,6 +5,8 @@
 #include "base/testing/failmalloc.h"
 #include "replica/testing/schema_testing.h"
 
+#include <inttypes.h>
+
 struct fixture {
     struct schema_peer leader;
     struct schema_peer follower;
@@ -433,8 +435,9 @@ static void random_histories_end_alike(void **state)
     unsigned count = is_long != NULL && strcmp(is_long, "all") == 0 ? 200 : 6;
     uint64_t first = seed != NULL ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL);
     for (unsigned i = 0; i < (seed != NULL ? 1 : count); i++) {
-        print_message("TRESTLE_SEED=%llu\n", (unsigned long long)(first + i));
-        play(f, first + i);
+        uint64_t history = first + i;
+        print_message("TRESTLE_SEED=%" PRIu64 "\n", history);
+        play(f, history);
     }
 }
 

@@ -359,10 +359,9 @@ def test_changes_are_made_where_another_leads(peers):
     set_policy(admin.tables, table)
     assert admin.tables.get_iam_policy(request={"resource": table}).bindings
     with pytest.raises(exceptions.NotFound):
-        admin.instances.create_app_profile(
-            parent=f"{PROJECT}/instances/none", app_profile_id="a",
-            app_profile={"multi_cluster_routing_use_any": {}},
-        )  # fmt: skip
+        admin.instances.delete_app_profile(
+            name=f"{INSTANCE}/appProfiles/none", ignore_warnings=True
+        )
     admin.tables.delete_table(name=table)
     with pytest.raises(exceptions.NotFound):
         admin.tables.get_table(name=table)
