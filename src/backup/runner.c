@@ -596,6 +596,14 @@ size_t whole_runner_list(struct whole_runner *runner, struct whole_run out[WHOLE
     return count;
 }
 
+bool whole_runner_is_busy(struct whole_runner *runner)
+{
+    pthread_mutex_lock(&runner->lock);
+    bool is_busy = runner->is_busy;
+    pthread_mutex_unlock(&runner->lock);
+    return is_busy;
+}
+
 size_t whole_runner_schedules(struct whole_runner *runner,
                               struct whole_schedule_view out[WHOLE_SCHEDULES_MOST])
 {

@@ -97,6 +97,7 @@ status whole_runner_restore(struct whole_runner *runner, const struct whole_wish
 
 /* The latest first; returns how many. */
 size_t whole_runner_list(struct whole_runner *runner, struct whole_run out[WHOLE_RUNS]);
+bool whole_runner_is_busy(struct whole_runner *runner); /* with one of them */
 
 /* A schedule as it was when the runner last looked, a minute ago at most. */
 struct whole_schedule_view {

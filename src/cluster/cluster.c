@@ -639,6 +639,8 @@ void cluster_measure(struct cluster *cluster)
     DCHECK(cluster->magic == CLUSTER_MAGIC);
     shards_measure(cluster);
     metrics_set(cluster->options.metrics, METRIC_hot_tablets, (int64_t)heat_hot_count(cluster));
+    metrics_set(cluster->options.metrics, METRIC_hot_ranges,
+                (int64_t)heat_hot_range_count(cluster));
     traffic_measure(cluster);
     stream_upkeep_measure(cluster);
     maintenance_measure(cluster->maintenance, cluster->options.metrics);

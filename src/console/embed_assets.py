@@ -3,11 +3,16 @@
 
 In index.html, which is the page, @ASSETS@ stands for the folder that the others are served from: it
 has a hash of all of them in its name, so that modules that import one another by relative names are
-all of one build, and may be kept for ever. The same files make the same bytes."""
+all of one build, and may be kept for ever. The same files make the same bytes.
+
+A browser finds the modules that a module imports when it has read that, level by level; so the
+page tells it of all of them. @PRELOADS@ are links to those that the first module needs, @MODULES@
+is what each module needs that comes later: "table:bytes dom;rows:bytes". The styles are one."""
 
 import gzip
 import hashlib
 import pathlib
+import re
 import sys
 
 TYPES = {
@@ -17,6 +22,11 @@ TYPES = {
     ".svg": "image/svg+xml",
 }
 PAGE = "index.html"
+FIRST = "main"
+STYLES = "styles.css"
+STYLE = re.compile(r'<link rel="stylesheet" href="@ASSETS@/([\w.]+)">\n')
+IMPORT = re.compile(r'from "\./(\w+)\.js";')
+LATER = re.compile(r'lazily\("(\w+)",')
 HASH_DIGITS = 16
 
 HEADER = """\
@@ -60,10 +70,48 @@ def digest(contents):
     return total.hexdigest()[:HASH_DIGITS]
 
 
+def needs_of(module, sources):
+    """All that it imports, and what these import; in their order, the nearest first."""
+    found, level = [], [module]
+    while level:
+        level = [each for source in level for each in IMPORT.findall(sources[source])]
+        level = [each for each in dict.fromkeys(level) if each not in (module, *found)]
+        found += level
+    return found
+
+
+def join_styles(files):
+    """Those that the page names, in its order, as the one that it names then."""
+    page = files[PAGE].decode()
+    names = STYLE.findall(page)
+    files[STYLES] = b"".join(files.pop(name) for name in names)
+    first, *others = (f'<link rel="stylesheet" href="@ASSETS@/{name}">\n' for name in names)
+    page = page.replace(first, f'<link rel="stylesheet" href="@ASSETS@/{STYLES}">\n')
+    for other in others:
+        page = page.replace(other, "")
+    files[PAGE] = page.encode()
+
+
+def tell_modules(files):
+    sources = {name[:-3]: data.decode() for name, data in files.items() if name.endswith(".js")}
+    known = needs_of(FIRST, sources)
+    preloads = "\n".join(
+        f'<link rel="modulepreload" href="@ASSETS@/{name}.js">' for name in known
+    )
+    later = {name: [each for each in needs_of(name, sources) if each not in known]
+             for name in dict.fromkeys(LATER.findall(sources[FIRST]))}  # fmt: skip
+    modules = ";".join(f"{name}:{' '.join(needs)}" for name, needs in later.items())
+    page = files[PAGE].decode().replace("@PRELOADS@", preloads).replace("@MODULES@", modules)
+    files[PAGE] = page.encode()
+
+
 def main():
     header, source, *names = sys.argv[1:]
     files = sorted((pathlib.Path(name) for name in names), key=lambda file: file.name)
-    contents = [(file.name, file.read_bytes()) for file in files]
+    by_name = {file.name: file.read_bytes() for file in files}
+    join_styles(by_name)
+    tell_modules(by_name)
+    contents = sorted(by_name.items())
     tag = digest(contents)
     folder = f"assets/{tag}"
     arrays, entries = [], []

@@ -658,6 +658,11 @@ static bool has_run_often(void *context)
     return atomic_load(&((struct counter *)context)->runs) > 20;
 }
 
+static bool runs_none(void *context)
+{
+    return operations_running(context) == 0;
+}
+
 static void test_operations_that_are_awaited_keep_nobody_from_a_thread(void **state)
 {
     enum { AWAITED = 5 };
@@ -680,9 +685,11 @@ static void test_operations_that_are_awaited_keep_nobody_from_a_thread(void **st
     kinds[1].name = "count";
     assert_int_equal(wait_for(f, begin(f, ""))->result_case, LRO__OPERATION__RESULT_RESPONSE);
     assert_false(operation_now(f, awaited[0])->done);
+    assert_true(operations_running(f->control) >= AWAITED - 1);
     atomic_store(&waiting.is_held, false);
     for (size_t i = 0; i < AWAITED; i++)
         (void)wait_for(f, awaited[i]);
+    assert_true(thread_wait_for(runs_none, f->control, INT64_C(60) * 1000000));
 }
 
 static void test_awaited_operations_go_on_after_a_stop(void **state)

@@ -350,6 +350,15 @@ static struct operation *find_live(struct operation_runs *runs, const char *name
     return at;
 }
 
+size_t operations_running(struct control *control)
+{
+    struct operation_runs *runs = control->operations;
+    pthread_mutex_lock(&runs->lock);
+    size_t count = runs->live_count;
+    pthread_mutex_unlock(&runs->lock);
+    return count;
+}
+
 bool operation_is_under_way(struct control *control,
                             bool (*is_it)(void *context, const char *kind, bytes argument),
                             void *context)

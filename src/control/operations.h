@@ -89,6 +89,8 @@ bool operation_is_under_way(struct control *control,
                             bool (*is_it)(void *context, const char *kind, bytes argument),
                             void *context);
 
+size_t operations_running(struct control *control); /* how many have not ended; any thread */
+
 /* Replaces the metadata: progress that clients see, durably. Not more than once a second. */
 status operation_report(struct operation *operation, const ProtobufCMessage *metadata);
 

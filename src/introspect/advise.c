@@ -8,6 +8,7 @@
 #include "bigtable/names.h"
 #include "datastore/index/index_check.h"
 #include "introspect/advice_message.h"
+#include "introspect/advice_watch.h"
 #include "introspect/database_advice.h"
 #include "introspect/methods.h"
 #include "introspect/mutes.h"
@@ -27,7 +28,16 @@ enum {
 #define TABLE_US (INT64_C(5) * 1000000)
 #define ALL_US   (INT64_C(20) * 1000000)
 
-/* --- since when --- */
+/* --- what a look goes by --- */
+
+status insight_check_call(const struct admin_request *request)
+{
+    if (request->call == NULL && advice_watch_is_stopping(insight_of(request)->watch))
+        return status_make(STATUS_CANCELLED, "The server stops");
+    if (request->call != NULL && grpc_call_is_cancelled(request->call))
+        return status_make(STATUS_CANCELLED, "The call was cancelled");
+    return status_ok();
+}
 
 status insight_read_since(const struct admin_request *request, int64_t *since_us)
 {
@@ -43,6 +53,15 @@ status insight_read_since(const struct admin_request *request, int64_t *since_us
 }
 
 /* --- one table --- */
+
+/* What is found of another time than of all that is known says nothing of what waits. */
+static void note_advice(const struct admin_request *request, const char *name,
+                        const Insight__TableAdvice *found)
+{
+    const Insight__AdviseRequest *message = (const void *)request->message;
+    if (message->since_time == NULL)
+        advice_watch_note(insight_of(request)->watch, name, found);
+}
 
 static status read_number(const char *field, int64_t asked, int64_t most, int64_t preset,
                           int64_t *out)
@@ -177,6 +196,7 @@ static status advise_on_table(struct advising *advising, const char *id, bool is
     s = look_at(request, table, advising->instance, &found);
     table_release(table);
     TRY(s);
+    note_advice(request, name, found);
     return vector_add(&advising->tables, request->arena, &found, sizeof found);
 }
 
@@ -225,6 +245,7 @@ static status advise_on_the_database(const struct admin_request *request, const 
     struct advising advising = {.request = request};
     Insight__TableAdvice *found;
     TRY(advise_on_database(request, name, &found));
+    note_advice(request, name, found);
     TRY(vector_add(&advising.tables, request->arena, &found, sizeof found));
     return answer(&advising, response);
 }

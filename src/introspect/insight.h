@@ -11,6 +11,7 @@
 #include "introspect/repair_source.h"
 #include "introspect/running.h"
 
+struct advice_watch;
 struct audit;
 struct datastore;
 struct history;
@@ -28,8 +29,9 @@ struct insight {
     struct audit *audit;   /* NULL: nothing is audited */
     struct slow_log *slow;
     struct metrics *metrics;
-    struct history *history; /* set before calls come */
-    struct log *log;         /* whose level may be set */
+    struct history *history; /* set before calls come, as is the next */
+    struct advice_watch *watch;
+    struct log *log; /* whose level may be set */
     struct running_source running;
     struct repair_source repairs;
     struct stacks *stacks;

@@ -19,6 +19,7 @@ admin_method read_metric_history;
 admin_method read_table_history;
 admin_method read_table_shape;
 admin_method list_running_requests;
+admin_method list_table_sizes;
 admin_method list_view_upkeep;
 admin_method mute_advice;
 admin_method unmute_advice;

@@ -3,6 +3,7 @@
 #include "introspect/mutes.h"
 
 #include "cluster/mutes.h"
+#include "introspect/advice_watch.h"
 #include "introspect/methods.h"
 #include "wire/timestamps.h"
 
@@ -81,6 +82,7 @@ status mute_advice(const struct admin_request *request, const ProtobufCMessage *
     status s = table_mute(table, &mute);
     table_release(table);
     TRY(s);
+    advice_watch_ask(insight_of(request)->watch, message->name);
     note_change(request, "MUTE", message->rule, message->reason);
     *response = &answer->base;
     return status_ok();
@@ -94,6 +96,7 @@ status unmute_advice(const struct admin_request *request, const ProtobufCMessage
     status s = table_unmute(table, message->rule);
     table_release(table);
     TRY(s);
+    advice_watch_ask(insight_of(request)->watch, message->name);
     note_change(request, "UNMUTE", message->rule, "");
     *response = admin_empty_response();
     return status_ok();

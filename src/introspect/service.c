@@ -37,6 +37,7 @@ INSIGHT_HANDLER(read_metric_history, insight__read_metric_history_request)
 INSIGHT_HANDLER(read_table_history, insight__read_metric_history_request)
 INSIGHT_HANDLER(read_table_shape, insight__read_table_shape_request)
 INSIGHT_HANDLER(list_running_requests, insight__list_running_requests_request)
+INSIGHT_HANDLER(list_table_sizes, insight__list_table_sizes_request)
 INSIGHT_HANDLER(list_view_upkeep, insight__list_view_upkeep_request)
 INSIGHT_HANDLER(mute_advice, insight__mute_advice_request)
 INSIGHT_HANDLER(unmute_advice, insight__unmute_advice_request)
@@ -61,6 +62,7 @@ struct grpc_service insight_service(struct insight *insight)
         {"ReadTableHistory", GRPC_UNARY, handle_read_table_history},
         {"ReadTableShape", GRPC_UNARY, handle_read_table_shape},
         {"ListRunningRequests", GRPC_UNARY, handle_list_running_requests},
+        {"ListTableSizes", GRPC_UNARY, handle_list_table_sizes},
         {"ListViewUpkeep", GRPC_UNARY, handle_list_view_upkeep},
         {"SetLogLevel", GRPC_UNARY, handle_set_log_level},
         {"RepairTable", GRPC_UNARY, handle_repair_table},

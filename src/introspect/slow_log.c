@@ -341,3 +341,19 @@ size_t slow_log_list(struct slow_log *slow, const struct slow_request *out[SLOW_
     qsort(out, count, sizeof(const struct slow_request *), later_first);
     return count;
 }
+
+static size_t count_of(struct slow_request *const *from, size_t count)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        found += from[i] != NULL;
+    return found;
+}
+
+size_t slow_log_count(struct slow_log *slow)
+{
+    pthread_mutex_lock(&slow->lock);
+    size_t count = count_of(slow->latest, LATEST) + count_of(slow->slowest, SLOWEST);
+    pthread_mutex_unlock(&slow->lock);
+    return count;
+}

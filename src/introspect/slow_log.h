@@ -65,6 +65,7 @@ enum { SLOW_REQUESTS_MOST = 256 + 64 }; /* that are kept: the latest, and the sl
 /* The requests that are kept, the latest first; returns how many. Each is the caller's to
  * release. */
 size_t slow_log_list(struct slow_log *slow, const struct slow_request *out[SLOW_REQUESTS_MOST]);
+size_t slow_log_count(struct slow_log *slow); /* of those */
 void slow_request_release(const struct slow_request *request);
 
 #endif

@@ -127,6 +127,7 @@ static size_t list(const struct slow_request *out[SLOW_REQUESTS_MOST])
     size_t count = slow_log_list(f.slow, out);
     for (size_t i = 0; i < count; i++)
         slow_request_release(out[i]); /* the log has them as long as nothing is added */
+    assert_int_equal(slow_log_count(f.slow), count);
     return count;
 }
 

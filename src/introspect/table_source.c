@@ -34,13 +34,6 @@ static struct table_source *table_source_of(const struct advice_source *source)
     return source->context;
 }
 
-status insight_check_call(const struct admin_request *request)
-{
-    if (request->call != NULL && grpc_call_is_cancelled(request->call))
-        return status_make(STATUS_CANCELLED, "The call was cancelled");
-    return status_ok();
-}
-
 static status read_schema(struct advice_source *source, struct advice_observations *out)
 {
     struct table_source *table = table_source_of(source);

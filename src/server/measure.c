@@ -27,6 +27,22 @@ static void measure_process(const struct measured *measured)
     metrics_set(metrics, METRIC_process_start_time_seconds, measured->started_us);
 }
 
+static void measure_slow(const struct measured *measured)
+{
+    int64_t threshold_us = slow_log_threshold_us(measured->slow);
+    metrics_set(measured->metrics, METRIC_slow_requests_kept,
+                (int64_t)slow_log_count(measured->slow));
+    metrics_set(measured->metrics, METRIC_slow_request_threshold_seconds,
+                threshold_us == INT64_MAX ? 0 : threshold_us);
+}
+
+static void measure_operations(const struct measured *measured)
+{
+    size_t running = operations_running(measured->control);
+    running += whole_runner_is_busy(measured->whole_backups);
+    metrics_set(measured->metrics, METRIC_operations_running, (int64_t)running);
+}
+
 void measure(void *context)
 {
     const struct measured *measured = context;
@@ -37,6 +53,8 @@ void measure(void *context)
     pool_measure(measured->queries, metrics, POOL_GAUGES(queries));
     pool_measure(measured->datastore, metrics, POOL_GAUGES(datastore));
     measure_loops(measured);
+    measure_slow(measured);
+    measure_operations(measured);
     cluster_measure(measured->cluster);
     stream_readers_measure(measured->stream_readers, metrics);
     views_measure(measured->views);

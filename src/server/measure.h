@@ -2,9 +2,12 @@
 #ifndef TRESTLE_SERVER_MEASURE_H
 #define TRESTLE_SERVER_MEASURE_H
 
+#include "backup/runner.h"
 #include "bigtable/stream_readers.h"
 #include "cluster/backup/backup.h"
+#include "control/operations.h"
 #include "datastore/datastore.h"
+#include "introspect/slow_log.h"
 #include "replica/peers.h"
 #include "server/place_watch.h"
 #include "views/views.h"
@@ -16,6 +19,9 @@ struct measured {
     struct cluster *cluster;
     struct stream_readers *stream_readers;
     struct views *views;
+    struct control *control;
+    struct whole_runner *whole_backups;
+    struct slow_log *slow;
     struct backups *backups;
     struct place_watch *places;
     struct peers *peers;

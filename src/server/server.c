@@ -39,6 +39,9 @@ static void create_measured(struct server *server)
         .backups = server->backups,
         .stream_readers = &server->bigtable.stream_readers,
         .views = server->bigtable.views,
+        .control = server->control,
+        .whole_backups = server->whole_backups,
+        .slow = server->slow,
         .places = server->places,
         .peers = server->peers,
         .grpc = server->grpc,
@@ -95,6 +98,7 @@ static status create_parts(struct server *server)
     server_tell_build(server);
     TRY(server_open_history(server));
     TRY(server_start_services(server));
+    TRY(advice_watch_start(&server->insight, &server->advice));
     return server_open_listener(server, &address);
 }
 
@@ -237,7 +241,8 @@ status server_destroy(struct server *server)
     schema_follow_stop(server->schema_follow);
     peers_stop(server->peers);
     end_calls(server);
-    history_close(server->history); /* it looks at what goes next */
+    advice_watch_stop(server->advice); /* both look at what goes next */
+    history_close(server->history);
     listener_close(server->listener);
     http1_server_destroy(server->http1);
     console_destroy(server->console);

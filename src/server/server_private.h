@@ -13,6 +13,7 @@
 #include "datastore/datastore.h"
 #include "faults/faults.h"
 #include "history/history.h"
+#include "introspect/advice_watch.h"
 #include "introspect/insight.h"
 #include "introspect/slow_log.h"
 #include "introspect/tracer.h"
@@ -78,6 +79,7 @@ struct server {
     struct otlp *otlp; /* both NULL: nothing is traced */
     struct tracer *tracer;
     struct insight insight;
+    struct advice_watch *advice;
     struct history *history;
     struct whole_runner *whole_backups;
     struct whole_repairer *whole_repairs;

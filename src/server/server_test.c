@@ -13,6 +13,7 @@
 #include "datastore/datastore.h"
 #include "datastore/query/describe.h"
 #include "history/history.h"
+#include "introspect/advice_watch.h"
 #include "introspect/insight.h"
 #include "os/thread.h"
 #include "replica/replication.h"
@@ -215,6 +216,12 @@ status control_open(struct cluster *cluster, const struct log *log, struct contr
     return status_ok();
 }
 
+size_t operations_running(struct control *control)
+{
+    (void)control;
+    return 0;
+}
+
 status operations_start(struct control *control, const struct operation_kind *kinds, size_t count)
 {
     (void)control;
@@ -337,11 +344,29 @@ struct grpc_service insight_service(struct insight *insight)
     return (struct grpc_service){.name = "test.Insight"};
 }
 
+status advice_watch_start(struct insight *insight, struct advice_watch **out)
+{
+    (void)insight;
+    *out = NULL;
+    return status_ok();
+}
+
+void advice_watch_stop(struct advice_watch *watch)
+{
+    assert_null(watch);
+}
+
 status whole_runner_create(const struct whole_runner_options *options, struct whole_runner **out)
 {
     (void)options;
     *out = NULL;
     return status_ok();
+}
+
+bool whole_runner_is_busy(struct whole_runner *runner)
+{
+    (void)runner;
+    return false;
 }
 
 void whole_runner_destroy(struct whole_runner *runner)

@@ -148,6 +148,15 @@ class Window:
         return [(size, self.addresses.get(request, "")) for request, size in found[:12]]
 
 
+# Modules that no link had announced: they come when those that import them have been read.
+LATE = """() => {
+    const links = [...document.querySelectorAll("link[rel=modulepreload]")].map(({href}) => href);
+    return performance.getEntriesByType("resource").map(({name}) => name)
+        .filter((name) => name.endsWith(".js") && !links.includes(name))
+        .map((name) => name.split("/").at(-1));
+}"""
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_takes_no_more_than_it_may(browser, shop, name):
     window = Window(browser)
@@ -155,11 +164,21 @@ def test_a_page_takes_no_more_than_it_may(browser, shop, name):
     address = f"http://{shop}/console/{PAGES[name]}"
     first = window.visit(address)
     first_ms, whats_large = window.milliseconds, window.largest()
+    late = set(window.page.evaluate(LATE)) - {"main.js", "theme.js"}
+    assert len(late) <= 1, late  # the page's own
     following = window.visit(address)
     print(f"{name}: {first} bytes in {first_ms} ms, then {following} in {window.milliseconds} ms")
     assert 10_000 < first <= FIRST_BYTES, whats_large
     assert 0 < following <= NEXT_BYTES, window.largest()
     window.context.close()
+
+
+def wait_until_remembered(host, path):
+    """A first point comes within ten seconds of the start: before, an answer has no lines."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while "times" not in Rest(host).call("GET", f"/v1/{path}?since=3600s"):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def full(answer):
@@ -184,6 +203,7 @@ def test_the_page_of_metrics_takes_no_more_when_much_is_remembered(browser, shop
     """Its charts have all the points that they may have after an hour, and all methods are busy."""
     window = Window(browser)
     window.page.set_default_timeout(1000 * PATIENCE_SECONDS)
+    wait_until_remembered(shop, "servers/self/metricHistory")
     address = f"http://{shop}/console/#/metrics"
     window.visit(address)
     with window.page.expect_response("**/metricHistory?*") as asked:
@@ -224,12 +244,9 @@ def write_all_families(rest, name, families):
         rest.call("POST", f"/v2/{name}:mutateRows", {"entries": [row]})
 
 
-@pytest.fixture(scope="module")
-def used(tmp_path_factory):
-    """A server with a table of many tablets and families, with a change stream and a view, all
-    over which rows are written: what fill() makes is small."""
-    server = Server(tmp_path_factory.mktemp("used"), ["--heat-window", "1s"]).start()
-    rest = Rest(server.host)
+def make_used(rest):
+    """A table of many tablets and families, with a change stream and a view, all over which rows
+    are written: what fill() makes is small. Of a server with short windows of heat."""
     fill(rest)
     families = {f"family{i:02d}": {"gcRule": {"maxNumVersions": 1 + i}} for i in range(98)}
     body = {
@@ -253,11 +270,18 @@ def used(tmp_path_factory):
         if len(heat.get("times", [])) > 3:
             break
         assert time.monotonic() < deadline
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("used"), ["--heat-window", "1s"]).start()
+    rest = Rest(server.host)
+    make_used(rest)
     yield rest.host
     server.stop()
 
 
-USED = {"table": f"{SHOP}/t/large", "heat": f"{SHOP}/t/large/heat"}
+USED = {"tables": SHOP, "table": f"{SHOP}/t/large", "heat": f"{SHOP}/t/large/heat"}
 
 
 @pytest.mark.parametrize("name", USED)
@@ -278,6 +302,7 @@ def test_the_page_of_a_table_takes_no_more_when_much_is_remembered(browser, used
     """Its charts have all the points that they may have after an hour."""
     window = Window(browser)
     window.page.set_default_timeout(1000 * PATIENCE_SECONDS)
+    wait_until_remembered(used, f"{INSTANCE}/tables/large:metricHistory")
     address = f"http://{used}/console/{USED['table']}"
     first = window.visit(address)
     with window.page.expect_response("**:metricHistory?*") as asked:

@@ -6,6 +6,8 @@ import time
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from google.cloud.bigtable_admin_v2 import types
+from harness.backups import Backups
 from harness.browser import ALWAYS, Visitor, chromium, looks
 from harness.hot_load import scanning
 from harness.patience import PATIENCE_SECONDS
@@ -91,24 +93,157 @@ def run_query(host, query):
 
 
 ASKED = ["Health", "Data", "Free on the disk", "Growth", "Newest backup", "Hot ranges",
-         "Slow requests", "Requests", "Latency", "Size"]  # fmt: skip
+         "Slow requests", "Advice that waits", "Operations", "Requests", "Latency",
+         "Size"]  # fmt: skip
+
+
+def queries(page):
+    """What stands beside each number, by what the number is."""
+    return {each.get_attribute("aria-label").removesuffix(", by SQL"):
+            parse_qs(urlsplit(each.get_attribute("href")[1:]).query)["sql"][0]
+            for each in page.locator("a.sql").all()}  # fmt: skip
 
 
 def test_beside_each_number_is_a_query_that_gives_it(visitor, used):
     somebody = visitor(used.host)
     page = somebody.page
     visit_home(somebody)
-    ways = {each.get_attribute("aria-label"): each.get_attribute("href")
-            for each in page.locator("a.sql").all()}  # fmt: skip
-    assert list(ways) == [f"{what}, by SQL" for what in ASKED]
-    told = {}
-    for what, address in ways.items():
-        (query,) = parse_qs(urlsplit(address[1:]).query)["sql"]
-        told[what.removesuffix(", by SQL")] = run_query(used.host, query)
+    asked = queries(page)
+    assert list(asked) == ASKED
+    told = {what: run_query(used.host, query) for what, query in asked.items()}
     assert float(told["Health"][0]["health"]) == 0
-    assert float(told["Hot ranges"][0]["hot_tablets"]) == 0
+    assert float(told["Hot ranges"][0]["hot_ranges"]) == 0
+    assert float(told["Slow requests"][0]["slow_requests_kept"]) >= 0
+    assert float(told["Operations"][0]["operations_running"]) == 0
     assert float(told["Free on the disk"][0]["disk_free_bytes"]) > 0
     assert told["Newest backup"][0].keys() > {"backup_newest_seconds"}
+
+
+def wait_until_remembered(host, query, line, least):
+    """A point comes every ten seconds."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while float(run_query(host, query)[0][line] or 0) < least:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def dated(number):
+    return b"2024-%02d-%02d#%04d" % (number % 12 + 1, number % 28 + 1, number)
+
+
+def fill_badly(host):
+    """A table whose keys begin with a time, which the advisor warns of."""
+    rpc = Rpc(host)
+    name = rpc.create_table("events", {"f": types.GcRule(max_num_versions=1)})
+    rows = [(dated(i), [set_cell("f", b"q", b"%d" % i * 100)]) for i in range(500)]
+    assert set(rpc.mutate_rows(name, rows)) == {0}
+    rpc.close()
+
+
+def test_operations_that_run_and_advice_that_waits_have_queries(
+    visitor, fresh_server, administer
+):
+    server = fresh_server("--backup-rate", "1KB")
+    admin = administer(server.host)
+    instance = admin.create_instance("i")
+    fill_badly(server.host)
+    Backups(admin, instance).begin("slow", "events")
+    Rest(server.host).call("GET", f"/v1/{INSTANCE}:advise?tables=events")
+    somebody = visitor(server.host)
+    page = somebody.page
+    visit_home(somebody)
+    assert fact(page, "Operations") == "1 run"
+    assert fact(page, "Advice that waits") == "1 finding"
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (asked := queries(page)):  # nothing is remembered yet
+        assert time.monotonic() < deadline
+        page.reload()
+        visit_home(somebody)
+    wait_until_remembered(server.host, asked["Operations"], "operations_running", 0.5)
+    wait_until_remembered(server.host, asked["Advice that waits"], "advice_waiting", 1)
+    page.locator(".home-facts").get_by_role("link", name="1 finding").click()
+    page.wait_for_url("**/p/p/i/i/advice")
+    page.get_by_text("Row keys begin with a time").first.wait_for()
+
+
+@pytest.mark.long
+def test_nobody_has_to_ask_for_advice(visitor, fresh_server):
+    """A table is looked at within two minutes of its creation, which this test waits for."""
+    server = fresh_server()
+    fill_badly(server.host)
+    somebody = visitor(server.host)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    visit_home(somebody)
+    while fact(somebody.page, "Advice that waits") != "1 finding":
+        assert time.monotonic() < deadline
+        time.sleep(1)
+        somebody.page.reload()
+        visit_home(somebody)
+
+
+def test_without_history_there_is_nothing_to_ask(visitor, fresh_server):
+    server = fresh_server("--metrics-retention", "0")
+    rpc = Rpc(server.host)
+    rpc.create_table("t")
+    rpc.close()
+    somebody = visitor(server.host)
+    page = somebody.page
+    visit_home(somebody)
+    page.get_by_text("This server keeps no history (--metrics-retention 0)").wait_for()
+    assert page.locator("a.sql").count() == 0
+    assert page.get_by_text("The same by SQL").count() == 0
+    page.locator("h1", has_text="Home").wait_for()
+
+
+def test_before_the_first_point_there_is_nothing_to_ask(visitor, used):
+    somebody = visitor(used.host)
+    page = somebody.page
+
+    def forget(route):
+        answer = route.fetch().json()
+        route.fulfill(json={**answer, "times": [], "lines": []})
+
+    def overlook(route):
+        answer = route.fetch().json()
+        found = [each for each in answer["metrics"] if each["name"] != "trestle_advice_waiting"]
+        route.fulfill(json={**answer, "metrics": found})
+
+    page.route("**/metricHistory?*", forget)
+    page.route("**/servers/self/metrics?*", overlook)
+    visit_home(somebody)
+    page.get_by_text("Nothing is remembered yet").wait_for()
+    assert page.locator("a.sql").count() == 0
+    assert fact(page, "Advice that waits") == "not looked for yet"
+    page.unroute_all()
+
+
+def test_a_server_without_instances_is_asked_itself(visitor, fresh_server):
+    """One that has only Datastore's data had no ways to queries."""
+    server = fresh_server("--auto-create", "off")
+    rest = Rest(server.host)
+    put = {"upsert": {"key": {"path": [{"kind": "Task", "name": "a"}]}}}
+    rest.call("POST", "/v1/projects/demo:commit",
+              {"mode": "NON_TRANSACTIONAL", "mutations": [put]})  # fmt: skip
+    somebody = visitor(server.host)
+    page = somebody.page
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while page.locator("a.sql").count() == 0:  # nothing is remembered yet
+        assert time.monotonic() < deadline
+        visit_home(somebody)
+        page.reload()
+        page.locator(".verdict").wait_for()
+    assert list(queries(page)) == ASKED
+    page.get_by_label("Operations, by SQL").click()
+    page.wait_for_url("**/console/#/query?sql=*")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_text("1 row in").wait_for()
+    editor = page.get_by_label("SQL", exact=True)
+    editor.fill("SELECT * FROM sys")
+    editor.press("End")
+    page.get_by_role("option", name="system/metrics").click()
+    assert editor.input_value() == "SELECT * FROM `system/metrics`"
+    assert somebody.violations() == []
+    somebody.screenshot("query-server")
 
 
 def test_a_query_is_opened_and_run(visitor, used):
@@ -129,9 +264,7 @@ def test_all_queries_stand_below(visitor, used):
     visit_home(somebody)
     page.get_by_text("The same by SQL").click()
     assert page.locator(".asked h3").all_inner_texts() == ASKED
-    links = [parse_qs(urlsplit(each.get_attribute("href")[1:]).query)["sql"][0]
-             for each in page.locator("a.sql").all()]  # fmt: skip
-    assert page.locator(".asked pre").all_inner_texts() == links
+    assert page.locator(".asked pre").all_inner_texts() == list(queries(page).values())
 
 
 def test_hot_ranges_lead_to_their_place_on_the_map(visitor, fresh_server, connect):

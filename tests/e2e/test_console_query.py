@@ -111,6 +111,81 @@ def test_names_are_completed_by_keys(visit, table):
     assert page.evaluate("document.activeElement.textContent") == "Run"
 
 
+def type_anew(page, text):
+    editor(page).fill("")
+    editor(page).focus()
+    page.keyboard.type(text)
+
+
+def test_names_behind_an_alias_are_completed(visit, table):
+    page = visit().page
+    for query in (f"SELECT 1 FROM `{table}` AS a WHERE a.", f"SELECT 1 FROM `{table}` b WHERE b."):
+        type_anew(page, query)
+        options(page).first.wait_for()
+        assert options(page).all_inner_texts() == ["facts family", "other family", "_key key"]
+        page.keyboard.type("ot")
+        options(page).filter(has_text="facts").wait_for(state="detached")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        assert editor(page).input_value() == f"{query}other"
+    type_anew(page, f"SELECT 1 FROM `{table}` AS a WHERE z.")
+    page.keyboard.type("ot")
+    assert options(page).count() == 0
+
+
+def test_names_that_begin_with_a_digit_or_a_dash_are_completed(visit, admin, rpc):
+    name = rpc.create_table("7-dwarfs", {"-family": None, "9lives": None})
+    try:
+        page = visit().page
+        type_anew(page, "SELECT * FROM 7-dw")
+        options(page).filter(has_text="7-dwarfs").dispatch_event("pointerdown")
+        assert editor(page).input_value() == "SELECT * FROM `7-dwarfs`"
+        for typed, whole in (("-fam", "`-family`"), ("9li", "`9lives`")):
+            type_anew(page, f"SELECT * FROM `7-dwarfs` WHERE {typed}")
+            options(page).filter(has_text="family").first.dispatch_event("pointerdown")
+            assert editor(page).input_value().endswith(f" WHERE {whole}")
+    finally:
+        admin.tables.delete_table(name=name)
+
+
+@pytest.mark.parametrize("begun", [
+    "SELECT 'sel", 'SELECT "it\'s sel', "SELECT 'it\\'s sel", "SELECT \"\"\"a\" sel",
+    "SELECT 1 -- sel", "SELECT 1 # sel", "SELECT 1 /* sel",
+])  # fmt: skip
+def test_nothing_is_completed_in_strings_and_comments(visit, begun):
+    page = visit().page
+    type_anew(page, begun)
+    page.keyboard.type("ec")
+    assert options(page).count() == 0
+    ends = {"'sel": "'", '"it\'s sel': '"', "'it\\'s sel": "'", '"""a" sel': '"""', "/* sel": "*/"}
+    end = next((end for each, end in ends.items() if begun.endswith(each)), "\n")
+    page.keyboard.type(f"{end} sel")
+    options(page).filter(has_text="SELECT").wait_for()
+
+
+# --- what was typed ---
+
+
+def test_what_was_typed_is_there_when_one_is_back(visit, table):
+    somebody = visit()
+    page = somebody.page
+    places = ["#/p/p/i/i/query", f"#/p/p/i/i/query?table={table}"]
+    for number, place in enumerate(places):
+        somebody.visit(place)
+        editor(page).fill(f"SELECT {number}")
+    somebody.visit("#/")
+    for number, place in enumerate(places):
+        somebody.visit(place)
+        assert editor(page).input_value() == f"SELECT {number}"
+    somebody.visit("#/p/p/i/i/query?sql=SELECT+9")  # a link brings its own
+    assert editor(page).input_value() == "SELECT 9"
+    somebody.visit(places[1])
+    editor(page).fill("")
+    somebody.visit("#/")
+    somebody.visit(places[1])
+    assert editor(page).input_value().startswith("SELECT * FROM")
+
+
 # --- plans ---
 
 
@@ -133,7 +208,7 @@ def test_a_plan_that_was_run_says_what_it_took(visit, table):
     badges = page.locator(".plan .badge")
     badges.first.wait_for()
     told = badges.all_inner_texts()
-    took = r"in [\d.]+ [mµ]?s"
+    took = r"in (?:less than )?[1-9][\d.]* [mµ]?s"  # once "in 0 s"
     assert re.fullmatch(f"1 row {took}", told[0]), told
     assert re.fullmatch(f"in all 1 row {took}, [\\d,]+ KB kept", told[1]), told
     assert re.fullmatch(f"30 rows {took}", told[-2]), told
@@ -143,6 +218,19 @@ def test_a_plan_that_was_run_says_what_it_took(visit, table):
     somebody.screenshot("query-plan")
     page.get_by_text("As text").click()
     page.get_by_role("region", name="Plan as text").get_by_text("SCAN").wait_for()
+
+
+def test_what_took_next_to_no_time_is_not_told_as_none(visit):
+    """"in all 1 row in 0 s": the server tells thousandths and millionths of a second."""
+    told = visit().page.evaluate("""async () => {
+        const { planTree } = await import(document.querySelector("script[type=module]").src
+            .replace("main.js", "query_plan.js"));
+        const place = document.createElement("div");
+        place.append(...planTree(["ONE ROW", "  gave: 1 rows in 0.000000 s",
+            "read: 0 rows, 0 cells", "result: 1 rows in 0.000 s, 3 KB kept"]));
+        return [...place.querySelectorAll(".badge")].map((each) => each.textContent);
+    }""")
+    assert told == ["1 row in less than 1 µs", "in all 1 row in less than 1 ms, 3 KB kept"]
 
 
 # --- charts ---

@@ -101,8 +101,25 @@ def test_keys_with_a_delimiter(make, visit):
     jump(page, user="ann", month="2025-01", order="2")
     page.get_by_text("1 row,").wait_for()
     assert keys(page) == ["ann#2025-01#2"]
-    jump(page, month="2025-01", order="2")
-    page.get_by_text("“user” is needed, too.").wait_for()
+
+
+@pytest.mark.parametrize(("encoding", "first"), [(HASH, b"#x"), (ORDERED_CODE, b"\0\0\0\1x")])
+def test_a_part_may_be_empty_before_others(make, visit, encoding, first):
+    """It was asked for, though keys may begin so; a number is asked for."""
+    fields = schema(encoding, shop=BYTES, month=STRING)
+    page = visit(make([first, b"a" + first], row_key_schema=fields)).page
+    page.locator(".key-parts").nth(1).wait_for()
+    jump(page, month="x")
+    page.get_by_text("1 row,").wait_for()
+    assert page.locator(".key-parts").inner_text().split() == ["shop", "month", "x"]
+
+
+def test_a_number_before_others_is_needed(make, visit):
+    fields = schema(ORDERED_CODE, number=ORDERED, month=STRING)
+    page = visit(make([b"\x81\0\1x"], row_key_schema=fields)).page
+    page.locator(".key-parts").first.wait_for()
+    jump(page, month="x")
+    page.get_by_text("“number” is needed, too.").wait_for()
 
 
 NUMBERS = [-(2**63), -65, -64, -1, 0, 63, 64, 8191, 8192, 2**31, 2**62, 2**63 - 1]

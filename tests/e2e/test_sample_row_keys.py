@@ -4,6 +4,7 @@ import pytest
 from google.cloud.bigtable_v2 import types
 from grpc import StatusCode
 from harness.patience import PATIENCE_SECONDS
+from harness.rest import Rest
 from harness.rpc import INSTANCE, fails_with, set_cell
 
 SPLITS = [b"a\xff", b"b", b"c\0d"]
@@ -81,3 +82,29 @@ def test_range(rpc, make_table, row_range, keys):
     request = types.SampleRowKeysRequest(table_name=name, row_range=row_range)
     stream = rpc.data.sample_row_keys(request, timeout=PATIENCE_SECONDS)
     assert [sample.row_key for sample in stream] == keys
+
+
+def test_tables_are_listed_with_their_sizes(fresh_server, connect):
+    """Insight.ListTableSizes: of each table what its samples come to; page by page."""
+    server = fresh_server()
+    rpc, rest = connect(server.host), Rest(server.host)
+    for i, table in enumerate(["a", "b", "c"]):
+        name = rpc.create_table(table, splits=SPLITS[:i])
+        for j in range(i * 10):
+            rpc.mutate(name, b"%02d" % j, set_cell("f", b"q", bytes(range(250)) * 400))
+    rpc.create_table("other", instance=f"{INSTANCE}-2")
+    path = f"/v1/{INSTANCE}/tableSizes"
+    found = rest.call("GET", path)
+    assert found.keys() == {"tables"}
+    for each in found["tables"]:
+        samples = rpc.sample_row_keys(f"{INSTANCE}/tables/{each['id']}")
+        assert each["tablets"] == len(samples)
+        assert int(each.get("bytes", 0)) == pytest.approx(samples[-1][1], rel=0.01)
+    assert [each["id"] for each in found["tables"]] == ["a", "b", "c"]
+    assert int(found["tables"][2]["bytes"]) > 1_000_000
+    first = rest.call("GET", f"{path}?pageSize=2")
+    assert [each["id"] for each in first["tables"]] == ["a", "b"]
+    rest_of_them = rest.call("GET", f"{path}?pageSize=2&pageToken={first['nextPageToken']}")
+    assert [each["id"] for each in rest_of_them["tables"]] == ["c"]
+    assert "nextPageToken" not in rest_of_them
+    assert rest.ask("GET", f"{path}?pageSize=-1")[0] == 400

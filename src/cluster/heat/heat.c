@@ -453,3 +453,8 @@ size_t heat_hot_count(struct cluster *cluster)
 {
     return hot_list_count(&cluster->heat->hot);
 }
+
+size_t heat_hot_range_count(struct cluster *cluster)
+{
+    return hot_list_range_count(&cluster->heat->hot);
+}

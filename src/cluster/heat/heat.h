@@ -93,5 +93,7 @@ void cluster_hot_tablets(struct cluster *cluster,
                          bool (*visit)(void *context, const struct hot_tablet *hot), void *context);
 
 size_t heat_hot_count(struct cluster *cluster); /* how many there are */
+/* Of how many ranges of keys these are: one may have been hot several times. */
+size_t heat_hot_range_count(struct cluster *cluster);
 
 #endif

@@ -27,6 +27,7 @@ static void forget_oldest(struct hot_list *list)
     DCHECK(list->count > 0);
     free(entry_of(list_take(&list->entries)));
     list->count--;
+    list->has_changed = true;
 }
 
 void hot_list_free(struct hot_list *list)
@@ -102,6 +103,7 @@ void hot_list_put(struct hot_list *list, const struct hot_tablet *hot)
     if (entry == NULL)
         return;
     pthread_mutex_lock(&list->lock);
+    list->has_changed = true;
     if (hot->id > list->newest_id)
         append(list, entry);
     else if (!replace(list, entry))
@@ -131,6 +133,44 @@ size_t hot_list_count(struct hot_list *list)
 {
     pthread_mutex_lock(&list->lock);
     size_t count = list->count;
+    pthread_mutex_unlock(&list->lock);
+    return count;
+}
+
+static int order_of_ranges(const void *a, const void *b)
+{
+    const struct hot_tablet *left = *(const struct hot_tablet *const *)a;
+    const struct hot_tablet *right = *(const struct hot_tablet *const *)b;
+    int order = strcmp(left->table, right->table);
+    if (order == 0)
+        order = bytes_compare(left->start, right->start);
+    return order == 0 ? bytes_compare(left->end, right->end) : order;
+}
+
+/* With the lock held. Without memory they are taken to be all different. */
+static size_t count_ranges(struct hot_list *list)
+{
+    DCHECK(check_is_held(&list->lock));
+    const struct hot_tablet **all = malloc((list->count + 1) * sizeof(const struct hot_tablet *));
+    size_t count = 0, ranges = 0;
+    if (all == NULL)
+        return list->count;
+    for (struct link *at = list->entries.first; at != NULL; at = at->next)
+        all[count++] = &entry_of(at)->hot;
+    qsort(all, count, sizeof(const struct hot_tablet *), order_of_ranges);
+    for (size_t i = 0; i < count; i++)
+        ranges += i == 0 || order_of_ranges(&all[i - 1], &all[i]) != 0;
+    free(all);
+    return ranges;
+}
+
+size_t hot_list_range_count(struct hot_list *list)
+{
+    pthread_mutex_lock(&list->lock);
+    if (list->has_changed)
+        list->range_count = count_ranges(list);
+    list->has_changed = false;
+    size_t count = list->range_count;
     pthread_mutex_unlock(&list->lock);
     return count;
 }

@@ -13,6 +13,8 @@ struct hot_list {
     size_t count;
     uint64_t newest_id; /* of the last entry there was */
     uint64_t last_id;   /* that was given out */
+    size_t range_count; /* as it was when it was last asked for */
+    bool has_changed;   /* since then */
 };
 
 void hot_list_init(struct hot_list *list);
@@ -32,5 +34,8 @@ void hot_list_visit(struct hot_list *list,
                     bool (*visit)(void *context, const struct hot_tablet *hot), void *context);
 
 size_t hot_list_count(struct hot_list *list);
+
+/* How many ranges of keys they are: one that was hot several times counts once. */
+size_t hot_list_range_count(struct hot_list *list);
 
 #endif

@@ -156,6 +156,23 @@ static void a_hot_tablet_is_told_before_the_window_ends(void **state)
     assert_int_equal(all_hot(f).count, 3);
 }
 
+static void a_range_that_is_hot_again_is_counted_once(void **state)
+{
+    struct cluster_fixture *f = *state;
+    assert_int_equal(heat_hot_range_count(f->cluster), 0);
+    look_after(f, SHORT_WINDOW_US);
+    for (unsigned i = 0; i < 3; i++) {
+        write_to(f, "a", 10);
+        write_to(f, "z", 10);
+        look_after(f, SHORT_WINDOW_US);
+        assert_int_equal(heat_hot_range_count(f->cluster), 2);
+    }
+    assert_int_equal(all_hot(f).count, 6);
+    look_after(f, DAY_US);
+    look_after(f, SHORT_WINDOW_US);
+    assert_int_equal(heat_hot_range_count(f->cluster), 0);
+}
+
 /* A background scan is no load, whatever it reads: the rest is as hot as it was. */
 static void background_scans_are_not_hot(void **state)
 {
@@ -233,6 +250,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rows_share_the_time, setup, teardown),
         cmocka_unit_test_setup_teardown(a_hot_tablet_is_told_before_the_window_ends, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_range_that_is_hot_again_is_counted_once, setup, teardown),
         cmocka_unit_test_setup_teardown(background_scans_are_not_hot, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_is_hot_that_takes_little, setup, teardown),
         cmocka_unit_test_setup_teardown(a_day_later_it_is_forgotten, setup, teardown),

@@ -3,7 +3,7 @@
 // such number is the way to its query, and all of them stand below.
 import * as api from "./api.js";
 import { facts, h, link, note, notice, put } from "./dom.js";
-import { ageText, bytesText, countText, plural, secondsText, shortCount } from "./formats.js";
+import { ageText, bytesText, plural, secondsText, shortCount } from "./formats.js";
 import { watchHealth } from "./health.js";
 import { beginnings } from "./home_begin.js";
 import { growthText } from "./home_growth.js";
@@ -11,14 +11,17 @@ import { hotRanges } from "./home_hot.js";
 import { HOUR, historyChart, historyText, readHistory } from "./metric_history.js";
 import { askMetrics, read } from "./metric_samples.js";
 import { newestQuery, queryLink, sinceQuery } from "./metric_queries.js";
-import { runningOperations } from "./operations.js";
-import { placeOf } from "./parts.js";
+import { instanceUrl, placeOf } from "./parts.js";
 
 const HISTORY = "/v1/servers/self/metricHistory";
 const METRICS = [
+  "advice_waiting",
   "backup_newest_timestamp_seconds",
   "disk_free_bytes",
-  "hot_tablets",
+  "hot_ranges",
+  "operations_running",
+  "slow_request_threshold_seconds",
+  "slow_requests_kept",
   "store_log_bytes",
   "store_table_bytes",
   "tables",
@@ -30,7 +33,7 @@ const POINTS = 60; // of each, so that this page is light
 const ALL_DIGITS = 0; // growth is a small difference of large numbers
 const GROWTH_SECONDS = 14 * 86_400;
 const LEAST_POINTS = 8; // of fewer a day is shown instead, more finely
-const ASKED_INSTANCES = 5; // of more neither the advisor nor hot ranges are asked for unasked
+const ASKED_INSTANCES = 5; // of more hot ranges are not asked for unasked
 
 const VERDICTS = {
   OK: ["ok", "All is well."],
@@ -71,18 +74,28 @@ function queriesAt(now) {
     "Free on the disk": newestQuery(["disk_free_bytes"]),
     Growth: fortnight(sizes),
     "Newest backup": newestQuery(["backup_newest_seconds", "whole_backup_newest_seconds"]),
-    "Hot ranges": newestQuery(["hot_tablets"]),
-    "Slow requests": hour(["slow_requests"]),
+    "Hot ranges": newestQuery(["hot_ranges"]),
+    "Slow requests": newestQuery(["slow_requests_kept"]),
+    "Advice that waits": newestQuery(["advice_waiting"]),
+    Operations: newestQuery(["operations_running"]),
     Requests: hour(["requests", "errors"]),
     Latency: hour(["p50_seconds", "p99_seconds"]),
     Size: fortnight(sizes),
   };
 }
 
-// A function that gives the way to the query of what is called so.
-function askedBy(queries, instances) {
+// Why there is nothing to query; empty: there is.
+function unasked(pasts) {
+  if (pasts.some(({ samples }) => samples.length > 0)) return "";
+  return pasts[0].retention
+    ? "Nothing is remembered yet, so no number here has a query: the first point takes seconds."
+    : "This server keeps no history (--metrics-retention 0), so no number here has a query.";
+}
+
+// A function that gives the way to the query of what is called so, if there is something to query.
+function askedBy(queries, instances, why) {
   const place = instances.length > 0 ? placeOf(instances[0].name) : null;
-  return (what) => queryLink(place, what, queries[what]);
+  return (what) => (why ? null : queryLink(place, what, queries[what]));
 }
 
 const allQueries = (queries) =>
@@ -151,54 +164,36 @@ function backupsText(look) {
     .join(", ");
 }
 
-const hotText = (count) => (count > 0 ? `${plural(count, "tablet")} in the last day` : "none");
+const hotText = (count) => (count > 0 ? `${plural(count, "range")} in the last day` : "none");
 
-// What somebody may not see, and what fails, is told where it would stand.
-function later(load) {
-  const place = h("span", null, "…");
-  load().then(
-    (content) => place.replaceChildren(content),
-    (error) => {
-      if (error.name !== "AbortError")
-        place.replaceChildren(error.code === 403 ? "you may not see these" : error.message);
-    },
-  );
-  return place;
-}
-
-async function slowText(signal) {
-  const { requests = [], threshold } = await api.get("/v1/servers/self/slowRequests", { signal });
+function slowLink(kept, threshold) {
   if (!threshold) return "none counts as slow";
-  const words = requests.length === 0 ? "none" : plural(requests.length, "request");
-  return link("#/slow", words);
+  return link("#/slow", kept > 0 ? plural(kept, "request") : "none");
 }
 
-async function operationsText(signal) {
-  const running = await runningOperations(signal);
-  return link("#/operations", running.length === 0 ? "none runs" : `${running.length} run`);
+const operationsLink = (running) =>
+  link("#/operations", running > 0 ? `${running} run` : "none runs");
+
+function adviceUrl(resource) {
+  const [, project, kind, name] = resource.split("/");
+  if (kind === "instances") return instanceUrl({ project, instance: name }, "/advice");
+  return name ? `#/d/${project}/${encodeURIComponent(name)}/advice` : "#/instances";
 }
 
-const waiting = ({ tables = [] }) =>
-  tables
-    .flatMap(({ findings = [] }) => findings)
-    .filter(({ severity, isMuted }) => severity !== "INFO" && !isMuted);
-
-async function adviceText(listed, signal) {
-  const instances = await listed;
-  if (instances.length > ASKED_INSTANCES)
-    return link("#/instances", `of ${countText(instances.length)} instances, by each`);
-  const asked = instances.map(({ name }) => api.get(`/v1/${name}:advise`, { signal }));
-  const found = (await Promise.all(asked)).map(waiting);
-  const count = found.flat().length;
+// `found`: how many findings wait of which instance or database, of those that were looked at.
+function adviceLink(found, tables) {
+  if (found.length === 0) return tables > 0 ? "not looked for yet" : "none";
+  const count = found.reduce((sum, { value = 0 }) => sum + value, 0);
   if (count === 0) return "none";
-  const at = found.findIndex(({ length }) => length > 0);
-  const [, project, , instance] = instances[at].name.split("/");
-  return link(`#/p/${project}/i/${instance}/advice`, plural(count, "finding"));
+  const most = found.reduce((a, b) => ((b.value ?? 0) > (a.value ?? 0) ? b : a));
+  return link(adviceUrl(most.labels.resource), plural(count, "finding"));
 }
 
-function factsOf(look, growth, { asked, listed }, signal) {
+function factsOf(look, growth, asked) {
   const value = (name) => look.byName.get(name)?.[0]?.value ?? 0;
   const free = value("disk_free_bytes");
+  const advice = adviceLink(look.byName.get("advice_waiting") ?? [], value("tables"));
+  const slow = slowLink(value("slow_requests_kept"), value("slow_request_threshold_seconds"));
   const remembered = (what, told) => [what, h("span", null, told, " ", asked(what))];
   return h(
     "div",
@@ -208,10 +203,10 @@ function factsOf(look, growth, { asked, listed }, signal) {
       remembered("Free on the disk", bytesText(free)),
       remembered("Growth", growthText(growth.samples, free, look.time)),
       remembered("Newest backup", backupsText(look)),
-      remembered("Hot ranges", hotText(value("hot_tablets"))),
-      remembered("Slow requests", later(() => slowText(signal))),
-      ["Advice that waits", later(() => adviceText(listed, signal))],
-      ["Operations", later(() => operationsText(signal))],
+      remembered("Hot ranges", hotText(value("hot_ranges"))),
+      remembered("Slow requests", slow),
+      remembered("Advice that waits", advice),
+      remembered("Operations", operationsLink(value("operations_running"))),
     ]),
   );
 }
@@ -221,7 +216,7 @@ function factsOf(look, growth, { asked, listed }, signal) {
 // Where the hot ranges will stand, if there are some.
 function hotPlace(look, instances, signal) {
   const place = h("div", null);
-  const count = look.byName.get("hot_tablets")?.[0]?.value ?? 0;
+  const count = look.byName.get("hot_ranges")?.[0]?.value ?? 0;
   if (count > 0 && instances.length <= ASKED_INSTANCES)
     hotRanges(instances, signal).then(
       (found) => put(place, found),
@@ -231,16 +226,14 @@ function hotPlace(look, instances, signal) {
 }
 
 async function board(signal) {
-  const listed = api
-    .get("/v2/projects/-/instances", { signal })
-    .then(({ instances = [] }) => instances);
   const [answer, instances] = await Promise.all([
     askMetrics(signal, METRICS),
-    listed.catch(() => []), // who may not list them gets no ways to queries
+    api.get("/v2/projects/-/instances", { signal }).then(
+      ({ instances: found = [] }) => found,
+      () => [], // who may not list them asks the server
+    ),
   ]);
   const look = read(answer);
-  const queries = queriesAt(look.time);
-  const asked = askedBy(queries, instances);
   const past = (seconds, only, digits) =>
     readHistory(HISTORY, seconds, look.time, signal, { only, points: POINTS, digits });
   const growthIn = (seconds) => past(seconds, SIZE_LINES, ALL_DIGITS);
@@ -248,17 +241,20 @@ async function board(signal) {
   const isYoung = fortnight.samples.length < LEAST_POINTS;
   const growth = isYoung ? await growthIn(24 * HOUR) : fortnight;
   const tables = look.byName.get("tables")?.[0]?.value ?? 0;
+  const queries = queriesAt(look.time);
+  const why = unasked([hour, fortnight]);
+  const asked = askedBy(queries, instances, why);
   return [
     verdict(answer, look, asked, signal),
     tables === 0 && beginnings(signal),
-    factsOf(look, growth, { asked, listed }, signal),
+    factsOf(look, growth, asked),
     hotPlace(look, instances, signal),
     note(historyText(hour)),
     h("div", { class: "charts" }, [
       ...CHARTS.map((chart) => historyChart(askable(chart, asked), hour)),
       historyChart(askable(SIZE, asked), growth),
     ]),
-    allQueries(queries),
+    why ? note(why) : allQueries(queries),
   ];
 }
 

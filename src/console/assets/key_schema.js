@@ -83,7 +83,10 @@ function microsOf(text) {
 
 // --- parts ---
 
-function bytesOfPart({ kind, isOrdered }, text) {
+// A number is something; a text, or bytes, may be empty.
+function bytesOfPart({ name, kind, isOrdered }, text) {
+  const isSomething = text !== "" || kind === "text" || kind === "bytes";
+  if (!isSomething) throw new Error(`“${name}” is needed, too.`);
   if (kind === "bytes") return unescape(text);
   if (kind === "text") return new TextEncoder().encode(text);
   const number = kind === "time" ? microsOf(text) : integerOf(text);
@@ -100,20 +103,21 @@ function textOfPart({ kind, isOrdered }, bytes) {
   return kind === "time" ? timeText(number) : number.toString();
 }
 
+// An empty part is 00 00.
 const escaped = (bytes) =>
-  Uint8Array.from([...bytes].flatMap((byte) => (byte === 0 ? [0, 0xff] : [byte])));
+  bytes.length === 0
+    ? Uint8Array.of(0, 0)
+    : Uint8Array.from([...bytes].flatMap((byte) => (byte === 0 ? [0, 0xff] : [byte])));
 
 const between = (parts, divider) =>
   joined([new Uint8Array(0), ...parts.flatMap((part, i) => (i === 0 ? [part] : [divider, part]))]);
 
 // The range [from, to) of the keys that begin with these parts, as they were typed; those that are
-// empty, at the end, are any. Throws an Error with words for the person.
+// empty, at the end, are any, and before others they are empty. Throws an Error with words for the
+// person.
 export function spanOf({ parts, form, delimiter }, texts) {
   const count = texts.findLastIndex((text) => text !== "") + 1;
-  const given = texts.slice(0, count).map((text, i) => {
-    if (text === "") throw new Error(`“${parts[i].name}” is needed, too.`);
-    return bytesOfPart(parts[i], text);
-  });
+  const given = texts.slice(0, count).map((text, i) => bytesOfPart(parts[i], text));
   const isWhole = count === parts.length;
   const after = (key) => joined([key, Uint8Array.of(0)]);
   if (count === 0) return { from: null, to: null };

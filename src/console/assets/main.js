@@ -8,6 +8,7 @@
 //     #/slow                                   slow requests
 //     #/metrics                                the server's metrics
 //     #/settings                               the server's settings
+//     #/query?…                                what the server remembers of itself, by SQL
 //     #/datastore                              Datastore's databases
 //     #/d/PROJECT/DATABASE                     one of them: its kinds
 //     #/d/PROJECT/DATABASE/entities?…          … and entities, entity, gql, indexes, advice
@@ -20,37 +21,59 @@
 import * as api from "./api.js";
 import { button, dialog, failure, h, link, loading, notice, put } from "./dom.js";
 import { health } from "./health.js";
-import { login } from "./login.js";
+import { login, loginOver } from "./login.js";
 import { themeSwitch } from "./themes.js";
 
-// A page whose module is got when somebody goes there first.
-const lazily =
-  (load, name) =>
-  async (...where) =>
-    (await api.module(load))[name](...where);
+// What each page's module imports, in the end, as the page tells (embed_assets.py): the browser
+// gets all of it at once, where it would come level by level.
+const NEEDS = new Map(
+  document
+    .querySelector("meta[name=modules]")
+    .content.split(";")
+    .map((each) => each.split(":")),
+);
 
-const advice = lazily(() => import("./advice.js"), "advice");
-const audit = lazily(() => import("./audit.js"), "audit");
-const backups = lazily(() => import("./instance.js"), "backups");
-const clusters = lazily(() => import("./instance.js"), "clusters");
-const databases = lazily(() => import("./datastore.js"), "databases");
-const entities = lazily(() => import("./datastore_entities.js"), "entities");
-const entity = lazily(() => import("./datastore_entity.js"), "entity");
-const gql = lazily(() => import("./datastore_gql.js"), "gql");
-const heat = lazily(() => import("./heat.js"), "heat");
-const home = lazily(() => import("./home.js"), "home");
-const indexes = lazily(() => import("./datastore_indexes.js"), "indexes");
-const instances = lazily(() => import("./instances.js"), "instances");
-const kinds = lazily(() => import("./datastore.js"), "kinds");
-const metrics = lazily(() => import("./metrics.js"), "metrics");
-const operations = lazily(() => import("./operations.js"), "operations");
-const query = lazily(() => import("./query.js"), "query");
-const rows = lazily(() => import("./rows.js"), "rows");
-const running = lazily(() => import("./running.js"), "running");
-const settings = lazily(() => import("./settings.js"), "settings");
-const slow = lazily(() => import("./slow.js"), "slow");
-const table = lazily(() => import("./table.js"), "table");
-const tables = lazily(() => import("./instance.js"), "tables");
+function announce(file) {
+  for (const name of (NEEDS.get(file) ?? "").split(" ").filter(Boolean)) {
+    const href = new URL(`./${name}.js`, import.meta.url).href;
+    document.head.append(h("link", { rel: "modulepreload", href }));
+  }
+  NEEDS.delete(file);
+}
+
+// A page whose module is got when somebody goes there first.
+function lazily(file, name) {
+  const load = () => {
+    announce(file);
+    return import(`./${file}.js`);
+  };
+  const page = async (...where) => (await api.module(load))[name](...where);
+  return Object.assign(page, { load });
+}
+
+const advice = lazily("advice", "advice");
+const audit = lazily("audit", "audit");
+const backups = lazily("instance", "backups");
+const clusters = lazily("instance", "clusters");
+const databases = lazily("datastore", "databases");
+const entities = lazily("datastore_entities", "entities");
+const entity = lazily("datastore_entity", "entity");
+const gql = lazily("datastore_gql", "gql");
+const heat = lazily("heat", "heat");
+const home = lazily("home", "home");
+const indexes = lazily("datastore_indexes", "indexes");
+const instances = lazily("instances", "instances");
+const kinds = lazily("datastore", "kinds");
+const metrics = lazily("metrics", "metrics");
+const operations = lazily("operations", "operations");
+const query = lazily("query", "query");
+const rows = lazily("rows", "rows");
+const running = lazily("running", "running");
+const serverQuery = lazily("query", "serverQuery");
+const settings = lazily("settings", "settings");
+const slow = lazily("slow", "slow");
+const table = lazily("table", "table");
+const tables = lazily("instance", "tables");
 
 const INSTANCE = "/p/([^/]+)/i/([^/]+)";
 const DATABASE = "/d/([^/]+)/([^/]+)";
@@ -63,6 +86,7 @@ const ROUTES = [
   [/^\/slow$/, slow, []],
   [/^\/metrics$/, metrics, []],
   [/^\/settings$/, settings, []],
+  [/^\/query$/, serverQuery, []],
   [/^\/datastore$/, databases, []],
   [new RegExp(`^${DATABASE}$`), kinds, ["project", "database"]],
   [new RegExp(`^${DATABASE}/entities$`), entities, ["project", "database"]],
@@ -232,6 +256,8 @@ function find(path) {
   return { page: notPage, place: {} };
 }
 
+const here = () => (location.hash.slice(1) || "/").split("?");
+
 // What the page would have been called that cannot be shown.
 function headingOf(path, place) {
   const names = Object.values(place);
@@ -242,7 +268,7 @@ async function go() {
   leaving.abort();
   leaving = new AbortController();
   const { signal } = leaving;
-  const [path, search] = (location.hash.slice(1) || "/").split("?");
+  const [path, search] = here();
   const place = h("main", { id: "main", tabindex: "-1" }, loading("Loading"));
   put(app, [header(path), health(), faults(), place]);
   const { page: load, place: at } = find(path);
@@ -313,7 +339,20 @@ function showLogin() {
   app.replaceChildren(health(), login(start));
 }
 
+// Where somebody has a dialog open it stays, if it is he who logs in.
+function logInAgain(principal) {
+  if (document.querySelector("dialog.login-over")) return;
+  loginOver(async () => {
+    who = await api.session();
+    if (who.principal === principal) return;
+    document.querySelectorAll("dialog").forEach((each) => each.close());
+    await go();
+  });
+}
+
+// The page's module comes while it is asked who somebody is; whether it does is seen later.
 async function start() {
+  find(here()[0]).page.load?.().catch(() => {});
   try {
     who = await api.session();
   } catch (error) {
@@ -327,6 +366,10 @@ async function start() {
 }
 
 api.whenUnauthenticated(() => {
+  if (document.querySelector("dialog[open]")) {
+    logInAgain(who.principal);
+    return;
+  }
   who = { authentication: true, session: false, principal: "" };
   showLogin();
 });

@@ -22,9 +22,9 @@ export function sinceQuery(level, from, lines) {
 }
 
 // A way to the editor with the query in it, beside what it gives. `place`: an instance, in any of
-// which it runs; null: there is none.
+// which it runs; null: there is none, and it runs in the server's own editor.
 export function queryLink(place, what, sql) {
-  if (!place) return null;
-  const address = instanceUrl(place, `/query?${new URLSearchParams({ sql })}`);
+  const more = `/query?${new URLSearchParams({ sql })}`;
+  const address = place ? instanceUrl(place, more) : `#${more}`;
   return link(address, "SQL", { class: "sql", title: sql, "aria-label": `${what}, by SQL` });
 }

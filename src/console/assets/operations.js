@@ -54,11 +54,6 @@ async function load(from, signal) {
   return lists.flatMap(({ items }) => items);
 }
 
-// Those that run now, of all projects that somebody may see.
-export async function runningOperations(signal) {
-  return (await load(await paths("", signal), signal)).filter(({ done }) => !done);
-}
-
 const pathOf = ({ name }) =>
   name.startsWith("operations/") ? api.pathOf(name) : api.pathOf(name).replace("/v2/", "/v1/");
 

@@ -10,6 +10,7 @@ import {
   field,
   h,
   loading,
+  note,
   notice,
   put,
   select,
@@ -111,7 +112,7 @@ function pageOf(columns, rows, first) {
 }
 
 function exports_(place, columns, rows) {
-  const name = `${place.instance}-query`;
+  const name = `${place?.instance ?? "server"}-query`;
   const csv = () => download(`${name}.csv`, "text/csv", toCsv(columns, rows));
   const json = () => download(`${name}.json`, "application/json", toJson(columns, rows));
   return [button("Export CSV", csv), button("Export JSON", json)];
@@ -172,8 +173,20 @@ function showRows(place, columns, { rows, isCut }, millis) {
 
 // --- the page ---
 
+// Of an instance; null: of the server, which has nothing but what it remembers of itself. That any
+// instance has, also one that is not there.
+const SERVER = { project: "-", instance: "-" };
+const OWN_TABLES = new Map([["system/metrics", ["line", "method", "latency"]]]);
+
+const serverHead = () => [
+  h("h1", null, "Query"),
+  note("Of the server: what it remembers of its metrics. Tables are queried in their instance."),
+];
+
+export const serverQuery = (_place, ...more) => query(null, ...more);
+
 export async function query(place, parameters, signal) {
-  const instance = api.instanceName(place);
+  const instance = api.instanceName(place ?? SERVER);
   const key = `trestle-query ${instance}`;
   const from = parameters.get("table");
   const ready = from ? `SELECT * FROM ${identifier(from)} LIMIT 100` : parameters.get("sql");
@@ -184,7 +197,10 @@ export async function query(place, parameters, signal) {
     autocomplete: "off",
     placeholder: "SELECT _key FROM …",
   });
-  editor.value = ready ?? kept("session", key);
+  const draft = from ? `${key} of ${from}` : key; // what was typed, for who leaves and comes back
+  const typed = parameters.has("sql") ? "" : kept("session", draft);
+  editor.value = typed || (ready ?? "");
+  editor.addEventListener("input", () => keep("session", draft, editor.value));
   const most = select(
     LIMITS.map((limit) => [limit, countText(limit)]),
     1000,
@@ -195,7 +211,7 @@ export async function query(place, parameters, signal) {
   const run = async (explain) => {
     const sql = editor.value.trim();
     if (sql === "" || running) return;
-    keep("session", key, editor.value);
+    keep("session", draft, editor.value);
     running = new AbortController();
     signal.addEventListener("abort", () => running?.abort());
     const status = h("span", null, "Running");
@@ -229,9 +245,9 @@ export async function query(place, parameters, signal) {
     run();
   };
   return {
-    title: `Query ${place.instance}`,
+    title: place ? `Query ${place.instance}` : "Query",
     content: [
-      instanceHead(place, "query"),
+      place ? instanceHead(place, "query") : serverHead(),
       h(
         "form",
         { onsubmit: submit },
@@ -240,7 +256,7 @@ export async function query(place, parameters, signal) {
           editor,
           "Ctrl + Enter runs it, Ctrl + Space completes a name. Tab leaves the field.",
         ),
-        completion(editor, instance, signal),
+        completion(editor, instance, signal, place ? null : OWN_TABLES),
         h(
           "div",
           { class: "controls" },

@@ -8,8 +8,15 @@ import { FUNCTIONS, KEYWORDS } from "./sql_words.js";
 
 const SHOWN = 12;
 const LEAST = 2; // letters, before it opens by itself
-// The word before the cursor: with dashes, as names of tables have them, or else without.
-const WORDS = [/`?[A-Za-z_][\w.-]*$/, /[A-Za-z_][\w.]*$/];
+// The word before the cursor: with dashes, and a digit or a dash to begin with, as names of tables
+// and families have them, or else without.
+const WORDS = [/`?[\w-][\w.-]*$/, /[A-Za-z_][\w.]*$/];
+// What stands before a dot, and what has been written after it.
+const QUALIFIED = /(`[^`]+`|[A-Za-z_]\w*)\.`?([\w-]*)$/;
+// What strings, names in backticks and comments begin with, the longest first; they end with the
+// same, or else as is said here.
+const QUOTES = ['"""', "'''", '"', "'", "`", "--", "#", "/*"];
+const ENDS = { "--": "\n", "#": "\n", "/*": "*/" };
 
 // As a query names it: in backticks if it is no name as it is.
 export const identifier = (name) =>
@@ -34,6 +41,30 @@ async function tablesOf(instance, signal) {
   }
 }
 
+// Whether what stands before the cursor is within a string or a comment, where nothing has a name.
+function isQuoted(before) {
+  let open = "";
+  for (let at = 0; at < before.length; ) {
+    const begun = open === "" && QUOTES.find((each) => before.startsWith(each, at));
+    const end = ENDS[open] ?? open;
+    const isEnd = open !== "" && before.startsWith(end, at);
+    const isEscape = open !== "" && !isEnd && before[at] === "\\";
+    at += (begun || (isEnd && end) || (isEscape && "\\.") || ".").length;
+    if (begun || isEnd) open = begun || "";
+  }
+  return open !== "" && open !== "`";
+}
+
+// The table that is called so in the query: by its name, or as FROM or JOIN name it anew.
+function tableCalled(name, tables, query) {
+  const plain = name.replaceAll("`", "");
+  if (tables.has(plain)) return plain;
+  const named = /(?:\bFROM|\bJOIN|,)\s+(?:`([^`]+)`|([\w-]+))\s+(?:AS\s+)?(?:`([^`]+)`|(\w+))/gi;
+  for (const [, quoted, table, alias, word] of query.matchAll(named))
+    if ((alias ?? word) === plain && tables.has(quoted ?? table)) return quoted ?? table;
+  return null;
+}
+
 // [{text, kind, insert}] of all that there is to take, the nearest first.
 function candidates(tables, query) {
   const named = [...tables].filter(([table]) => query.includes(table));
@@ -48,6 +79,12 @@ function candidates(tables, query) {
     ...of("word", KEYWORDS, (name) => name),
   ];
 }
+
+// The same of one table, behind its name and a dot.
+const columnsOf = (columns) => [
+  ...columns.map((text) => ({ text, kind: "family", insert: identifier(text) })),
+  { text: "_key", kind: "key", insert: "_key" },
+];
 
 // A name in backticks begins with one.
 function fitting(all, word) {
@@ -77,12 +114,20 @@ class Completion {
   async open(least) {
     const before = this.before();
     const words = WORDS.map((pattern) => pattern.exec(before)?.[0] ?? "");
-    if (words[0].length < least) {
+    const qualified = QUALIFIED.exec(before);
+    if ((words[0].length < least && !qualified) || isQuoted(before)) {
       this.close();
       return;
     }
-    const all = candidates(await this.tables(), this.editor.value);
+    const tables = await this.tables();
     if (before !== this.before()) return; // another key came meanwhile
+    const table = qualified && tableCalled(qualified[1], tables, this.editor.value);
+    if (table) this.offer(columnsOf(tables.get(table)), [qualified[2]]);
+    else this.offer(candidates(tables, this.editor.value), words);
+  }
+
+  // What fits the first of the words that anything fits.
+  offer(all, words) {
     this.word = words.find((word) => fitting(all, word).length > 0) ?? "";
     this.found = words[0] === "" || this.word !== "" ? fitting(all, this.word) : [];
     this.at = -1;
@@ -144,9 +189,10 @@ class Completion {
   }
 }
 
-// The list's element, for a place below the editor.
-export function completion(editor, instance, signal) {
-  let tables = null; // asked for when it is wanted first
+// The list's element, for a place below the editor. `known`: the tables that there are; null: those
+// of the instance.
+export function completion(editor, instance, signal, known) {
+  let tables = known; // asked for when it is wanted first
   const ask = () => (tables ??= tablesOf(instance, signal));
   return new Completion(editor, ask).element;
 }

@@ -47,11 +47,15 @@ const badge = (text) => h("span", { class: "badge" }, text);
 
 const scanText = ({ read, cells }) => `${plural(read, "row")} and ${plural(cells, "cell")} read`;
 
+// The server tells times as thousandths of a second, or as millionths: of less it says 0.
+const tookText = (seconds, least) =>
+  seconds > 0 ? `in ${secondsText(seconds)}` : `in less than ${secondsText(least)}`;
+
 const rootText = ({ rows, seconds, kilobytes }) =>
-  `in all ${plural(rows, "row")} in ${secondsText(seconds)}, ${countText(kilobytes)} KB kept`;
+  `in all ${plural(rows, "row")} ${tookText(seconds, 1e-3)}, ${countText(kilobytes)} KB kept`;
 
 const gaveText = ([, rows, seconds]) =>
-  `${plural(Number(rows), "row")} in ${secondsText(Number(seconds))}`;
+  `${plural(Number(rows), "row")} ${tookText(Number(seconds), 1e-6)}`;
 
 function nodeOf({ text, children: below }, counts, isRoot) {
   const gave = below.map((child) => GAVE.exec(child.text)).find(Boolean);
