@@ -90,11 +90,12 @@ void access_peer_destroy(struct access_peer *peer); /* NULL is fine */
 /* A peer that speaks for others, REST: each call's headers (wire/rest.h) say for whom. */
 struct access_peer *access_gateway_create(void);
 
-/* Whether the client is a fellow server, with which this one copies changes: no client that speaks
- * for others is. At first none is. */
 /* The header of a call that a fellow server has forwarded, whose value is that one's number: the
  * client was asked for its rights there. Of anybody else it means nothing here. */
 #define ACCESS_FORWARDED_BY "trestle-forwarded-by"
+
+/* Whether the client is a fellow server, with which this one copies changes: no client that speaks
+ * for others is. At first none is. */
 void access_peer_set_fellow(struct access_peer *peer, bool is_fellow);
 bool access_peer_is_fellow(const struct access_peer *peer); /* NULL is fine: false */
 

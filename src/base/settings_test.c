@@ -212,6 +212,11 @@ static void settings_that_contradict_are_refused(void **state)
     (void)state;
     assert_refused(LIST("--tls-cert", "a"), LIST(), "--tls-cert: needs tls-key beside it");
     assert_refused(LIST(), LIST("TRESTLE_TLS_KEY=a"), "TRESTLE_TLS_KEY: needs tls-cert beside it");
+    assert_refused(LIST("--peer-ca", "a"), LIST(), "--peer-ca: needs tls-cert beside it");
+    assert_refused(LIST("--peer-cert", "a"), LIST(), "--peer-cert: needs peer-ca beside it");
+    assert_refused(LIST("--peer-key", "a"), LIST(), "--peer-key: needs peer-cert beside it");
+    assert_refused(LIST("--tls-cert", "a", "--tls-key", "b", "--peer-ca", "c", "--peer-cert", "d"),
+                   LIST(), "--peer-cert: needs peer-key beside it");
 }
 
 static void a_location_is_a_zone(void **state)

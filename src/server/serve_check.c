@@ -418,6 +418,21 @@ static status check_certificate(const struct settings *settings, struct notes *n
     return status_ok();
 }
 
+/* What the server shows its peers as their client. */
+static status check_peer_certificate(const struct settings *settings, struct notes *notes)
+{
+    struct tls_context *tls;
+    const struct tls_client_files files = {.authority = settings->peer_ca,
+                                           .certificate = settings->peer_cert,
+                                           .key = settings->peer_key};
+    (void)notes;
+    if (settings->peer_cert == NULL)
+        return status_ok();
+    TRY(tls_client_create_known(&files, &tls));
+    tls_context_destroy(tls);
+    return status_ok();
+}
+
 static status check_tokens(const struct settings *settings, struct notes *notes)
 {
     const struct access_options options = {.token_file = settings->auth_tokens};
@@ -518,6 +533,7 @@ static const struct check {
     {"inject", check_faults},
     {"allowed_hosts", check_hosts},
     {"tls_cert", check_certificate},
+    {"peer_cert", check_peer_certificate},
     {"otlp_headers", check_headers},
     {"otlp_endpoint", check_collector},
     {"auth_tokens", check_tokens},

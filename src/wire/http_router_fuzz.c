@@ -17,6 +17,7 @@
 #include "google/longrunning/operations.pb-c.h"
 #include "trestle/backup/v1/whole_backups.pb-c.h"
 #include "trestle/insight/v1/insight.pb-c.h"
+#include "trestle/replica/v1/replica.pb-c.h"
 
 enum { MOST_PATH = 4 << 10, MOST_BYTES = 32 };
 
@@ -33,6 +34,7 @@ static struct http_router *create_router(void)
         &fs_admin__firestore_admin__descriptor,
         &insight__insight__descriptor,
         &wb__whole_backups__descriptor,
+        &replica__replication__descriptor,
     };
     struct http_router *router;
     status s = http_router_create(proto_http_rules, proto_http_rule_count, services,

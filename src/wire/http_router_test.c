@@ -14,6 +14,7 @@
 #include "google/longrunning/operations.pb-c.h"
 #include "trestle/backup/v1/whole_backups.pb-c.h"
 #include "trestle/insight/v1/insight.pb-c.h"
+#include "trestle/replica/v1/replica.pb-c.h"
 
 #include <stdio.h>
 
@@ -28,6 +29,7 @@ static const ProtobufCServiceDescriptor *const services[] = {
     &fs_admin__firestore_admin__descriptor,
     &insight__insight__descriptor,
     &wb__whole_backups__descriptor,
+    &replica__replication__descriptor,
 };
 enum { SERVICES = sizeof services / sizeof *services };
 
@@ -224,7 +226,7 @@ static void write_path(const char *template, struct buffer *path)
 /* Every rule's own path, with a name for each asterisk, comes back to its method. */
 static void test_every_rule(void **state)
 {
-    assert_int_equal(proto_http_rule_count, 170);
+    assert_int_equal(proto_http_rule_count, 172);
     for (size_t i = 0; i < proto_http_rule_count; i++) {
         const struct http_rule *rule = &proto_http_rules[i];
         const struct http_route *route;

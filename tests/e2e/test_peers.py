@@ -356,6 +356,27 @@ def test_peers_certificate_is_no_principal(tmp_path, own_servers, authorities, s
         rpc.read("projects/p/instances/i/tables/t")
 
 
+def test_peers_certificate_may_be_another(tmp_path, own_servers, authorities):
+    """The one that a server shows as a client: what it serves with may be for servers alone."""
+    servers = []
+    for number in (1, 2):
+        certificate, key = authorities["peers"].issue(f"client-{number}", f"/CN=client-{number}")
+        servers.append(tls_peer(
+            tmp_path, own_servers, number, authorities["peers"],
+            "--peer-ca", authorities["peers"].certificate,
+            "--peer-cert", certificate, "--peer-key", key,
+        ))  # fmt: skip
+    done, said = cluster("join", servers[0].host, server=servers[1])
+    assert done.returncode == 0 and said["ownNumber"] == 2, done.stderr
+    refused = run_trestle(
+        "serve", "--check", "--data-dir", tmp_path / "none", "--listen", "127.0.0.1:0",
+        "--tls-cert", certificate, "--tls-key", key,
+        "--peer-ca", authorities["peers"].certificate, "--peer-cert", certificate,
+        "--peer-key", tmp_path / "missing.pem",
+    )  # fmt: skip
+    assert "--peer-cert: cannot use key" in refused.stdout + refused.stderr
+
+
 def test_tls_without_peer_ca_has_no_peers(tmp_path, own_servers):
     authority = Authority(tmp_path)
     server = tls_peer(tmp_path, own_servers, 1, authority)

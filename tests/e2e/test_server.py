@@ -176,6 +176,8 @@ def test_metrics(server, rpc, table_name):
     assert {name for name, _ in missing} <= {
         "trestle_certificate_expiry_timestamp_seconds", "trestle_place_free_bytes",
         "trestle_peer_clock_ahead_seconds", "trestle_peer_heard_timestamp_seconds",
+        "trestle_replication_delay_seconds", "trestle_replication_parked",
+        "trestle_replication_changes_total", "trestle_replication_bytes_total",
         "trestle_table_backup_failures_total", "trestle_whole_backup_failures_by_cause_total",
         "trestle_scheduled_backup_newest_timestamp_seconds",
         "trestle_scheduled_backup_failures_total", "trestle_scheduled_backup_overdue",
