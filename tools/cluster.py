@@ -70,7 +70,15 @@ def bring_together(servers):
             raise SystemExit(f"{server.location}: {done.stderr}")
 
 
+def wait_until_they_answer(server):
+    """As the server sees it, or for a while."""
+    deadline = time.monotonic() + START_SECONDS
+    while "not heard yet" in server.cluster("list").stdout and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
 def tell(servers):
+    wait_until_they_answer(servers[0])
     print()
     for server in servers:
         print(f"  {server.location}    export BIGTABLE_EMULATOR_HOST={server.host}")

@@ -53,7 +53,8 @@ static bool is_cut(const struct list_mutation *mutation)
 static void begin_message(struct change_writer *writer, const struct stream_record *record,
                           const struct list_mutation *mutation)
 {
-    const struct change_head head = {.record = record, .cluster_id = writer->cluster_id};
+    const struct change_head head = {
+        .record = record, .cluster_id = stream_source_of(&writer->sources, record->version)};
     bool is_large = record->list.size > WRITER_MESSAGE_BYTES || is_cut(mutation);
     size_t about = is_large ? WRITER_MESSAGE_BYTES : record->list.size;
     writer->has_slice = false;

@@ -14,6 +14,7 @@
 #define TRESTLE_BIGTABLE_CHANGE_WRITER_H
 
 #include "bigtable/stream_answer.h"
+#include "bigtable/stream_sources.h"
 #include "cluster/stream/table_stream.h"
 #include "wire/grpc.h"
 
@@ -39,7 +40,7 @@ struct change_writer {
     struct grpc_call *call;
     struct table *table;
     uint32_t shard;
-    bytes cluster_id;
+    struct stream_sources sources;
     struct change_place place;
     size_t sent; /* bytes, since it was set to 0 */
     size_t more; /* bytes that may be sent beyond WRITER_MOST_BYTES: the caller's to say */

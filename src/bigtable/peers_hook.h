@@ -20,6 +20,9 @@ struct bigtable_peers {
      * replica/progress.h. Both block. */
     status (*mark)(void *replication, struct arena *arena, struct buffer *out);
     status (*has_reached)(void *replication, struct arena *arena, const char *marks, bool *out);
+    /* Appends the location of the cluster of that number; false: there is none, as without peers.
+     * Any thread; may wait for a lock. */
+    bool (*location)(void *replication, unsigned number, struct buffer *out);
     void *replication;
 };
 

@@ -558,7 +558,9 @@ static status open_table(struct read_change_stream *self,
                              data->arena, &cluster_id));
     self->writer.call = data->call;
     self->writer.table = data->table;
-    self->writer.cluster_id = bytes_of(cluster_id);
+    self->writer.sources.own = bytes_of(cluster_id);
+    TRY(stream_sources_find(data->bigtable, request->table_name, data->arena,
+                            &self->writer.sources));
     const struct stream_facts facts = table_stream_facts(data->table);
     self->life = facts.life;
     TRY(stream_facts_check(&facts, request->table_name));

@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-enum { EVERY_US = 500 * 1000 };
+/* One that was just admitted has to write that down before it answers. */
+enum { EVERY_US = 500 * 1000, FIRST_US = 100 * 1000 };
 
 /* --- the session --- */
 
@@ -149,6 +150,7 @@ static void *run(void *argument)
 {
     struct peer_link *link = argument;
     struct arena *arena = arena_create(PEER_MEMORY);
+    (void)thread_rest(&link->stop, FIRST_US);
     do {
         status s = arena == NULL ? status_out_of_memory() : exchange(link, arena);
         if (!status_is_ok(s))

@@ -180,6 +180,18 @@ status peer_list_begin(const Replica__Peer *leader, struct arena *arena,
     return status_ok();
 }
 
+static status check_address_is_free(const Replica__PeerList *list, unsigned number,
+                                    const char *address)
+{
+    for (size_t i = 0; i < list->n_peers; i++) {
+        const Replica__Peer *other = list->peers[i];
+        if (other->number != number && strcmp(other->address, address) == 0)
+            return status_make(STATUS_ALREADY_EXISTS, "the address %s is that of peer %u, in %s",
+                               address, other->number, other->location);
+    }
+    return status_ok();
+}
+
 /* Whether one that is admitted can be told from those that there are. */
 static status check_apart(const Replica__PeerList *list, const Replica__Peer *peer)
 {
@@ -194,17 +206,40 @@ static status check_apart(const Replica__PeerList *list, const Replica__Peer *pe
             return status_make(STATUS_FAILED_PRECONDITION,
                                "the location %s has a server already, at %s: a location has one",
                                other->location, other->address);
-        if (strcmp(other->address, peer->address) == 0)
-            return status_make(STATUS_ALREADY_EXISTS, "the address %s is that of peer %u, in %s",
-                               other->address, other->number, other->location);
     }
-    return status_ok();
+    return check_address_is_free(list, 0, peer->address);
 }
 
 static bool is_same(const Replica__Peer *a, const Replica__Peer *b)
 {
     return strcmp(a->identity, b->identity) == 0 && strcmp(a->location, b->location) == 0 &&
            strcmp(a->address, b->address) == 0;
+}
+
+status peer_list_move(const Replica__PeerList *list, unsigned number, const char *address,
+                      struct arena *arena, const Replica__PeerList **out)
+{
+    Replica__PeerList *moved;
+    DCHECK(peer_list_find(list, number) != NULL);
+    TRY(check_text("address", address));
+    TRY(check_address_is_free(list, number, address));
+    PROTO_NEW(arena, moved, REPLICA__PEER_LIST__INIT);
+    *moved = *list;
+    moved->revision++;
+    moved->peers = arena_alloc(arena, list->n_peers * sizeof *list->peers);
+    if (moved->peers == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < list->n_peers; i++) {
+        moved->peers[i] = list->peers[i];
+        if (list->peers[i]->number != number)
+            continue;
+        TRY(number_peer(list->peers[i], number, arena, &moved->peers[i]));
+        moved->peers[i]->address = arena_string(arena, bytes_of(address));
+        if (moved->peers[i]->address == NULL)
+            return status_out_of_memory();
+    }
+    *out = moved;
+    return status_ok();
 }
 
 static status append_peer(const Replica__PeerList *list, const Replica__Peer *peer,

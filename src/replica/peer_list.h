@@ -49,6 +49,11 @@ status peer_list_copy(const Replica__PeerList *list, struct arena *arena,
 status peer_list_admit(const Replica__PeerList *list, const Replica__Peer *peer,
                        struct arena *arena, const Replica__PeerList **out, unsigned *number);
 
+/* What the list is once that peer of it has another address. ALREADY_EXISTS: another one has that;
+ * INVALID_ARGUMENT: it is none. */
+status peer_list_move(const Replica__PeerList *list, unsigned number, const char *address,
+                      struct arena *arena, const Replica__PeerList **out);
+
 /* The first list: `leader` gets number 1, and is alone so far. */
 status peer_list_begin(const Replica__Peer *leader, struct arena *arena,
                        const Replica__PeerList **out);

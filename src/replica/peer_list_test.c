@@ -122,6 +122,21 @@ static void nobody_is_let_in_who_shares_something(void **state)
     assert_refused(*state, &peer, STATUS_INVALID_ARGUMENT, "location");
 }
 
+static void peer_gets_another_address(void **state)
+{
+    struct lists *l = *state;
+    const Replica__PeerList *list = list_of(l, 3), *moved;
+    assert_ok(peer_list_move(list, 2, "127.0.0.1:9000", l->arena, &moved));
+    assert_ok(peer_list_check(moved));
+    assert_true(peer_list_is_newer(moved, list));
+    assert_string_equal(peer_list_find(moved, 2)->address, "127.0.0.1:9000");
+    assert_string_equal(peer_list_find(moved, 2)->identity, "identity-2");
+    assert_string_equal(peer_list_find(list, 2)->address, "127.0.0.1:8002");
+    assert_status(peer_list_move(list, 2, "127.0.0.1:8003", l->arena, &moved),
+                  STATUS_ALREADY_EXISTS);
+    assert_status(peer_list_move(list, 2, "", l->arena, &moved), STATUS_INVALID_ARGUMENT);
+}
+
 static void there_are_31_at_most(void **state)
 {
     struct lists *l = *state;
@@ -212,6 +227,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(one_that_asks_again_gets_the_same_number, setup, teardown),
         cmocka_unit_test_setup_teardown(nobody_is_let_in_who_shares_something, setup, teardown),
+        cmocka_unit_test_setup_teardown(peer_gets_another_address, setup, teardown),
         cmocka_unit_test_setup_teardown(there_are_31_at_most, setup, teardown),
         cmocka_unit_test(greater_epoch_is_newer_and_then_the_revision),
         cmocka_unit_test_setup_teardown(unsound_lists_are_seen, setup, teardown),

@@ -69,9 +69,10 @@ void peers_set_progress(struct peers *peers,
 
 /* --- the calls; all block, and answer in the arena --- */
 
-/* FAILED_PRECONDITION: this server has peers or tables, or the other one, or its location, will not
- * do; ALREADY_EXISTS: a peer has its identity; RESOURCE_EXHAUSTED: there are PEERS_MOST; and what
- * asking the other one failed with. Durable at both when it is OK. */
+/* Of one that has peers already: it gets the new own address, if it is not what they know; of
+ * others, FAILED_PRECONDITION: this server has peers or tables, or the other one, or its location,
+ * will not do; ALREADY_EXISTS: a peer has its identity; RESOURCE_EXHAUSTED: there are PEERS_MOST;
+ * and what asking the other one failed with. Durable at both when it is OK. */
 status peers_join(struct peers *peers, const Replica__JoinPeersRequest *request,
                   struct arena *arena, const Replica__ListPeersResponse **out);
 status peers_describe(struct peers *peers, struct arena *arena,

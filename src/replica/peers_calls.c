@@ -184,6 +184,30 @@ static status begin_list(struct peers *peers, const char *reached_at, struct are
     return peer_list_begin(&own, arena, out);
 }
 
+/* Whether the peer does not answer at the address that the list has. */
+static bool is_silent(struct peers *peers, unsigned number)
+{
+    pthread_mutex_lock(&peers->lock);
+    bool is_silent = peers->links[number].failure != NULL;
+    pthread_mutex_unlock(&peers->lock);
+    return is_silent;
+}
+
+/* One that is known and asks from another address has moved, unless somebody answers at the old one
+ * still. */
+static status change_for(struct peers *peers, const Replica__PeerList *list,
+                         const Replica__Peer *peer, struct arena *arena,
+                         const Replica__PeerList **out, unsigned *number)
+{
+    const Replica__Peer *known = peer_list_of_identity(list, peer->identity);
+    bool moves = known != NULL && strcmp(known->location, peer->location) == 0 &&
+                 strcmp(known->address, peer->address) != 0;
+    if (!moves || !is_silent(peers, known->number))
+        return peer_list_admit(list, peer, arena, out, number);
+    *number = known->number;
+    return peer_list_move(list, known->number, peer->address, arena, out);
+}
+
 /* With `change` held; this server leads, or has no peers yet. */
 static status admit(struct peers *peers, const Replica__AdmitPeerRequest *request,
                     struct arena *arena, const Replica__AdmitPeerResponse **out)
@@ -195,7 +219,7 @@ static status admit(struct peers *peers, const Replica__AdmitPeerRequest *reques
     TRY(peers_list(peers, arena, &list));
     if (list == NULL)
         TRY(begin_list(peers, request->reached_at, arena, &list));
-    TRY(peer_list_admit(list, request->peer, arena, &longer, &number));
+    TRY(change_for(peers, list, request->peer, arena, &longer, &number));
     if (longer != list)
         TRY(peers_change_list(peers, longer, list->leader));
     response->list = unconst(longer);
@@ -275,17 +299,26 @@ static status check_tables(struct cluster *cluster)
     return s;
 }
 
+/* Whether one that has peers is to have another address. */
+static bool wants_to_move(const struct peers *peers, const char *own_address)
+{
+    const Replica__Peer *own = peer_list_find(peers->list, peers_own_number(peers));
+    return own != NULL && own_address[0] != '\0' && strcmp(own->address, own_address) != 0;
+}
+
 /* With `change` held. */
-static status check_may_join(struct peers *peers)
+static status check_may_join(struct peers *peers, const char *own_address)
 {
     if (!peers->has_begun || peers->is_stopping)
         return status_make(STATUS_UNAVAILABLE, "the server is not ready");
+    if (peers->is_joining)
+        return status_make(STATUS_ABORTED, "this server is joining others already");
+    if (wants_to_move(peers, own_address))
+        return status_ok();
     if (peers->list != NULL)
         return status_make(STATUS_FAILED_PRECONDITION,
                            "this server has peers already: it is number %u",
                            peers_own_number(peers));
-    if (peers->is_joining)
-        return status_make(STATUS_ABORTED, "this server is joining others already");
     return check_tables(peers->options.cluster);
 }
 
@@ -347,8 +380,24 @@ static status join(struct peers *peers, const char *address, Replica__Peer *own,
         s = check_admission(peers, answer);
     pthread_mutex_lock(&peers->change);
     peers->is_joining = false;
-    if (status_is_ok(s))
+    if (status_is_ok(s) && peer_list_is_newer(answer->list, peers->list))
         s = peers_change_list(peers, answer->list, answer->number);
+    pthread_mutex_unlock(&peers->change);
+    return s;
+}
+
+/* The leader's own address. */
+static status move(struct peers *peers, const char *address, struct arena *arena)
+{
+    const Replica__PeerList *list, *moved;
+    TRY(peers_check_address(peers, address));
+    pthread_mutex_lock(&peers->change);
+    unsigned own_number = peers_own_number(peers);
+    status s = peers_list(peers, arena, &list);
+    if (status_is_ok(s))
+        s = peer_list_move(list, own_number, address, arena, &moved);
+    if (status_is_ok(s))
+        s = peers_change_list(peers, moved, own_number);
     pthread_mutex_unlock(&peers->change);
     return s;
 }
@@ -360,12 +409,13 @@ status peers_join(struct peers *peers, const Replica__JoinPeersRequest *request,
     if (request->address[0] == '\0')
         return status_make(STATUS_INVALID_ARGUMENT, "address is not set, HOST:PORT");
     pthread_mutex_lock(&peers->change);
-    status s = check_may_join(peers);
+    status s = check_may_join(peers, request->own_address);
     if (status_is_ok(s))
         s = describe_oneself(peers, request->own_address, arena, &own);
-    peers->is_joining |= status_is_ok(s);
+    bool leads = peers->list != NULL && !another_leads(peers);
+    peers->is_joining |= status_is_ok(s) && !leads;
     pthread_mutex_unlock(&peers->change);
     TRY(s);
-    TRY(join(peers, request->address, own, arena));
+    TRY(leads ? move(peers, own->address, arena) : join(peers, request->address, own, arena));
     return peers_describe(peers, arena, out);
 }

@@ -335,3 +335,19 @@ status replication_has_reached(void *context, struct arena *arena, const char *m
     const struct progress progress = progress_of(context);
     return progress_check(&progress, arena, marks, out);
 }
+
+bool replication_location(void *context, unsigned number, struct buffer *out)
+{
+    const struct replication *replication = context;
+    const Replica__PeerList *list = NULL;
+    size_t before = out->size;
+    struct arena *arena =
+        peers_own_number(replication->options.peers) == 0 ? NULL : arena_create(LIST_BYTES);
+    if (arena != NULL)
+        status_ignore(peers_list(replication->options.peers, arena, &list));
+    for (size_t i = 0; list != NULL && i < list->n_peers; i++)
+        if (list->peers[i]->number == number)
+            buffer_append_bytes(out, bytes_of(list->peers[i]->location));
+    arena_destroy(arena);
+    return out->size > before;
+}

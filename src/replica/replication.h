@@ -46,6 +46,8 @@ bool replication_is_copying(const void *replication);
 status replication_mark(void *replication, struct arena *arena, struct buffer *out);
 status replication_has_reached(void *replication, struct arena *arena, const char *marks,
                                bool *out);
+/* As bigtable_peers.location. */
+bool replication_location(void *replication, unsigned number, struct buffer *out);
 
 /* For peers_set_progress: what is known of that peer's changes. */
 void replication_tell(void *replication, struct arena *arena, Replica__PeerState *state);

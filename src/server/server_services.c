@@ -153,6 +153,7 @@ static status open_peers(struct server *server)
                                                  .is_copying = replication_is_copying,
                                                  .mark = replication_mark,
                                                  .has_reached = replication_has_reached,
+                                                 .location = replication_location,
                                                  .replication = server->copying};
     server->replication = (struct replica_service){.bigtable = &server->bigtable,
                                                    .peers = server->peers,

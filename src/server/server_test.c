@@ -16,6 +16,7 @@
 #include "introspect/insight.h"
 #include "os/thread.h"
 #include "replica/replication.h"
+#include "replica/router.h"
 #include "replica/schema_follow.h"
 #include "replica/schema_service.h"
 #include "replica/service.h"
@@ -516,9 +517,47 @@ status replication_has_reached(void *replication, struct arena *arena, const cha
     return status_ok();
 }
 
+bool replication_location(void *replication, unsigned number, struct buffer *out)
+{
+    (void)replication, (void)number, (void)out;
+    return false;
+}
+
 void replication_tell(void *replication, struct arena *arena, Replica__PeerState *state)
 {
     (void)replication, (void)arena, (void)state;
+}
+
+status router_create(const struct router_options *options, struct router **out)
+{
+    assert_null(options->peers);
+    *out = NULL;
+    return status_ok();
+}
+
+void router_set_schema(struct router *router,
+                       bool (*knows_schema_since)(void *context, int64_t since_us), void *context)
+{
+    (void)knows_schema_since, (void)context;
+    assert_null(router);
+}
+
+void router_rest(struct router *router)
+{
+    assert_null(router);
+}
+
+void router_destroy(struct router *router)
+{
+    assert_null(router);
+}
+
+bool router_take(struct router *router, struct grpc_call *call, const struct grpc_service *service,
+                 const struct grpc_method *method, bytes request)
+{
+    (void)call, (void)service, (void)method, (void)request;
+    assert_null(router);
+    return false;
 }
 
 struct grpc_service replica_grpc_service(struct replica_service *service)

@@ -52,6 +52,10 @@ def tiebreaker_of(server, number, table, connect):
         return reader.next_of(Change).tiebreaker
 
 
+def state_of(said, number):
+    return next(state for state in said["states"] if state["number"] == number)
+
+
 def alone(tmp_path, own_servers, number, *arguments):
     server = peer_server(tmp_path / f"peer-{number}", number, *arguments)
     own_servers.append(server)
@@ -109,6 +113,31 @@ def test_peer_that_is_gone_delays_nobody_and_is_told(peers_of):
     servers[2].start()
     know_each_other(servers)
     wait_for_peers(servers[0], lambda _: "a peer answers again" in servers[0].stderr())
+
+
+@pytest.mark.parametrize("moved", [0, 2])
+def test_peer_gets_another_address(peers_of, moved):
+    """Of the leader, and of another."""
+    servers = peers_of(3)
+    server, number = servers[moved], moved + 1
+    server.stop()
+    for other in servers:
+        if other is not server:
+            wait_for_peers(other, lambda said: state_of(said, number).get("failure"))
+    server.listen = "127.0.0.1:0"
+    server.start()
+    says = join(server, servers[1], expect=400)["error"]
+    assert "has peers already" in says["message"]
+    said = join(server, servers[1], own_address=server.host)
+    assert said["ownNumber"] == number and said["list"]["peers"][moved]["address"] == server.host
+    know_each_other(servers)
+
+
+def test_peer_that_answers_does_not_move(peers_of):
+    servers = peers_of(2)
+    elsewhere = servers[1].host.replace("127.0.0.1", "localhost")
+    says = join(servers[1], servers[0], expect=409, own_address=elsewhere)["error"]
+    assert "is a copy" in says["message"]
 
 
 def test_metrics_say_when_a_peer_was_heard(peers_of):

@@ -11,6 +11,7 @@ import pytest
 from google.api_core import exceptions
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
+from harness.change_streams import Change, Reader, stream_config
 from harness.peers import join, know_each_other, list_peers, peer_server, spread_instance
 from harness.rpc import decode_rows, delete_row, fails_with, set_cell
 from harness.views import becomes, comes_to
@@ -31,11 +32,11 @@ def add(qualifier, number):
     )
 
 
-def make_table(admin, instance, table_id):
+def make_table(admin, instance, table_id, **fields):
     """With families f, g, and sum, which adds up."""
     families = {"f": {}, "g": {}, "sum": {"value_type": SUM}}
     return admin.tables.create_table(
-        parent=instance, table_id=table_id, table={"column_families": families}
+        parent=instance, table_id=table_id, table={"column_families": families, **fields}
     ).name
 
 
@@ -57,10 +58,10 @@ class Mesh:
         self.rpcs = [connect(server.host) for server in servers]
         self.admins = [administer(server.host) for server in servers]
 
-    def table(self, table_id="t"):
+    def table(self, **fields):
         """In an instance that has a cluster at each of them."""
         instance = spread_instance(self.admins[0], "spread", len(self.servers))
-        name = make_table(self.admins[0], instance, table_id)
+        name = make_table(self.admins[0], instance, "t", **fields)
         for rpc in self.rpcs:
             becomes(lambda rpc=rpc: rows_at(rpc, name) is not None)
         return name
@@ -255,6 +256,36 @@ def test_metrics_say_how_far_it_is(mesh_of):
     assert second.metric('replication_bytes_total{peer="zone-1"}') > 0
     assert second.metric('replication_parked{peer="zone-1"}') == 0
     becomes(lambda: second.metric('replication_delay_seconds{peer="zone-1"}') < 10)
+
+
+# --- change streams ---
+
+
+def told_by(reader, count):
+    """So many changes that it is told of."""
+    changes = [reader.next_of(Change) for _ in range(count)]
+    return sorted(
+        (each.key, each.cluster, each.micros, each.tiebreaker, str(each.mutations))
+        for each in changes
+    )
+
+
+def test_change_streams_of_all_clusters_tell_the_same(mesh_of):
+    mesh = mesh_of(2)
+    table = mesh.table(change_stream_config=stream_config())
+    readers = [
+        Reader(rpc, table, app_profile_id=f"c{number}").begun()
+        for number, rpc in enumerate(mesh.rpcs, 1)
+    ]
+    for number, rpc in enumerate(mesh.rpcs):
+        for i in range(5):
+            cell = set_cell("f", b"q%d" % number, b"v%d" % i, 1000)
+            rpc.mutate(table, b"k%d" % i, cell, add(b"s", i))
+    first, second = (told_by(reader, 10) for reader in readers)
+    for reader in readers:
+        reader.call.cancel()
+    assert [cluster for _, cluster, _, _, _ in first] == ["c1", "c2"] * 5
+    assert first == second
 
 
 # --- where calls go ---
