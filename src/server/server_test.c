@@ -581,6 +581,12 @@ status replication_has_reached(void *replication, struct arena *arena, const cha
     return status_ok();
 }
 
+bool replication_location(void *replication, unsigned number, struct buffer *out)
+{
+    (void)replication, (void)number, (void)out;
+    return false;
+}
+
 void replication_tell(void *replication, struct arena *arena, Replica__PeerState *state)
 {
     (void)replication, (void)arena, (void)state;
