@@ -461,45 +461,6 @@ status schema_follow_start(const struct schema_follow_options *options, struct s
     return status_ok();
 }
 
-status router_create(const struct router_options *options, struct router **out)
-{
-    assert_null(options->peers);
-    *out = NULL;
-    return status_ok();
-}
-
-void router_set_schema(struct router *router,
-                       bool (*knows_schema_since)(void *context, int64_t since_us), void *context)
-{
-    (void)knows_schema_since, (void)context;
-    assert_null(router);
-}
-
-void router_rest(struct router *router)
-{
-    assert_null(router);
-}
-
-void router_destroy(struct router *router)
-{
-    assert_null(router);
-}
-
-bool router_take(struct router *router, struct grpc_call *call, const struct grpc_service *service,
-                 const struct grpc_method *method, bytes request)
-{
-    (void)call, (void)service, (void)method, (void)request;
-    assert_null(router);
-    return false;
-}
-
-bool replication_location(void *replication, unsigned number, struct buffer *out)
-{
-    (void)number, (void)out;
-    assert_null(replication);
-    return false;
-}
-
 void schema_follow_stop(struct schema_follow *follow)
 {
     assert_null(follow);
