@@ -109,6 +109,7 @@ static status restore_tables(const struct admin_request *request, const Protobuf
     TRY(check_server(message->parent));
     if (strstr(message->source, "/instances/") != NULL) /* databases are not shared */
         TRY(check_leads(request->bigtable));
+    TRY(check_has_no_peers(request->bigtable, "a restored table"));
     TRY(run_audit_ask(&wish, request->arena, request->caller));
     TRY(whole_runner_restore(runner_of(request), &wish, &run));
     TRY(tell_run(&run, request->arena, &told));

@@ -26,3 +26,12 @@ status check_is_whole(const struct bigtable *bigtable)
     return status_make(STATUS_UNAVAILABLE,
                        "This cluster is being copied from another one, and has not all rows yet");
 }
+
+status check_has_no_peers(const struct bigtable *bigtable, const char *what)
+{
+    const struct bigtable_peers *peers = bigtable->peers;
+    if (peers == NULL || !peers->has_peers(peers->replication))
+        return status_ok();
+    return status_make(STATUS_UNIMPLEMENTED,
+                       "This server has peers, to which %s is not copied: not yet", what);
+}

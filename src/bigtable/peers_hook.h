@@ -23,8 +23,13 @@ struct bigtable_peers {
     /* Appends the location of the cluster of that number; false: there is none, as without peers.
      * Any thread; may wait for a lock. */
     bool (*location)(void *replication, unsigned number, struct buffer *out);
+    bool (*has_peers)(const void *replication); /* any thread; cheap */
     void *replication;
 };
+
+/* UNIMPLEMENTED if this server has peers: rows that come by another way than as changes would not
+ * be at the others. `what` says what comes so. Any thread. */
+status check_has_no_peers(const struct bigtable *bigtable, const char *what);
 
 /* UNAVAILABLE while its rows are not whole. Cheap. */
 status check_is_whole(const struct bigtable *bigtable);

@@ -314,6 +314,7 @@ status restore_table(const struct admin_request *request, const ProtobufCMessage
     if (message->source_case != BT_ADMIN__RESTORE_TABLE_REQUEST__SOURCE_BACKUP)
         return status_make(STATUS_INVALID_ARGUMENT, "backup must be set");
     TRY(check_backup_name(message->backup));
+    TRY(check_has_no_peers(request->bigtable, "a restored table"));
     restoring.backup = message->backup;
     restoring.table = name_of_table(request->arena, message->parent, message->table_id);
     if (restoring.table == NULL)

@@ -4,11 +4,22 @@
 #include "bigtable/resource_call.h"
 #include "bigtable/table_methods.h"
 #include "bigtable/view_guard.h"
+#include "cluster/shared_table.h"
+#include "tablet/version.h"
 
 struct undeletion {
     const struct admin_request *request;
     const ProtobufCMessage *operation;
 };
+
+/* The others keep a table that is deleted as well, unless it is of before there were any. */
+static status check_is_kept_at_peers(const struct bigtable *bigtable, const struct table *table)
+{
+    bool was_shared = table_uid(table) % VERSION_CLUSTERS != 0;
+    return was_shared ? status_ok()
+                      : check_has_no_peers(bigtable, "a table that was made before it had any, "
+                                                     "and comes back,");
+}
 
 static status bring_back(struct undeletion *undeletion, struct edit *edit, struct table *table)
 {
@@ -16,6 +27,7 @@ static status bring_back(struct undeletion *undeletion, struct edit *edit, struc
     BtAdmin__UndeleteTableMetadata metadata = BT_ADMIN__UNDELETE_TABLE_METADATA__INIT;
     BtAdmin__Table *message;
     struct catalog_txn *txn;
+    TRY(check_is_kept_at_peers(request->bigtable, table));
     TRY(edit_put_back(edit, table_id(table)));
     TRY(table_message(request, table, BT_ADMIN__TABLE__VIEW__SCHEMA_VIEW, &message));
     metadata.name = message->name;

@@ -351,3 +351,9 @@ bool replication_location(void *context, unsigned number, struct buffer *out)
     arena_destroy(arena);
     return out->size > before;
 }
+
+bool replication_has_peers(const void *context)
+{
+    const struct replication *replication = context;
+    return peers_own_number(replication->options.peers) != 0;
+}

@@ -46,7 +46,8 @@ bool replication_is_copying(const void *replication);
 status replication_mark(void *replication, struct arena *arena, struct buffer *out);
 status replication_has_reached(void *replication, struct arena *arena, const char *marks,
                                bool *out);
-/* As bigtable_peers.location. */
+/* As bigtable_peers.has_peers, and location. */
+bool replication_has_peers(const void *replication);
 bool replication_location(void *replication, unsigned number, struct buffer *out);
 
 /* For peers_set_progress: what is known of that peer's changes. */

@@ -154,6 +154,7 @@ static status open_peers(struct server *server)
                                                  .mark = replication_mark,
                                                  .has_reached = replication_has_reached,
                                                  .location = replication_location,
+                                                 .has_peers = replication_has_peers,
                                                  .replication = server->copying};
     server->replication = (struct replica_service){.bigtable = &server->bigtable,
                                                    .peers = server->peers,

@@ -542,6 +542,12 @@ status replication_has_reached(void *replication, struct arena *arena, const cha
     return status_ok();
 }
 
+bool replication_has_peers(const void *replication)
+{
+    assert_null(replication);
+    return false;
+}
+
 bool replication_location(void *replication, unsigned number, struct buffer *out)
 {
     (void)replication, (void)number, (void)out;

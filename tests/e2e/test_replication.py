@@ -2,9 +2,12 @@
 comes, over kills, and at one that joins when there is data already. Each test waits for what comes
 by itself, and for nothing else."""
 
+import itertools
 import random
+import signal
 import struct
 import threading
+import time
 
 import grpc
 import pytest
@@ -349,3 +352,81 @@ def test_large_answers_and_failures_are_passed_on(mesh_of):
         mesh.rpcs[0].mutate(table, b"k", set_cell("f", b"q", b"v"), app_profile_id="c2")
     mesh.servers[1].start()
     mesh.rpcs[0].mutate(table, b"k", set_cell("f", b"q", b"v"), app_profile_id="c2")
+
+
+# --- what is not there yet ---
+
+
+def test_what_peers_would_not_have_is_refused(peers_of, administer):
+    servers = peers_of(2)
+    admin = administer(servers[0].host)
+    instance = spread_instance(admin, "spread", 2)
+    table = admin.create_table(instance, "t", ("f",))
+    cluster = f"{instance}/clusters/c1"
+    backup = {"source_table": table, "expire_time": {"seconds": int(time.time()) + 7 * 24 * 3600}}
+    made = admin.tables.create_backup(parent=cluster, backup_id="b", backup=backup).result()
+    request = {"parent": instance, "table_id": "restored", "backup": made.name}
+    with pytest.raises(exceptions.MethodNotImplemented, match="to which a restored table"):
+        admin.tables.restore_table(request=request)
+
+
+# --- all at once ---
+
+
+class Chaos:
+    """Writers at all clusters, which note what was acknowledged, while servers are killed and
+    stopped for a while."""
+
+    def __init__(self, mesh, table, seed):
+        self.mesh, self.table = mesh, table
+        self.draw = random.Random(seed)
+        self.acknowledged = set()
+        self.is_over = threading.Event()
+
+    def write(self, number):
+        draw = random.Random(number)
+        for i in itertools.count():
+            if self.is_over.is_set():
+                return
+            key = b"w%d-%06d" % (number, i)
+            try:
+                self.mesh.rpcs[number].mutate(self.table, key, set_cell("f", b"q", b"v", 1000))
+                self.acknowledged.add(key)
+                write_at_random(self.mesh.rpcs[number], self.table, draw.random(), 2)
+            except grpc.RpcError:
+                time.sleep(0.05)
+
+    def trouble(self):
+        server = self.mesh.servers[self.draw.randrange(len(self.mesh.servers))]
+        if self.draw.randrange(2) == 0:
+            server.kill()
+            time.sleep(self.draw.random())
+            server.start()
+        else:
+            server.process.send_signal(signal.SIGSTOP)
+            time.sleep(2 * self.draw.random())
+            server.process.send_signal(signal.SIGCONT)
+
+    def run(self, troubles):
+        writers = [
+            threading.Thread(target=self.write, args=(number,))
+            for number in range(len(self.mesh.rpcs))
+        ]
+        for writer in writers:
+            writer.start()
+        for _ in range(troubles):
+            self.trouble()
+            time.sleep(0.5)
+        self.is_over.set()
+        for writer in writers:
+            writer.join()
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_nothing_acknowledged_is_lost_and_all_end_alike(mesh_of, seed):
+    mesh = mesh_of(3)
+    table = mesh.table()
+    chaos = Chaos(mesh, table, seed)
+    chaos.run(8 * seed)
+    rows = {key for key, _ in mesh.come_to_the_same(table)}
+    assert chaos.acknowledged and chaos.acknowledged <= rows
