@@ -138,7 +138,8 @@ status data_call_check_transaction(struct data_call *data)
 {
     struct served served;
     TRY(find_served(data, &served));
-    if (served.allows_transactions)
+    bool is_one_copy = !bigtable_has_peers(data->bigtable);
+    if (served.allows_transactions && (is_one_copy || !served.is_lenient))
         return status_ok();
     return status_make(STATUS_FAILED_PRECONDITION,
                        "Single-row transactions are not allowed by this app profile");

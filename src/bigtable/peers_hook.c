@@ -27,10 +27,15 @@ status check_is_whole(const struct bigtable *bigtable)
                        "This cluster is being copied from another one, and has not all rows yet");
 }
 
-status check_has_no_peers(const struct bigtable *bigtable, const char *what)
+bool bigtable_has_peers(const struct bigtable *bigtable)
 {
     const struct bigtable_peers *peers = bigtable->peers;
-    if (peers == NULL || !peers->has_peers(peers->replication))
+    return peers != NULL && peers->has_peers(peers->replication);
+}
+
+status check_has_no_peers(const struct bigtable *bigtable, const char *what)
+{
+    if (!bigtable_has_peers(bigtable))
         return status_ok();
     return status_make(STATUS_UNIMPLEMENTED,
                        "This server has peers, to which %s is not copied: not yet", what);

@@ -27,6 +27,8 @@ struct bigtable_peers {
     void *replication;
 };
 
+/* Whether this server has peers: clusters of an instance may be several copies then. Cheap. */
+bool bigtable_has_peers(const struct bigtable *bigtable);
 /* UNIMPLEMENTED if this server has peers: rows that come by another way than as changes would not
  * be at the others. `what` says what comes so. Any thread. */
 status check_has_no_peers(const struct bigtable *bigtable, const char *what);

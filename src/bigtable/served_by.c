@@ -43,6 +43,7 @@ struct answer {
     atomic_uint_fast64_t asked[ASKED_WORDS];
     const struct place *_Atomic place;
     atomic_bool allows_transactions;
+    atomic_bool is_lenient;
 };
 
 struct served_by {
@@ -137,6 +138,7 @@ struct route {
     const char *const *group; /* in the arena: the ids of those that it may be */
     size_t group_count;       /* 0: any */
     bool allows_transactions;
+    bool is_lenient; /* as in struct served */
 };
 
 static struct route route_of(const BtAdmin__AppProfile *profile)
@@ -165,7 +167,7 @@ static status find_route(struct served_by *served_by, const char *instance, cons
     char *name = name_join(arena, instance, "appProfiles", id);
     struct resource *resource;
     ProtobufCMessage *message;
-    *out = (struct route){.allows_transactions = true};
+    *out = (struct route){.allows_transactions = true, .is_lenient = true};
     if (name == NULL)
         return status_out_of_memory();
     status s = control_find(served_by->control, RESOURCE_APP_PROFILE, name, &resource);
@@ -179,7 +181,7 @@ static status find_route(struct served_by *served_by, const char *instance, cons
     TRY(s);
     *out = route_of((const void *)message);
     if (out->cluster_id == NULL && strcmp(id, "default") == 0)
-        out->allows_transactions = true;
+        out->allows_transactions = out->is_lenient = true;
     return status_ok();
 }
 
@@ -284,6 +286,7 @@ static status find_place_of(struct served_by *served_by, const char *instance,
 struct found {
     const struct place *place;
     bool allows_transactions;
+    bool is_lenient;
 };
 
 static status look_up(struct served_by *served_by, bytes instance, const char *profile,
@@ -295,6 +298,7 @@ static status look_up(struct served_by *served_by, bytes instance, const char *p
         return status_out_of_memory();
     TRY(find_route(served_by, name, profile, arena, &route));
     out->allows_transactions = route.allows_transactions;
+    out->is_lenient = route.is_lenient;
     return find_place_of(served_by, name, &route, arena, &out->place);
 }
 
@@ -355,6 +359,7 @@ static bool recall(const struct answer *answer, uint64_t changes, const struct q
         return false;
     out->place = atomic_load(&answer->place);
     out->allows_transactions = atomic_load(&answer->allows_transactions);
+    out->is_lenient = atomic_load(&answer->is_lenient);
     return atomic_load(&answer->sequence) == sequence;
 }
 
@@ -369,6 +374,7 @@ static void remember(struct served_by *served_by, struct answer *answer, uint64_
         atomic_store(&answer->asked[i], question->text[i]);
     atomic_store(&answer->place, found->place);
     atomic_store(&answer->allows_transactions, found->allows_transactions);
+    atomic_store(&answer->is_lenient, found->is_lenient);
     atomic_fetch_add(&answer->sequence, 1);
     pthread_mutex_unlock(&served_by->lock);
 }
@@ -395,7 +401,8 @@ status served_by_find(struct served_by *served_by, bytes instance, const char *p
     status s = find(served_by, instance, profile == NULL ? "" : profile, &found);
     *out = (struct served){.params = found.place->metadata,
                            .zone_id = (const char *)found.place->zone.data,
-                           .allows_transactions = found.allows_transactions};
+                           .allows_transactions = found.allows_transactions,
+                           .is_lenient = found.is_lenient};
     return s;
 }
 

@@ -29,6 +29,8 @@ struct served {
     /* CheckAndMutateRow and ReadModifyWriteRow: only with single-cluster routing that says so. By
      * `default`, if it routes to any cluster, and by a profile that is not there: true. */
     bool allows_transactions;
+    /* They are allowed although any cluster may be served: right as long as all are one copy. */
+    bool is_lenient;
 };
 
 /* `instance` is a checked name; `profile` an id, NULL or empty: the default one. Without memory

@@ -336,6 +336,18 @@ def test_profile_of_one_cluster_is_served_there_from_wherever(mesh_of):
         assert rows[b"k"][0].value == struct.pack(">q", 150)
 
 
+def test_transactions_need_one_cluster(mesh_of):
+    mesh = mesh_of(2)
+    table = mesh.table()
+    for rpc in mesh.rpcs:
+        with fails_with(
+            grpc.StatusCode.FAILED_PRECONDITION,
+            "Single-row transactions are not allowed by this app profile",
+        ):
+            increment(rpc, table, "default")
+    assert increment(mesh.rpcs[0], table, "c2").row.key == b"k"
+
+
 def test_large_answers_and_failures_are_passed_on(mesh_of):
     mesh = mesh_of(2)
     table = mesh.table()
