@@ -166,6 +166,21 @@ static status pull_with(struct puller *puller, struct client_session *session)
     return s;
 }
 
+/* The peer has given up what was to come next: what is here is to be made a copy anew, which is
+ * not this thread's to do (replication.h). */
+static status give_up(struct puller *puller, status lost)
+{
+    const struct origin_applied none = {0};
+    log_error(puller->options.log,
+              "a peer keeps the changes no more that are missing here: all is "
+              "copied anew, or, if this server leads, stays without them",
+              LOG_INT("peer", puller->options.number), LOG_STR("why", status_message(lost)));
+    if (peers_leader(puller->options.peers) == peers_own_number(puller->options.peers))
+        return lost;
+    status_free(lost);
+    return origin_applied_record(puller->options.apply.cluster, puller->options.number, &none);
+}
+
 static status pull_from_peer(struct puller *puller)
 {
     struct client_session *session;
@@ -174,10 +189,14 @@ static status pull_from_peer(struct puller *puller)
     puller->reason = PARK_NONE;
     puller->has_changes = false;
     (void)origin_applied(cluster, puller->options.number, &puller->recorded);
+    if (origin_wants_copy(&puller->recorded)) {
+        client_session_destroy(session);
+        return status_ok();
+    }
     pull_apply_forget_tables(puller->apply);
     status s = pull_with(puller, session);
     client_session_destroy(session);
-    return s;
+    return s.code == STATUS_OUT_OF_RANGE ? give_up(puller, s) : s;
 }
 
 /* --- the thread --- */

@@ -168,8 +168,10 @@ static status take_part(struct replication *replication, const Replica__PeerList
     TRY(follow(replication, list));
     (void)follows_any(replication, &wants_copy);
     atomic_store(&replication->has_all, !wants_copy);
-    if (wants_copy)
+    if (wants_copy) {
+        stop_pullers(replication);
         TRY(copy(replication));
+    }
     atomic_store(&replication->has_all, true);
     return start_pullers(replication);
 }
@@ -179,7 +181,9 @@ static status look(struct replication *replication)
     struct peers *peers = replication->options.peers;
     uint64_t generation = peers_generation(peers);
     const Replica__PeerList *list = NULL;
-    if (peers_own_number(peers) == 0 || generation == replication->generation)
+    bool wants_copy;
+    (void)follows_any(replication, &wants_copy);
+    if (peers_own_number(peers) == 0 || (generation == replication->generation && !wants_copy))
         return status_ok();
     struct arena *arena = arena_create(LIST_BYTES);
     if (arena == NULL)

@@ -192,6 +192,26 @@ def test_server_that_is_away_catches_up(mesh_of):
     becomes(lambda: len(rows_at(mesh.rpcs[1], table) or []) == 200)
 
 
+def test_server_that_was_away_for_too_long_is_copied_anew(mesh_of):
+    mesh = mesh_of(2, "--change-log-bytes", "1MB")
+    table = mesh.table()
+    first, second = mesh.rpcs
+    for i in range(100):
+        first.mutate(table, b"gone-%03d" % i, set_cell("f", b"q", b"v", 1000))
+    comes_to(lambda: len(rows_at(second, table) or []), 100)
+    mesh.servers[1].kill()
+    first.drop_row_range(table, prefix=b"gone")
+    for turn in range(20):
+        rows = [(b"row-%02d-%03d" % (turn, i), [set_cell("f", b"q", b"v" * 1000, 1000)])
+                for i in range(500)]  # fmt: skip
+        assert set(first.mutate_rows(table, rows)) == {0}
+    becomes(lambda: mesh.servers[0].metric("change_log_evicted_bytes_total") > 0)
+    mesh.servers[1].start()
+    assert len(mesh.come_to_the_same(table)) == 10_000
+    second.mutate(table, b"again", set_cell("f", b"q", b"v", 1000))
+    comes_to(lambda: cells_of(first, table, b"again"), [(b"q", b"v")])
+
+
 def test_server_that_joins_late_is_a_copy(tmp_path, own_servers, connect, administer):
     first = peer_server(tmp_path / "peer-1", 1)
     own_servers.append(first)
