@@ -244,7 +244,7 @@ status server_destroy(struct server *server)
     advice_watch_stop(server->advice); /* both look at what goes next */
     history_close(server->history);
     listener_close(server->listener);
-    http1_server_destroy(server->http1);
+    http1_server_stop(server->http1);
     console_destroy(server->console);
     rest_destroy(server->rest);
     access_peer_destroy(server->rest_peer);
@@ -277,6 +277,7 @@ status server_destroy(struct server *server)
     place_watch_stop(server->places);
     place_close(server->archive);
     pool_destroy(server->pool);
+    http1_server_destroy(server->http1);
     server_free_workers(server);
     tls_context_destroy(server->tls);
     metrics_destroy(server->metrics);

@@ -654,7 +654,7 @@ status http1_server_create(struct clock *clock, http_handler *handle, void *cont
     return s;
 }
 
-void http1_server_destroy(struct http1_server *server)
+void http1_server_stop(struct http1_server *server)
 {
     if (server == NULL)
         return;
@@ -666,6 +666,15 @@ void http1_server_destroy(struct http1_server *server)
         loop_unwatch(server->loop, &server->watch);
     if (server->daemon != NULL)
         MHD_stop_daemon(server->daemon);
+    server->has_thread = server->is_watched = false;
+    server->daemon = NULL;
+}
+
+void http1_server_destroy(struct http1_server *server)
+{
+    if (server == NULL)
+        return;
+    http1_server_stop(server);
     loop_destroy(server->loop);
     free(server);
 }

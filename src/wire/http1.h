@@ -17,7 +17,10 @@ struct http1_server;
 status http1_server_create(struct clock *clock, http_handler *handle, void *context,
                            struct http1_server **out);
 
-/* Closes what is open: no request may wait for its answer any more. NULL is fine. */
+/* Closes what is open, and ends the thread: no request may wait for its answer any more. The loop is
+ * there until the destruction, for threads that are just leaving loop_post. NULL is fine. */
+void http1_server_stop(struct http1_server *server);
+/* The same, if it was not done. NULL is fine. */
 void http1_server_destroy(struct http1_server *server);
 
 /* The bodies of all requests take no more than so many bytes, LIMIT_HTTP1_BODIES_BYTES otherwise.
