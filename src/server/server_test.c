@@ -592,13 +592,6 @@ bool router_take(struct router *router, struct grpc_call *call, const struct grp
     return false;
 }
 
-bool replication_location(void *replication, unsigned number, struct buffer *out)
-{
-    (void)number, (void)out;
-    assert_null(replication);
-    return false;
-}
-
 struct grpc_service replica_grpc_service(struct replica_service *service)
 {
     (void)service;

@@ -17,7 +17,7 @@ struct http1_server;
 status http1_server_create(struct clock *clock, http_handler *handle, void *context,
                            struct http1_server **out);
 
-/* Closes what is open, and ends the thread: no request may wait for its answer any more. The loop is
+/* Closes what is open, and ends the thread: no request may wait for its answer. The loop is
  * there until the destruction, for threads that are just leaving loop_post. NULL is fine. */
 void http1_server_stop(struct http1_server *server);
 /* The same, if it was not done. NULL is fine. */
