@@ -46,6 +46,7 @@ status create_cluster(const struct admin_request *request, const ProtobufCMessag
         creation.cluster = *message->cluster;
     creation.given_nodes = creation.cluster.serve_nodes;
     TRY(complete_cluster(&creation.cluster));
+    TRY(check_location_is_served(request->bigtable, creation.cluster.location));
     creation.cluster.name =
         name_join(request->arena, message->parent, "clusters", message->cluster_id);
     if (creation.cluster.name == NULL)

@@ -56,6 +56,7 @@ static status stage_cluster(struct creation *creation, struct edit *edit,
     if (entry->value != NULL)
         cluster = *entry->value;
     TRY(complete_cluster(&cluster));
+    TRY(check_location_is_served(creation->request->bigtable, cluster.location));
     cluster.name = name_join(arena, creation->instance.name, "clusters", entry->key);
     if (cluster.name == NULL)
         return status_out_of_memory();

@@ -1,7 +1,9 @@
 /* See peers_hook.h. */
 #include "bigtable/peers_hook.h"
 
+#include "bigtable/names.h"
 #include "bigtable/services.h"
+#include "tablet/version.h"
 
 status check_leads(const struct bigtable *bigtable)
 {
@@ -39,4 +41,26 @@ status check_has_no_peers(const struct bigtable *bigtable, const char *what)
         return status_ok();
     return status_make(STATUS_UNIMPLEMENTED,
                        "This server has peers, to which %s is not copied: not yet", what);
+}
+
+/* --- locations --- */
+
+static bool is_of_peer(const struct bigtable_peers *peers, unsigned number, bytes zone)
+{
+    struct buffer location = {0};
+    bool is_so = peers->location(peers->replication, number, &location) &&
+                 bytes_equal(buffer_bytes(&location), zone);
+    buffer_free(&location);
+    return is_so;
+}
+
+status check_location_is_served(const struct bigtable *bigtable, const char *location)
+{
+    const char *zone = name_id(location);
+    if (!bigtable_has_peers(bigtable))
+        return status_ok();
+    for (unsigned i = 1; i < VERSION_CLUSTERS; i++)
+        if (is_of_peer(bigtable->peers, i, bytes_of(zone)))
+            return status_ok();
+    return status_make(STATUS_INVALID_ARGUMENT, "Location '%s' is served by no cluster", zone);
 }

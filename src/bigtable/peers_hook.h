@@ -33,6 +33,10 @@ bool bigtable_has_peers(const struct bigtable *bigtable);
  * be at the others. `what` says what comes so. Any thread. */
 status check_has_no_peers(const struct bigtable *bigtable, const char *what);
 
+/* INVALID_ARGUMENT if this server has peers and none of them serves the location, whose name has
+ * been checked: a cluster there would be nowhere. */
+status check_location_is_served(const struct bigtable *bigtable, const char *location);
+
 /* UNAVAILABLE while its rows are not whole. Cheap. */
 status check_is_whole(const struct bigtable *bigtable);
 

@@ -386,6 +386,20 @@ def test_large_answers_and_failures_are_passed_on(mesh_of):
     mesh.rpcs[0].mutate(table, b"k", set_cell("f", b"q", b"v"), app_profile_id="c2")
 
 
+def test_cluster_is_where_a_peer_is(peers_of, administer):
+    servers = peers_of(2)
+    for server in servers:
+        admin = administer(server.host)
+        with pytest.raises(exceptions.InvalidArgument, match="'zone-3' is served by no cluster"):
+            spread_instance(admin, "spread", 3)
+    instance = spread_instance(administer(servers[1].host), "spread", 1)
+    cluster = {"location": "projects/p/locations/zone-2", "serve_nodes": 1}
+    admin.instances.create_cluster(parent=instance, cluster_id="c2", cluster=cluster).result()
+    nowhere = {"location": "projects/p/locations/zone-9", "serve_nodes": 1}
+    with pytest.raises(exceptions.InvalidArgument, match="'zone-9' is served by no cluster"):
+        admin.instances.create_cluster(parent=instance, cluster_id="c9", cluster=nowhere)
+
+
 # --- what is not there yet ---
 
 
