@@ -176,14 +176,28 @@ static status take_part(struct replication *replication, const Replica__PeerList
     return start_pullers(replication);
 }
 
+/* A server without peers whose directory is a former peer's, restored: what that one kept for
+ * others is kept for nobody. */
+static status end_all(struct replication *replication)
+{
+    struct cluster *cluster = cluster_of(replication);
+    struct origin_applied applied;
+    for (unsigned i = 1; i < VERSION_CLUSTERS; i++)
+        if (origin_applied(cluster, i, &applied))
+            TRY(origin_applied_forget(cluster, i));
+    return origin_feed_is_on(origin_shard(cluster)) ? origin_feeds_end(cluster) : status_ok();
+}
+
 static status look(struct replication *replication)
 {
     struct peers *peers = replication->options.peers;
     uint64_t generation = peers_generation(peers);
     const Replica__PeerList *list = NULL;
     bool wants_copy;
+    if (peers_own_number(peers) == 0)
+        return end_all(replication);
     (void)follows_any(replication, &wants_copy);
-    if (peers_own_number(peers) == 0 || (generation == replication->generation && !wants_copy))
+    if (generation == replication->generation && !wants_copy)
         return status_ok();
     struct arena *arena = arena_create(LIST_BYTES);
     if (arena == NULL)

@@ -236,7 +236,7 @@ def test_copied_data_directory_is_refused_by_its_peers(peers_of, tmp_path, own_s
     know_each_other(servers)  # which go on
 
 
-def test_restored_server_is_no_peer(peers_of, tmp_path, own_servers):
+def test_restored_server_is_no_peer(peers_of, tmp_path, own_servers, connect):
     """It has another identity: versions in the name of the one whose data it has would be given
     twice."""
     place = tmp_path / "place"
@@ -252,6 +252,12 @@ def test_restored_server_is_no_peer(peers_of, tmp_path, own_servers):
     own_servers.append(server.start())
     assert not list_peers(server).get("ownNumber")
     assert "it has no peers" in server.stderr()
+    rpc = connect(server.host)
+    table = rpc.create_table("t")
+    rpc.mutate(table, b"k", set_cell("f", b"q", b"v"))
+    before = server.metric("change_log_written_bytes_total")
+    rpc.mutate(table, b"k", set_cell("f", b"q", b"v" * 10_000))
+    assert server.metric("change_log_written_bytes_total") == before  # nothing is kept for peers
 
 
 # --- who may ask ---
