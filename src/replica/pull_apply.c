@@ -47,6 +47,8 @@ const char *park_words(enum park_reason reason)
         return "table unknown";
     case PARK_FAMILY_UNKNOWN:
         return "family unknown";
+    case PARK_LOST:
+        return "too far behind";
     case PARK_NONE:
         break;
     }

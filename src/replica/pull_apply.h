@@ -12,7 +12,13 @@
 #include "cluster/cluster.h"
 #include "trestle/replica/v1/replica.pb-c.h"
 
-enum park_reason { PARK_NONE, PARK_CLOCK_AHEAD, PARK_TABLE_UNKNOWN, PARK_FAMILY_UNKNOWN };
+enum park_reason {
+    PARK_NONE,
+    PARK_CLOCK_AHEAD,
+    PARK_TABLE_UNKNOWN,
+    PARK_FAMILY_UNKNOWN,
+    PARK_LOST, /* the peer has given up what comes next: for good */
+};
 
 /* In words, as PeerState.parked has them; "" of PARK_NONE. */
 const char *park_words(enum park_reason reason);

@@ -19,6 +19,7 @@ enum {
     RECORD_US = 500 * 1000,      /* at least between two records while changes come */
     RETRY_US = 100 * 1000,       /* after a failure, and twice as long each time, */
     RETRY_MOST_US = 2000 * 1000, /* up to this */
+    TOLD_US = 8 * RETRY_US,      /* after so long a wait a failure is told */
     PARKED_US = 50 * 1000,       /* until what is parked is tried again */
     ANSWER_BYTES = 1 << 30,      /* of memory, for the largest answer */
 };
@@ -46,6 +47,7 @@ struct puller {
     uint64_t changes;
     uint64_t bytes;
     enum park_reason parked;
+    int64_t parked_since_us; /* by the versions' clock */
 };
 
 static int64_t steady_us(const struct puller *puller)
@@ -77,11 +79,26 @@ static status note_reached(struct puller *puller, bool is_rest)
     return status_ok();
 }
 
+/* With the lock held. Told once, for as long as it lasts. */
+static void set_parked(struct puller *puller, enum park_reason reason)
+{
+    DCHECK(check_is_held(&puller->lock));
+    if (reason != PARK_NONE && puller->parked == PARK_NONE) {
+        puller->parked_since_us = cluster_version_us(puller->options.apply.cluster);
+        log_warn(puller->options.log, "a peer's changes wait",
+                 LOG_INT("peer", puller->options.number), LOG_STR("why", park_words(reason)));
+    } else if (reason == PARK_NONE && puller->parked != PARK_NONE) {
+        log_info(puller->options.log, "a peer's changes go on",
+                 LOG_INT("peer", puller->options.number));
+    }
+    puller->parked = reason;
+}
+
 static void note_state(struct puller *puller, const Replica__PullChangesResponse *answer,
                        size_t bytes)
 {
     pthread_mutex_lock(&puller->lock);
-    puller->parked = puller->reason;
+    set_parked(puller, puller->reason);
     if (puller->reason == PARK_NONE) {
         puller->complete = puller->reached.complete;
         puller->changes += answer->n_changes;
@@ -175,6 +192,9 @@ static status give_up(struct puller *puller, status lost)
               "a peer keeps the changes no more that are missing here: all is "
               "copied anew, or, if this server leads, stays without them",
               LOG_INT("peer", puller->options.number), LOG_STR("why", status_message(lost)));
+    pthread_mutex_lock(&puller->lock);
+    set_parked(puller, PARK_LOST);
+    pthread_mutex_unlock(&puller->lock);
     if (peers_leader(puller->options.peers) == peers_own_number(puller->options.peers))
         return lost;
     status_free(lost);
@@ -201,9 +221,11 @@ static status pull_from_peer(struct puller *puller)
 
 /* --- the thread --- */
 
+/* Not of what lasts for a moment, as while one of both joins or starts. */
 static void tell(struct puller *puller, status s)
 {
-    bool is_news = !status_is_ok(s) && s.code != STATUS_CANCELLED && puller->reason == PARK_NONE;
+    bool is_news = !status_is_ok(s) && s.code != STATUS_CANCELLED && puller->reason == PARK_NONE &&
+                   puller->wait_us >= TOLD_US;
     if (is_news && !puller->has_told)
         log_warn(puller->options.log, "a peer's changes cannot be pulled",
                  LOG_INT("peer", puller->options.number), LOG_STR("why", status_message(s)));
@@ -284,7 +306,10 @@ unsigned puller_number(const struct puller *puller)
 void puller_state(struct puller *puller, Replica__PeerState *out)
 {
     pthread_mutex_lock(&puller->lock);
+    /* What waits may be as old as that. */
     out->applied_until_us = version_time_us(puller->complete);
+    if (puller->parked != PARK_NONE && out->applied_until_us > puller->parked_since_us)
+        out->applied_until_us = puller->parked_since_us;
     out->applied_bytes = puller->bytes;
     out->applied_changes = puller->changes;
     out->parked = park_words(puller->parked);

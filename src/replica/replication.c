@@ -34,7 +34,7 @@ struct replication {
 
     /* The thread's. */
     uint64_t generation; /* of the peers, that was looked at */
-    bool has_told;       /* the log, of a failure that lasts */
+    unsigned failures;   /* in a row */
 
     pthread_mutex_t lock; /* of the next ones */
     struct puller *pullers[VERSION_CLUSTERS];
@@ -214,11 +214,12 @@ static status look(struct replication *replication)
 
 static void tell(struct replication *replication, status s)
 {
-    bool is_news = !status_is_ok(s) && s.code != STATUS_CANCELLED;
-    if (is_news && !replication->has_told)
+    enum { TOLD = 10 /* about two seconds: a peer may just start */ };
+    bool is_failure = !status_is_ok(s) && s.code != STATUS_CANCELLED;
+    replication->failures = is_failure ? replication->failures + 1 : 0;
+    if (replication->failures == TOLD)
         log_warn(replication->options.log, "peers cannot be followed yet",
                  LOG_STR("why", status_message(s)));
-    replication->has_told = is_news;
 }
 
 static void *run(void *argument)

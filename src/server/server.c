@@ -190,13 +190,34 @@ static bool is_quiet(void *context)
     return atomic_load(&server->open) == 0 && grpc_server_call_count(server->grpc) == 0;
 }
 
+/* Clients that have no call have been asked to leave; one that is cut off, or has stopped, does not
+ * hear it, and is not waited for. */
+struct draining {
+    struct server *server;
+    int64_t idle_since_us; /* clock_steady_us; 0: calls run */
+};
+
+static bool is_drained(void *context)
+{
+    enum { IDLE_US = 5 * 1000 * 1000 };
+    struct draining *draining = context;
+    int64_t now_us = clock_steady_us(draining->server->clock);
+    if (grpc_server_call_count(draining->server->grpc) > 0)
+        draining->idle_since_us = 0;
+    else if (draining->idle_since_us == 0)
+        draining->idle_since_us = now_us;
+    return is_quiet(draining->server) ||
+           (draining->idle_since_us != 0 && now_us - draining->idle_since_us > IDLE_US);
+}
+
 void server_drain(struct server *server)
 {
     CHECK_MAGIC(server, SERVER_MAGIC);
+    struct draining draining = {.server = server};
     health_shut_down(server->health);
     server_drain_workers(server);
     http1_server_drain(server->http1);
-    if (!thread_wait_for(is_quiet, server, server->settings->drain_timeout))
+    if (!thread_wait_for(is_drained, &draining, server->settings->drain_timeout))
         log_warn(server->log, "clients have not left in time",
                  LOG_INT("connections", atomic_load(&server->open)),
                  LOG_INT("calls", grpc_server_call_count(server->grpc)));

@@ -140,6 +140,14 @@ def test_peer_that_answers_does_not_move(peers_of):
     assert "is a copy" in says["message"]
 
 
+def test_peer_that_stands_still_holds_up_no_stop(peers_of):
+    first, second = peers_of(2, "--drain-timeout", "1d")
+    first.signal(signal.SIGSTOP)
+    second.signal(signal.SIGTERM)
+    assert second.wait() == 0
+    first.signal(signal.SIGCONT)
+
+
 def test_metrics_say_when_a_peer_was_heard(peers_of):
     first, _ = peers_of(2)
     _, page = first.get("/metrics")
