@@ -15,7 +15,7 @@ struct router {
     void *schema;                                                /* lock */
 };
 
-enum { LIST_BYTES = 1 << 20, MIRROR_US = 5 * 1000 * 1000, LOOK_US = 10 * 1000 };
+enum { LIST_BYTES = 1 << 20, MIRROR_US = 20 * 1000 * 1000, LOOK_US = 10 * 1000 };
 
 /* --- what is asked --- */
 

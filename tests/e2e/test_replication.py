@@ -15,13 +15,22 @@ from google.api_core import exceptions
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
 from harness.change_streams import Change, Reader, stream_config
+from harness.patience import PATIENCE_SECONDS
 from harness.peers import join, know_each_other, list_peers, peer_server, spread_instance
 from harness.rpc import decode_rows, delete_row, fails_with, set_cell
-from harness.views import becomes, comes_to
+from harness.views import comes_to as comes_to_within
 
 SUM = admin_types.Type(
     aggregate_type={"input_type": {"int64_type": {"encoding": {"big_endian_bytes": {}}}}, "sum": {}}
 )
+
+
+def comes_to(look, expected):
+    comes_to_within(look, expected, PATIENCE_SECONDS)
+
+
+def becomes(condition):
+    comes_to(lambda: bool(condition()), True)
 
 
 def add(qualifier, number):
