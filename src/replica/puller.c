@@ -3,8 +3,9 @@
  * A call lasts some seconds, and then there is another: its position tells the peer what it need
  * not keep any more, so that is one that is durable here.
  *
- * What has been applied is recorded a few times a second at most, and not at all while nothing is
- * changed: then only what is complete rises, which may be forgotten (origin_applied_note). */
+ * What has been applied is recorded a few times a second at most, and while nothing is changed at
+ * the end of each call alone: until then only what is complete rises, which may be forgotten
+ * (origin_applied_note). */
 #include "replica/puller.h"
 
 #include "base/check.h"
@@ -152,7 +153,7 @@ static status pull(struct puller *puller, struct client_session *session)
     request.after = &after;
     puller->reached = puller->recorded;
     status s = client_session_stream(session, &call, NULL);
-    if (!puller->has_changes)
+    if (stream_position_compare(puller->reached.position, puller->recorded.position) == 0)
         return s;
     status last = record(puller);
     if (status_is_ok(s))

@@ -232,6 +232,19 @@ static status visit_entry(void *context, const struct stream_feed_entry *entry, 
     return is_sound ? visit->visit(visit->context, &change, enough) : bad_entry();
 }
 
+/* Whether all of it has been read up to here, which the log need not have any more: other readers'
+ * entries have taken its room. A commit counts as applied after it is known that it put something
+ * into the feed. */
+static bool is_read(struct shard *shard, struct stream_position after,
+                    struct stream_position *reached)
+{
+    uint64_t applied = commit_applied(shard->commits);
+    if (applied < after.sequence || origin_feed_may_have(shard, after))
+        return false;
+    *reached = (struct stream_position){applied, UINT32_MAX};
+    return true;
+}
+
 status origin_feed_read(struct shard *shard, struct stream_position after, size_t most_bytes,
                         status (*visit)(void *context, const struct origin_change *change,
                                         bool *enough),
@@ -240,12 +253,14 @@ status origin_feed_read(struct shard *shard, struct stream_position after, size_
     struct feed_visit forward = {visit, context};
     if (after.sequence == 0)
         after = (struct stream_position){shard->origin.begun, UINT32_MAX};
+    *is_end = is_read(shard, after, reached);
+    if (*is_end)
+        return status_ok();
     const struct stream_feed_query query = {.feed = shard->origin.feed.id,
                                             .after = after,
                                             .through = shard_logged(shard),
                                             .most_bytes = most_bytes};
     const struct stream_position end = {query.through, UINT32_MAX};
-    *is_end = false;
     TRY(stream_log_read_feed(shard->streams, &query, visit_entry, &forward, reached));
     *is_end = stream_position_compare(*reached, end) >= 0;
     return status_ok();
