@@ -392,6 +392,7 @@ static status open_catalog(struct cluster *cluster)
     TRY(load_catalog(cluster));
     TRY(load_others(cluster));
     TRY(load_drops(cluster));
+    TRY(origins_load(cluster)); /* before anything is folded by tables' rules */
     TRY(let_compact(cluster));
     salvage_tell(cluster);
     TRY(event_log_look(cluster->home));
@@ -408,7 +409,6 @@ static status open_parts(struct cluster *cluster)
     TRY(check_options(options));
     TRY(condition_create(options->log, options->clock, options->metrics, &cluster->condition));
     TRY(open_shards(cluster));
-    TRY(origins_load(cluster)); /* before any fold */
     TRY(open_catalog(cluster));
     TRY(start_shards(cluster));
     TRY(origin_feeds_resume(cluster));

@@ -42,6 +42,8 @@ static const struct kind kinds[] = {
     {"clusters-from", "from where on versions name clusters"},
     {"d", "which ranges of rows were dropped"},
     {"lost-records", "what was lost before"},
+    {"origin-applied", "what of its peers' changes it has"},
+    {"origin-feed", "what its peers are to be told"},
     {"peers", "who its peers are"},
     {"r", "what deleted tables had"},
     {"sequence-ceiling", "the ceiling of sequences"},
