@@ -1,5 +1,4 @@
-/* See copier.h. That a copy has begun is what the record of the peer says by what is complete, 1,
- * which is a version that nothing has. */
+/* See copier.h. That a copy has begun is what the record of the peer says (ORIGIN_HAS_ROWS). */
 #include "replica/copier.h"
 
 #include "cluster/origin/origin_applied.h"
@@ -12,7 +11,6 @@ enum {
     ANSWER_BYTES = 1 << 30, /* of memory, for the largest answer */
     TABLES_BYTES = 256 << 20,
     PARKED_US = 50 * 1000, /* until what is parked is tried again */
-    BEGUN = 1,
 };
 
 /* --- what is here already --- */
@@ -137,14 +135,19 @@ static void take_places(struct copying *copying, const Replica__PullChangesRespo
     copying->is_whole = answer->is_whole;
 }
 
+static status record_begun(const struct copier_options *options)
+{
+    const struct origin_applied begun = {.complete = ORIGIN_HAS_ROWS};
+    return origin_applied_record(options->apply.cluster, options->from, &begun);
+}
+
 /* Before anything of it is here. */
 static status record_begin(struct copying *copying)
 {
-    const struct origin_applied begun = {.complete = BEGUN};
     if (copying->has_begun)
         return status_ok();
     copying->has_begun = true;
-    return origin_applied_record(copying->options->apply.cluster, copying->options->from, &begun);
+    return record_begun(copying->options);
 }
 
 static status take_answer(void *context, bytes message)
@@ -197,18 +200,39 @@ static status record_places(const struct copying *copying)
     return origin_applied_record(cluster, from, &copying->places[from]);
 }
 
-/* Everything from before goes, of an earlier copy. */
+/* Whether there may be rows here: of a copy that has begun, or of a time when others were followed.
+ */
+static bool may_have_rows(struct cluster *cluster)
+{
+    struct origin_applied applied;
+    for (unsigned i = 1; i < VERSION_CLUSTERS; i++)
+        if (origin_applied(cluster, i, &applied) &&
+            (!origin_wants_copy(&applied) || applied.complete != 0))
+            return true;
+    return false;
+}
+
+static status follow_none(struct cluster *cluster, unsigned but)
+{
+    const struct origin_applied none = {0};
+    struct origin_applied before;
+    for (unsigned i = 1; i < VERSION_CLUSTERS; i++)
+        if (i != but && origin_applied(cluster, i, &before))
+            TRY(origin_applied_record(cluster, i, &none));
+    return status_ok();
+}
+
+/* Everything from before goes: sums that are one already would count beside those of the copy. That
+ * it is to go is durable until it has. */
 static status begin(const struct copier_options *options)
 {
     struct cluster *cluster = options->apply.cluster;
     const struct origin_applied none = {0};
-    struct origin_applied before;
-    bool has_begun = origin_applied(cluster, options->from, &before) && before.complete == BEGUN;
-    for (unsigned i = 1; i < VERSION_CLUSTERS; i++)
-        if (origin_applied(cluster, i, &before) && !origin_wants_copy(&before))
-            TRY(origin_applied_record(cluster, i, &none));
-    if (has_begun)
-        TRY(empty_tables(cluster));
+    if (!may_have_rows(cluster))
+        return origin_applied_record(cluster, options->from, &none);
+    TRY(record_begun(options));
+    TRY(follow_none(cluster, options->from));
+    TRY(empty_tables(cluster));
     return origin_applied_record(cluster, options->from, &none);
 }
 

@@ -188,7 +188,7 @@ static status pull_with(struct puller *puller, struct client_session *session)
  * not this thread's to do (replication.h). */
 static status give_up(struct puller *puller, status lost)
 {
-    const struct origin_applied none = {0};
+    const struct origin_applied none = {.complete = ORIGIN_HAS_ROWS};
     log_error(puller->options.log,
               "a peer keeps the changes no more that are missing here: all is "
               "copied anew, or, if this server leads, stays without them",

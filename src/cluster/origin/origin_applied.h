@@ -34,6 +34,10 @@ static inline bool origin_wants_copy(const struct origin_applied *applied)
     return applied->position.sequence == 0 && applied->position.ordinal == 0;
 }
 
+/* `complete` of a place from which all is to be copied, while there may be rows here that go first:
+ * a version that nothing has. */
+enum { ORIGIN_HAS_ROWS = 1 };
+
 /* A cluster's: all zeroes, but for the lock, is one that follows none. */
 struct origins {
     pthread_mutex_t lock;
