@@ -62,7 +62,8 @@ static status tell_progress(const struct admin_request *request, const ProtobufC
     const Replica__TellProgressResponse *told;
     if (service->tell_progress == NULL)
         return status_make(STATUS_UNIMPLEMENTED, "this server copies nothing yet");
-    TRY(service->tell_progress(service->changes, request->arena, &told));
+    TRY(service->tell_progress(service->changes, (const void *)request->message, request->arena,
+                               &told));
     *response = &told->base;
     return status_ok();
 }
