@@ -381,15 +381,41 @@ static bool take_administration(struct router *router, struct grpc_call *call,
            send_to_leader(router, call, service, method, request, true);
 }
 
-/* Operations have their names in field 1. */
+/* Whether it is to be known there, if it is known anywhere. Operations have their names in field 1;
+ * a list its parent in field 4: of Datastore's it is "projects/P". */
+static bool is_operation_of_leader(const struct router *router, struct grpc_call *call,
+                                   const struct grpc_method *method, bytes request)
+{
+    static const char project[] = "projects/";
+    bool is_list = strcmp(method->name, "ListOperations") == 0;
+    bytes name = peek(request, is_list ? 4 : 1);
+    if (is_list)
+        return bytes_start_with(name, bytes_of(project));
+    const char *text = arena_string(grpc_call_arena(call), name);
+    return text != NULL &&
+           !control_has(router->options.bigtable->control, RESOURCE_OPERATION, text);
+}
+
 static bool take_operation(struct router *router, struct grpc_call *call,
                            const struct grpc_service *service, const struct grpc_method *method,
                            bytes request)
 {
-    const char *name = arena_string(grpc_call_arena(call), peek(request, 1));
-    return name != NULL && strcmp(method->name, "ListOperations") != 0 &&
-           !control_has(router->options.bigtable->control, RESOURCE_OPERATION, name) &&
+    return is_operation_of_leader(router, call, method, request) &&
            send_to_leader(router, call, service, method, request, false);
+}
+
+/* Databases are at the server that leads, and nowhere else. */
+static bool is_datastore(const struct grpc_service *service)
+{
+    static const char *const services[] = {
+        "google.datastore.v1.Datastore",
+        "google.datastore.admin.v1.DatastoreAdmin",
+        "google.firestore.admin.v1.FirestoreAdmin",
+    };
+    for (size_t i = 0; i < sizeof services / sizeof *services; i++)
+        if (strcmp(service->name, services[i]) == 0)
+            return true;
+    return false;
 }
 
 /* --- all of it --- */
@@ -403,6 +429,8 @@ static bool take_any(struct router *router, struct grpc_call *call,
         return false;
     if (strncmp(service->name, "google.bigtable.admin.", strlen("google.bigtable.admin.")) == 0)
         return take_administration(router, call, service, method, request);
+    if (is_datastore(service))
+        return send_to_leader(router, call, service, method, request, false);
     return strcmp(service->name, "google.longrunning.Operations") == 0 &&
            take_operation(router, call, service, method, request);
 }

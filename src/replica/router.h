@@ -8,6 +8,7 @@
  *     administration    of what peers share: to the server that leads; what it made is there here,
  *                       too, before the call ends
  *     operations        that are not known here: to the server that leads
+ *     Datastore         all of it to the server that leads: databases are there alone
  *     all else          here
  *
  * A call that was forwarded is answered where it comes to. Without peers nothing is looked at. */
