@@ -108,6 +108,10 @@ ROWS = {
         ("Changes of others that wait", "short",
          [(now("trestle_replication_parked"), "{{instance}}: of {{peer}}")],
          "1 while they do: for the clock, or for a table or family."),
+        ("Calls sent on", "short",
+         [(rate("trestle_forwarded_calls_total"), "asked elsewhere"),
+          (rate("trestle_forwarded_again_total"), "not the first place")],
+         "To the clusters that app profiles say, and to the server that leads, by the second."),
     ],
     "Commits": [
         ("Mutations", "short",

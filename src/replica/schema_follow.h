@@ -23,7 +23,8 @@ void schema_follow_stop(struct schema_follow *follow);
 
 /* Whether all that was administered up to that time (clock_steady_us) has been mirrored: a table
  * that is not known here is none of the leader's, or was none then. Of a server that leads itself,
- * or has no peers, it always is so. `follow` is a struct schema_follow. Any thread. */
+ * or has no peers, it always is so. If it is not so yet, the leader is asked at once. `follow` is a
+ * struct schema_follow. Any thread. */
 bool schema_follow_knows_since(void *follow, int64_t since_us);
 
 /* The bigtable_peers function (bigtable/peers_hook.h), of the peers. */

@@ -147,7 +147,8 @@ static status open_peers(struct server *server)
     peers_set_progress(server->peers, replication_tell, server->copying);
     const struct router_options router = {.bigtable = &server->bigtable,
                                           .peers = server->peers,
-                                          .location = server->settings->location};
+                                          .location = server->settings->location,
+                                          .metrics = server->metrics};
     TRY(router_create(&router, &server->peer_router));
     server->peers_hook = (struct bigtable_peers){.follows = schema_follows,
                                                  .context = server->peers,
