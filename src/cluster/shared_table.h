@@ -9,7 +9,14 @@
  *     Where that is the uid of a table that was a peer's, as in the restored directory of one, the
  *     highest bit is set besides.
  *  2. A family has the same id at all peers: what was changed is applied as it comes. So at a peer
- *     that follows, ids are given by the record of the one that leads, and by nothing else.
+ *     that follows, ids are given by the record of the one that leads, and by nothing else. And two
+ *     that lead, one after the other or each for itself for a while, never give the same id: of
+ *     families that a table gets after it was made, ids have in their low bits the number of the
+ *     cluster that gave them, as uids have, and rise at each cluster, since it never forgets the
+ *     greatest that its table had (of whomever). Ids from before there were peers are below all
+ *     others that a table gets, and every peer has them: the first picture that it mirrors does. So
+ *     an id that one gave and nobody else has heard of stays nobody else's: what its clients have
+ *     written in that family, and is still on its way, is of no family wherever it comes.
  *  3. What is shared of a table's description is its *record*: a trestle.catalog.Table, without
  *     what each cluster has for itself (its id, its generation, the life of its change stream,
  *     whether views read it, when it was deleted). Two peers have the same if these bytes are the

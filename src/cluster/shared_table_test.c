@@ -216,6 +216,42 @@ static void ids_that_are_gone_are_not_given_again(void **state)
     assert_true(schema_family_was_dropped(table_schema(f->table), 8));
 }
 
+/* Drops all families but f, and makes one by that name. */
+static status make_family(void *context, const struct table_info *now, struct arena *arena,
+                          struct table_change *next)
+{
+    struct family *families = arena_zalloc(arena, 2 * sizeof *families);
+    assert_non_null(families);
+    families[0] = *schema_family_named(now->schema, bytes_of("f"));
+    families[1] = (struct family){.name = bytes_of(context)};
+    *next = (struct table_change){.families = families, .family_count = 2};
+    return status_ok();
+}
+
+static uint32_t made_family_id(struct cluster_fixture *f, unsigned number, const char *name)
+{
+    struct arena *arena = arena_create(1 << 20);
+    cluster_set_number(f->cluster, number);
+    assert_ok(table_change_schema(f->table, arena, make_family, (void *)(uintptr_t)name));
+    arena_destroy(arena);
+    return schema_family_named(table_schema(f->table), bytes_of(name))->id;
+}
+
+/* One that leads, and another that does not know what that one has made since. */
+static void two_that_lead_give_different_family_ids(void **state)
+{
+    struct cluster_fixture *f = *state;
+    const uint32_t next = table_schema(f->table)->next_family_id;
+    assert_true(next < 32);
+    assert_int_equal(made_family_id(f, 0, "a"), next);
+    assert_int_equal(made_family_id(f, 2, "b"), 32 + 2);
+    assert_int_equal(made_family_id(f, 2, "c"), 64 + 2);
+    assert_int_equal(made_family_id(f, 31, "d"), 64 + 31);
+    assert_int_equal(made_family_id(f, 1, "e"), 96 + 1);
+    assert_int_equal(made_family_id(f, 2, "g"), 96 + 2);
+    assert_int_equal(table_schema(f->table)->next_family_id, 96 + 3);
+}
+
 static void a_protected_table_is_let_go(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -341,6 +377,7 @@ int main(void)
         CASE(a_table_is_found_by_its_uid),
         CASE(families_have_the_peers_ids),
         CASE(ids_that_are_gone_are_not_given_again),
+        CASE(two_that_lead_give_different_family_ids),
         CASE(a_protected_table_is_let_go),
         CASE(a_deleted_table_is_found_by_a_uid_that_is_stored),
         CASE(no_uid_is_given_twice),
