@@ -9,7 +9,6 @@
 #include "cluster/stream/settings.h"
 #include "cluster/stream/stream_upkeep.h"
 #include "cluster/stream/table_stream.h"
-#include "tablet/version.h"
 
 #include <stdlib.h>
 
@@ -403,17 +402,23 @@ status cluster_create_table_from(struct cluster *cluster, const struct table_spe
 
 /* --- change --- */
 
-/* The first id from that one on which this cluster may give: with peers, of a class that is its own
- * (shared_table.h, 2). */
-static uint32_t own_family_id(const struct cluster *cluster, uint32_t from)
+/* The first id from that one on that this cluster may give: among peers those of the one that leads
+ * are its own (shared_table.h, 2). */
+static status next_family_id(struct cluster *cluster, uint32_t from, uint32_t *out)
 {
-    const uint32_t number = cluster_number(cluster), step = 1 << VERSION_CLUSTER_BITS;
-    return number == 0 ? from : from + (number - from) % step;
+    uint64_t ids = atomic_load(&cluster->family_ids);
+    uint32_t first = (uint32_t)(ids >> 32), end = (uint32_t)ids;
+    *out = from > first ? from : first;
+    if (ids == 0 || *out < end)
+        return status_ok();
+    return status_make(STATUS_RESOURCE_EXHAUSTED,
+                       "The table has had as many column families as the server that leads may "
+                       "make of one: it takes another leader, or another epoch");
 }
 
 /* New families have id 0 until now, except those of a table that was claimed, which get back the
  * ids that they had (refill.c), and of a peer's, which have the same ids here (shared_table.c). */
-static status make_schema(const struct cluster *cluster, const struct table_info *now,
+static status make_schema(struct cluster *cluster, const struct table_info *now,
                           const struct table_change *change, struct arena *arena,
                           struct schema **out)
 {
@@ -429,7 +434,7 @@ static status make_schema(const struct cluster *cluster, const struct table_info
     for (size_t i = 0; i < change->family_count; i++) {
         families[i] = change->families[i];
         if (families[i].id == 0) {
-            families[i].id = own_family_id(cluster, next_id);
+            TRY(next_family_id(cluster, next_id, &families[i].id));
             next_id = families[i].id + 1;
         }
         DCHECK(families[i].id < next_id);

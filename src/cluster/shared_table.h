@@ -10,13 +10,13 @@
  *     highest bit is set besides.
  *  2. A family has the same id at all peers: what was changed is applied as it comes. So at a peer
  *     that follows, ids are given by the record of the one that leads, and by nothing else. And two
- *     that lead, one after the other or each for itself for a while, never give the same id: of
- *     families that a table gets after it was made, ids have in their low bits the number of the
- *     cluster that gave them, as uids have, and rise at each cluster, since it never forgets the
- *     greatest that its table had (of whomever). Ids from before there were peers are below all
- *     others that a table gets, and every peer has them: the first picture that it mirrors does. So
- *     an id that one gave and nobody else has heard of stays nobody else's: what its clients have
- *     written in that family, and is still on its way, is of no family wherever it comes.
+ *     that lead, one after the other or each for itself for a while, never give the same id: what a
+ *     table gets of families after it was made has ids of a range that is the leader's and of the
+ *     epoch in which it leads (shared_family_ids). Of two the range of the one whose list counts in
+ *     the end is the later one. So an id that is not known, and not below all that a table had, is
+ *     of a family that is to come; or one gave it and nobody else has heard of it: then it stays
+ *     nobody else's, and what that one's clients have written there is of no family wherever it
+ *     comes.
  *  3. What is shared of a table's description is its *record*: a trestle.catalog.Table, without
  *     what each cluster has for itself (its id, its generation, the life of its change stream,
  *     whether views read it, when it was deleted). Two peers have the same if these bytes are the
@@ -27,6 +27,11 @@
 #define TRESTLE_CLUSTER_SHARED_TABLE_H
 
 #include "cluster/cluster.h"
+
+/* The range of a leader in its epoch, for cluster_set_family_ids: of the first epoch, in which
+ * there is one leader, what comes after the ids that tables had before; of each later one 4,096 for
+ * each number. Empty if there were too many epochs (32,768). */
+void shared_family_ids(uint64_t epoch, unsigned leader, uint32_t *from, uint32_t *end);
 
 /* 0: it is not shared. Cheap, any thread. */
 uint64_t table_uid(const struct table *table);
