@@ -151,6 +151,9 @@ static status open_peers(struct server *server)
                                           .metrics = server->metrics};
     TRY(router_create(&router, &server->peer_router));
     server->peers_hook = (struct bigtable_peers){.follows = schema_follows,
+                                                 .administer_begin = peers_administer_begin,
+                                                 .administer_end = peers_administer_end,
+                                                 .has_left = peers_was_removed,
                                                  .context = server->peers,
                                                  .is_copying = replication_is_copying,
                                                  .is_here = replication_is_here,
