@@ -25,12 +25,14 @@ struct pull_service {
     pthread_mutex_t lock;
     uint64_t asked[VERSION_CLUSTERS]; /* by number: what it asked for is behind this sequence */
     bool has_asked[VERSION_CLUSTERS];
+    struct stream_position sent[VERSION_CLUSTERS]; /* up to there; while no call runs: asked */
     atomic_size_t running;
 };
 
 struct pull {
     struct peer_stream stream;
     struct pull_service *service;
+    unsigned number; /* of who asks */
     struct shard *shard;
     struct stream_position at;
     struct origin_complete pending; /* to be told once all up to its sequence has been */
@@ -42,6 +44,32 @@ struct pull {
 static struct pull *pull_of(struct peer_stream *stream)
 {
     return LIST_ENTRY(stream, struct pull, stream);
+}
+
+/* --- what has been sent --- */
+
+static void note_sent(struct pull_service *service, unsigned number, struct stream_position up_to)
+{
+    pthread_mutex_lock(&service->lock);
+    service->sent[number] = up_to;
+    pthread_mutex_unlock(&service->lock);
+}
+
+/* What was sent may not have come. */
+static void note_unsent(struct pull_service *service, unsigned number)
+{
+    pthread_mutex_lock(&service->lock);
+    service->sent[number] = (struct stream_position){service->asked[number], 0};
+    pthread_mutex_unlock(&service->lock);
+}
+
+uint64_t pull_service_queue(struct pull_service *service, unsigned number)
+{
+    DCHECK(number < VERSION_CLUSTERS);
+    pthread_mutex_lock(&service->lock);
+    struct stream_position sent = service->sent[number];
+    pthread_mutex_unlock(&service->lock);
+    return origin_feed_bytes(origin_shard(service->cluster), sent);
 }
 
 /* --- an answer --- */
@@ -86,6 +114,7 @@ static status send_piece(struct pull *pull, bool *is_end)
     pull_message_reached(&pull->message, reached, take_complete(pull, reached));
     pull->at = reached;
     grpc_call_send(pull->stream.call, &pull->message);
+    note_sent(pull->service, pull->number, reached);
     return status_ok();
 }
 
@@ -125,6 +154,7 @@ static status send_all(struct peer_stream *stream)
 static void ended(struct peer_stream *stream)
 {
     struct pull *pull = pull_of(stream);
+    note_unsent(pull->service, pull->number);
     atomic_fetch_sub(&pull->service->running, 1);
     free(pull);
 }
@@ -161,10 +191,11 @@ void pull_service_look(struct pull_service *service)
     arena_destroy(arena);
 }
 
-static void note_asked(struct pull_service *service, uint32_t number, uint64_t sequence)
+static void note_asked(struct pull_service *service, uint32_t number, struct stream_position after)
 {
     pthread_mutex_lock(&service->lock);
-    service->asked[number] = sequence;
+    service->asked[number] = after.sequence;
+    service->sent[number] = after;
     service->has_asked[number] = true;
     pthread_mutex_unlock(&service->lock);
     pull_service_look(service);
@@ -181,7 +212,7 @@ static status check(const struct pull_service *service, const Replica__PullChang
     return status_ok();
 }
 
-static status begin(struct pull_service *service, struct grpc_call *call,
+static status begin(struct pull_service *service, struct grpc_call *call, unsigned number,
                     struct stream_position after)
 {
     struct pull *pull = calloc(1, sizeof *pull);
@@ -190,6 +221,7 @@ static status begin(struct pull_service *service, struct grpc_call *call,
     *pull = (struct pull){
         .stream = {.call = call, .name = "pull", .run = send_all, .ended = ended},
         .service = service,
+        .number = number,
         .shard = origin_shard(service->cluster),
         .at = after,
         .waiter = {.task = {.run = woken_by_change}},
@@ -211,8 +243,8 @@ static status handle(struct pull_service *service, struct grpc_call *call, bytes
     struct stream_position after = {0, 0};
     if (request->after != NULL)
         after = (struct stream_position){request->after->sequence, request->after->ordinal};
-    note_asked(service, request->from, after.sequence);
-    return begin(service, call, after);
+    note_asked(service, request->from, after);
+    return begin(service, call, request->from, after);
 }
 
 void pull_service_handle(void *context, struct grpc_call *call, bytes request)

@@ -12,8 +12,8 @@ struct puller_options {
     struct pull_apply_options apply;
     struct peers *peers;
     const struct log *log;
-    struct metrics *metrics; /* may be NULL */
-    unsigned number;         /* the peer's */
+    struct metric_observed *latency; /* from a change's commit to here; may be NULL */
+    unsigned number;                 /* the peer's */
 };
 
 /* Begins; what the options point to outlives it. */
@@ -22,6 +22,9 @@ status puller_start(const struct puller_options *options, struct puller **out);
 void puller_stop(struct puller *puller);
 
 unsigned puller_number(const struct puller *puller);
+
+/* How often its changes began to wait for each reason, since it was started. Any thread. */
+void puller_parks(struct puller *puller, uint64_t out[PARK_REASONS]);
 
 /* Fills in what is known of the peer's changes; strings are literals. Any thread. */
 void puller_state(struct puller *puller, Replica__PeerState *out);

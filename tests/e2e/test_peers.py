@@ -241,6 +241,11 @@ def test_copied_data_directory_is_refused_by_its_peers(peers_of, tmp_path, own_s
     said = wait_for_peers(copy, lambda said: "is a copy" in said["states"][0].get("failure", ""))
     assert said["ownNumber"] == 2  # as its data says
     assert "two servers are one peer" in servers[0].stderr()
+    wait_for_peers(servers[0], lambda said: said["states"][0].get("doubled"))
+    doubled = 'health{reason="peer_doubled"}'
+    wait_for_peers(servers[0], lambda _: servers[0].metric(doubled) == 1)
+    copy.stop()
+    wait_for_peers(servers[0], lambda _: servers[0].metric(doubled) == 0)
     know_each_other(servers)  # which go on
 
 
