@@ -158,8 +158,10 @@ static status take_answer(void *context, bytes message)
     TRY(record_begin(copying));
     TRY(proto_decode(&replica__pull_changes_response__descriptor, message, copying->arena,
                      &decoded));
-    TRY(apply(copying, (const void *)decoded));
-    take_places(copying, (const void *)decoded);
+    const Replica__PullChangesResponse *answer = (const void *)decoded;
+    TRY(apply(copying, answer));
+    copying->options->note_progress(copying->options->context, answer->n_changes, message.size);
+    take_places(copying, answer);
     return status_ok();
 }
 

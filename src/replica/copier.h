@@ -17,6 +17,8 @@ struct copier_options {
     /* The session of the call under way, to be cancelled by others; NULL: it is over. False: it is
      * not to begin. */
     bool (*hold_session)(void *context, struct client_session *session);
+    /* So much more of it has been applied. */
+    void (*note_progress)(void *context, size_t changes, size_t bytes);
     void *context;
 };
 

@@ -41,6 +41,11 @@ struct replication {
     uint64_t parks[VERSION_CLUSTERS][PARK_REASONS]; /* of pullers that have ended */
     struct client_session *session;                 /* a copy's, or NULL */
     bool is_stopping;
+    struct {
+        unsigned from; /* the peer's number; 0: none is made */
+        uint64_t changes;
+        uint64_t bytes;
+    } copied;
 };
 
 static struct cluster *cluster_of(const struct replication *replication)
@@ -103,6 +108,24 @@ static bool hold_session(void *context, struct client_session *session)
     return goes_on;
 }
 
+static void note_progress(void *context, size_t changes, size_t bytes)
+{
+    struct replication *replication = context;
+    pthread_mutex_lock(&replication->lock);
+    replication->copied.changes += changes;
+    replication->copied.bytes += bytes;
+    pthread_mutex_unlock(&replication->lock);
+}
+
+/* 0: it is over. */
+static void note_copy(struct replication *replication, unsigned from)
+{
+    pthread_mutex_lock(&replication->lock);
+    replication->copied.from = from;
+    replication->copied.changes = replication->copied.bytes = 0;
+    pthread_mutex_unlock(&replication->lock);
+}
+
 /* Of the leader: others may be new themselves. */
 static status copy(struct replication *replication)
 {
@@ -113,12 +136,16 @@ static status copy(struct replication *replication)
         .from = peers_leader(replication->options.peers),
         .is_stopping = is_stopping,
         .hold_session = hold_session,
+        .note_progress = note_progress,
         .context = replication,
     };
     if (options.from == peers_own_number(replication->options.peers))
         return status_make(STATUS_FAILED_PRECONDITION,
                            "this server is to be made a copy, and leads");
-    return copier_run(&options);
+    note_copy(replication, options.from);
+    status s = copier_run(&options);
+    note_copy(replication, 0);
+    return s;
 }
 
 /* --- pullers --- */
@@ -365,6 +392,10 @@ void replication_tell(void *context, struct arena *arena, Replica__PeerState *st
         puller_state(puller, state);
     else if (replication_is_copying(replication))
         state->parked = "being copied";
+    if (replication->copied.from == state->number) {
+        state->copied_changes = replication->copied.changes;
+        state->copied_bytes = replication->copied.bytes;
+    }
     pthread_mutex_unlock(&replication->lock);
 }
 
