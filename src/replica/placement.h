@@ -57,6 +57,10 @@ status placement_end(struct placement *placement);
  * anew. */
 status placement_lose(struct placement *placement);
 
+/* How much has come of the copy that is made of that peer's rows just now; 0 without one. */
+void placement_copied(struct placement *placement, unsigned number, uint64_t *changes,
+                      uint64_t *bytes);
+
 /* What is here of the instances of these names, in the arena. */
 status placement_tell(struct placement *placement, const char *const *instances, size_t count,
                       struct arena *arena, Replica__TellProgressResponse *out);

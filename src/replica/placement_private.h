@@ -35,8 +35,11 @@ struct placement {
     bool is_stopping;
     struct client_session *session; /* of the copy under way, or NULL */
     char *copied;                   /* the instance, or NULL */
-    struct arena *told;             /* of the next one */
-    struct vector tables;           /* of struct table_copy, of that instance */
+    unsigned copied_from;           /* the peer's number, as the next ones of that copy */
+    uint64_t copied_changes;
+    uint64_t copied_bytes;
+    struct arena *told;   /* of the next one */
+    struct vector tables; /* of struct table_copy, of that instance */
 };
 
 struct table_copy {

@@ -22,6 +22,8 @@ enum park_reason {
     PARK_LOST,             /* the peer has given up what comes next: for good */
 };
 
+enum { PARK_REASONS = PARK_LOST + 1 };
+
 /* In words, as PeerState.parked has them; "" of PARK_NONE. */
 const char *park_words(enum park_reason reason);
 

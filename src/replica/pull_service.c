@@ -25,12 +25,14 @@ struct pull_service {
     pthread_mutex_t lock;
     uint64_t asked[VERSION_CLUSTERS]; /* by number: what it asked for is behind this sequence */
     bool has_asked[VERSION_CLUSTERS];
+    struct stream_position sent[VERSION_CLUSTERS]; /* up to there; while no call runs: asked */
     atomic_size_t running;
 };
 
 struct pull {
     struct peer_stream stream;
     struct pull_service *service;
+    unsigned number; /* of who asks */
     struct shard *shard;
     struct stream_position at;
     struct stream_position until;   /* of a sequence 0: there is no bound */
@@ -43,6 +45,32 @@ struct pull {
 static struct pull *pull_of(struct peer_stream *stream)
 {
     return LIST_ENTRY(stream, struct pull, stream);
+}
+
+/* --- what has been sent --- */
+
+static void note_sent(struct pull_service *service, unsigned number, struct stream_position up_to)
+{
+    pthread_mutex_lock(&service->lock);
+    service->sent[number] = up_to;
+    pthread_mutex_unlock(&service->lock);
+}
+
+/* What was sent may not have come. */
+static void note_unsent(struct pull_service *service, unsigned number)
+{
+    pthread_mutex_lock(&service->lock);
+    service->sent[number] = (struct stream_position){service->asked[number], 0};
+    pthread_mutex_unlock(&service->lock);
+}
+
+uint64_t pull_service_queue(struct pull_service *service, unsigned number)
+{
+    DCHECK(number < VERSION_CLUSTERS);
+    pthread_mutex_lock(&service->lock);
+    struct stream_position sent = service->sent[number];
+    pthread_mutex_unlock(&service->lock);
+    return origin_feed_bytes(origin_shard(service->cluster), sent);
 }
 
 /* --- an answer --- */
@@ -103,6 +131,7 @@ static status send_piece(struct pull *pull, bool *is_end)
     pull_message_reached(&pull->message, reached, take_complete(pull, reached));
     pull->at = reached;
     grpc_call_send(pull->stream.call, &pull->message);
+    note_sent(pull->service, pull->number, reached);
     return status_ok();
 }
 
@@ -144,6 +173,7 @@ static status send_all(struct peer_stream *stream)
 static void ended(struct peer_stream *stream)
 {
     struct pull *pull = pull_of(stream);
+    note_unsent(pull->service, pull->number);
     atomic_fetch_sub(&pull->service->running, 1);
     free(pull);
 }
@@ -180,10 +210,11 @@ void pull_service_look(struct pull_service *service)
     arena_destroy(arena);
 }
 
-static void note_asked(struct pull_service *service, uint32_t number, uint64_t sequence)
+static void note_asked(struct pull_service *service, uint32_t number, struct stream_position after)
 {
     pthread_mutex_lock(&service->lock);
-    service->asked[number] = sequence;
+    service->asked[number] = after.sequence;
+    service->sent[number] = after;
     service->has_asked[number] = true;
     pthread_mutex_unlock(&service->lock);
     pull_service_look(service);
@@ -215,6 +246,7 @@ static status begin(struct pull_service *service, struct grpc_call *call,
     *pull = (struct pull){
         .stream = {.call = call, .name = "pull", .run = send_all, .ended = ended},
         .service = service,
+        .number = request->from,
         .shard = origin_shard(service->cluster),
         .at = position_of(request->after),
         .until = position_of(request->until),
@@ -234,7 +266,7 @@ static status handle(struct pull_service *service, struct grpc_call *call, bytes
                      &message));
     const Replica__PullChangesRequest *request = (const void *)message;
     TRY(check(service, request));
-    note_asked(service, request->from, position_of(request->after).sequence);
+    note_asked(service, request->from, position_of(request->after));
     return begin(service, call, request);
 }
 

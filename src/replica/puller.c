@@ -50,6 +50,7 @@ struct puller {
     uint64_t complete;
     uint64_t changes;
     uint64_t bytes;
+    uint64_t parks[PARK_REASONS]; /* how often they began */
     enum park_reason parked;
     int64_t parked_since_us; /* by the versions' clock */
 };
@@ -95,7 +96,17 @@ static void set_parked(struct puller *puller, enum park_reason reason)
         log_info(puller->options.log, "a peer's changes go on",
                  LOG_INT("peer", puller->options.number));
     }
+    puller->parks[reason] += reason != puller->parked;
     puller->parked = reason;
+}
+
+static void observe_latency(const struct puller *puller, const Replica__PullChangesResponse *answer)
+{
+    int64_t now_us = cluster_version_us(puller->options.apply.cluster);
+    for (size_t i = 0; i < answer->n_changes; i++) {
+        int64_t took_us = now_us - version_time_us(answer->changes[i]->version);
+        metrics_observe_in(puller->options.latency, took_us > 0 ? (uint64_t)took_us : 0);
+    }
 }
 
 static void note_state(struct puller *puller, const Replica__PullChangesResponse *answer,
@@ -135,6 +146,8 @@ static status take_answer(void *context, bytes message)
     status s = pull_apply_run(puller->apply, answer, &puller->reason);
     if (status_is_ok(s))
         take_reached(puller, answer);
+    if (status_is_ok(s))
+        observe_latency(puller, answer);
     note_state(puller, answer, message.size);
     TRY(s);
     puller->wait_us = 0;
@@ -367,6 +380,13 @@ void puller_release(struct puller *puller)
 unsigned puller_number(const struct puller *puller)
 {
     return puller->options.number;
+}
+
+void puller_parks(struct puller *puller, uint64_t out[PARK_REASONS])
+{
+    pthread_mutex_lock(&puller->lock);
+    memcpy(out, puller->parks, sizeof puller->parks);
+    pthread_mutex_unlock(&puller->lock);
 }
 
 void puller_state(struct puller *puller, Replica__PeerState *out)

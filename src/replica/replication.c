@@ -41,7 +41,8 @@ struct replication {
 
     pthread_mutex_t lock; /* of the next ones */
     struct puller *pullers[VERSION_CLUSTERS];
-    unsigned holds;                 /* of pulling */
+    uint64_t parks[VERSION_CLUSTERS][PARK_REASONS]; /* of pullers that have ended */
+    unsigned holds;                                 /* of pulling */
     struct client_session *session; /* by which it is asked where to begin, or NULL */
     bool is_stopping;
 };
@@ -157,6 +158,21 @@ static status ask_places(struct replication *replication)
 
 /* --- pullers --- */
 
+/* NULL: it is not counted. */
+static struct metric_observed *latency_of(struct replication *replication, unsigned number)
+{
+    struct buffer location = {0};
+    struct metric_observed *latency = NULL;
+    (void)replication_location(replication, number, &location);
+    buffer_append_byte(&location, '\0');
+    if (location.size > 1 && !location.failed)
+        latency = metrics_histogram_of(replication->options.metrics,
+                                       METRIC_HISTOGRAM_BY_replication_latency_seconds,
+                                       (const char *)location.data);
+    buffer_free(&location);
+    return latency;
+}
+
 static status lose(void *context)
 {
     struct replication *replication = context;
@@ -170,7 +186,7 @@ static status start_puller(struct replication *replication, unsigned number)
         .apply = replication->options.apply,
         .peers = replication->options.peers,
         .log = replication->options.log,
-        .metrics = replication->options.metrics,
+        .latency = latency_of(replication, number),
         .number = number,
         .lose = lose,
         .context = replication,
@@ -224,12 +240,32 @@ static status start_pullers(struct replication *replication)
     return status_ok();
 }
 
+static void add_parks(struct puller *puller, uint64_t to[PARK_REASONS])
+{
+    uint64_t parks[PARK_REASONS];
+    puller_parks(puller, parks);
+    for (unsigned i = 0; i < PARK_REASONS; i++)
+        to[i] += parks[i];
+}
+
+void replication_parks(struct replication *replication, unsigned number, uint64_t out[PARK_REASONS])
+{
+    DCHECK(number < VERSION_CLUSTERS);
+    pthread_mutex_lock(&replication->lock);
+    memcpy(out, replication->parks[number], sizeof replication->parks[number]);
+    if (replication->pullers[number] != NULL)
+        add_parks(replication->pullers[number], out);
+    pthread_mutex_unlock(&replication->lock);
+}
+
 static void stop_pullers(struct replication *replication)
 {
     for (unsigned i = 0; i < VERSION_CLUSTERS; i++) {
         pthread_mutex_lock(&replication->lock);
         struct puller *puller = replication->pullers[i];
         replication->pullers[i] = NULL;
+        if (puller != NULL)
+            add_parks(puller, replication->parks[i]);
         pthread_mutex_unlock(&replication->lock);
         puller_stop(puller);
     }
@@ -423,6 +459,7 @@ void replication_tell(void *context, struct arena *arena, Replica__PeerState *st
     (void)arena;
     if (state->number >= VERSION_CLUSTERS)
         return;
+    state->queue_bytes = pull_service_queue(replication->pulls, state->number);
     pthread_mutex_lock(&replication->lock);
     struct puller *puller = replication->pullers[state->number];
     if (puller != NULL)
@@ -430,6 +467,8 @@ void replication_tell(void *context, struct arena *arena, Replica__PeerState *st
     else if (replication_is_copying(replication))
         state->parked = "being copied";
     pthread_mutex_unlock(&replication->lock);
+    placement_copied(replication->placement, state->number, &state->copied_changes,
+                     &state->copied_bytes);
 }
 
 static struct progress progress_of(const struct replication *replication)

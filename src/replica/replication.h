@@ -54,6 +54,11 @@ status replication_has_reached(void *replication, struct arena *arena, const cha
 bool replication_has_peers(const void *replication);
 bool replication_location(void *replication, unsigned number, struct buffer *out);
 
+/* How often that peer's changes began to wait for each reason; zeroes: it is not followed. Any
+ * thread. */
+void replication_parks(struct replication *replication, unsigned number,
+                       uint64_t out[PARK_REASONS]);
+
 /* For peers_set_progress: what is known of that peer's changes. */
 void replication_tell(void *replication, struct arena *arena, Replica__PeerState *state);
 

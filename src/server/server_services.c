@@ -145,6 +145,10 @@ static status open_peers(struct server *server)
                                                 .metrics = server->metrics};
     TRY(replication_create(&copying, &server->copying));
     peers_set_progress(server->peers, replication_tell, server->copying);
+    server->peer_watch = (struct peer_watch){.cluster = server->cluster,
+                                             .peers = server->peers,
+                                             .replication = server->copying,
+                                             .metrics = server->metrics};
     const struct router_options router = {.bigtable = &server->bigtable,
                                           .peers = server->peers,
                                           .location = server->settings->location,

@@ -16,6 +16,7 @@
 #include "introspect/advice_watch.h"
 #include "introspect/insight.h"
 #include "os/thread.h"
+#include "replica/peer_watch.h"
 #include "replica/replication.h"
 #include "replica/router.h"
 #include "replica/schema_follow.h"
@@ -598,6 +599,16 @@ bool replication_location(void *replication, unsigned number, struct buffer *out
 void replication_tell(void *replication, struct arena *arena, Replica__PeerState *state)
 {
     (void)replication, (void)arena, (void)state;
+}
+
+void peer_watch_measure(struct peer_watch *watch)
+{
+    assert_null(watch->peers);
+}
+
+void peer_watch_look(struct peer_watch *watch)
+{
+    assert_null(watch->peers);
 }
 
 status router_create(const struct router_options *options, struct router **out)
