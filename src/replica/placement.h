@@ -51,6 +51,9 @@ struct placed *placement_placed(struct placement *placement);
  * instances that there are elsewhere are to be copied; else all are here. Fine once it has begun.
  * Blocks, and so do the next ones. */
 status placement_begin(struct placement *placement, bool is_new);
+/* It has asked from where on to go on: what was made by an edit behind that version comes by itself.
+ */
+status placement_set_since(struct placement *placement, uint64_t version);
 /* There are no peers any more: all is here. */
 status placement_end(struct placement *placement);
 /* Some of what others' clients have changed will never come: what others have, too, is to be copied

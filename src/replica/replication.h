@@ -43,6 +43,8 @@ void replication_copy_rows(void *replication, struct grpc_call *call, bytes requ
 /* Whether it is not known yet from where to follow the others: no rows of any instance are here.
  * Cheap; any thread. */
 bool replication_is_copying(const void *replication);
+/* Waits until that is known, some seconds at most. Blocks. */
+void replication_await_beginning(void *replication);
 /* Whether all rows of the instance are here (placed_is_here). */
 bool replication_is_here(void *replication, bytes instance);
 

@@ -170,6 +170,7 @@ static status open_peers(struct server *server)
                                                    .peers = server->peers,
                                                    .pull_changes = replication_pull_changes,
                                                    .copy_rows = replication_copy_rows,
+                                                   .await_beginning = replication_await_beginning,
                                                    .tell_progress = replication_progress,
                                                    .changes = server->copying,
                                                    .pull_schema = schema_service_handle,
