@@ -370,8 +370,8 @@ status placed_note_new(struct placed *placed, const char *instance, uint64_t mad
     struct entry *entry;
     status s = status_ok();
     pthread_mutex_lock(&placed->lock);
-    bool is_news = placed->has_begun && made_in > placed->since &&
-                   find(placed, bytes_of(instance)) == NULL;
+    bool is_news =
+        placed->has_begun && made_in > placed->since && find(placed, bytes_of(instance)) == NULL;
     if (is_news)
         s = take(placed, instance, &entry);
     if (is_news && status_is_ok(s))

@@ -72,9 +72,9 @@ bool placed_find(struct placed *placed, bytes instance, struct placed_instance *
 /* All rows are here: HERE or LEAVING, or there were never peers. Cheap: a lock and a search. */
 bool placed_is_here(struct placed *placed, bytes instance);
 
-/* An instance that is made just now, with a cluster here, of which nothing was heard before: all of it
- * is here, and a start finds that out by itself as long as placed_since is what it is. Any thread;
- * never waits for the disk. */
+/* An instance that is made just now, with a cluster here, of which nothing was heard before: all of
+ * it is here, and a start finds that out by itself as long as placed_since is what it is. Any
+ * thread; never waits for the disk. */
 status placed_note_new(struct placed *placed, const char *instance, uint64_t made_in);
 
 /* Durable on return, but that one is being copied: of that a start says WANTED. */

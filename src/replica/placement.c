@@ -108,7 +108,8 @@ struct losing {
     status s;
 };
 
-/* What is at this server alone nobody else's clients have changed: it is recorded that it is here. */
+/* What is at this server alone nobody else's clients have changed: it is recorded that it is here.
+ */
 static status lose_one(struct losing *losing, const char *name,
                        const struct placed_instance *instance)
 {
@@ -285,6 +286,7 @@ void placement_destroy(struct placement *placement)
         return;
     CHECK(!placement->has_looker && !placement->has_copier);
     placed_close(placement->placed);
+    arena_destroy(placement->created);
     thread_stop_destroy(&placement->look_stop);
     thread_stop_destroy(&placement->copy_stop);
     pthread_mutex_destroy(&placement->lock);

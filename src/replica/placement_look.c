@@ -5,7 +5,8 @@
 
 /* --- an instance --- */
 
-/* Of one that was never heard of: all that was changed in its rows, wherever that was, is told here.
+/* Of one that was never heard of: all that was changed in its rows, wherever that was, is told
+ * here.
  */
 static placed_state first_state(const struct placement *placement, const struct sites *sites)
 {
@@ -72,9 +73,9 @@ static bool find_instance(void *context, struct resource *resource)
     struct control *control = looking->placement->options.control;
     unsigned own = peers_own_number(looking->placement->options.peers);
     struct found found = {.name = arena_string(looking->arena, bytes_of(resource->name))};
-    looking->s = found.name == NULL ? status_out_of_memory()
-                                    : sites_find(control, looking->list, own, found.name,
-                                                 &found.sites);
+    looking->s = found.name == NULL
+                     ? status_out_of_memory()
+                     : sites_find(control, looking->list, own, found.name, &found.sites);
     if (status_is_ok(looking->s))
         looking->s = vector_add(&looking->found, looking->arena, &found, sizeof found);
     return status_is_ok(looking->s);
@@ -314,8 +315,7 @@ static status take_turn(struct placement *placement, struct arena *arena)
 
 status placement_look(struct placement *placement)
 {
-    if (peers_own_number(placement->options.peers) == 0 ||
-        !placed_has_begun(placement->placed))
+    if (peers_own_number(placement->options.peers) == 0 || !placed_has_begun(placement->placed))
         return status_ok();
     struct arena *arena = arena_create(PLACEMENT_ARENA_BYTES);
     if (arena == NULL)
