@@ -11,14 +11,21 @@ import pytest
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
 from harness.patience import PATIENCE_SECONDS
-from harness.peers import join, know_each_other, list_peers, peer_server, spread_instance
+from harness.peers import (
+    cluster_of,
+    cluster_of_write,
+    join,
+    know_each_other,
+    list_peers,
+    peer_server,
+    spread_instance,
+)
 from harness.rpc import decode_rows, fails_with, set_cell
 from harness.views import comes_to as comes_to_within
 
 SUM = admin_types.Type(
     aggregate_type={"input_type": {"int64_type": {"encoding": {"big_endian_bytes": {}}}}, "sum": {}}
 )
-PLACE = "x-goog-ext-425905942-bin"
 
 
 def becomes(condition):
@@ -80,23 +87,13 @@ class Peers:
 
     def write(self, number, key, *mutations, profile="", timeout=PATIENCE_SECONDS):
         """The cluster that served it."""
-        request = types.MutateRowRequest(
-            table_name=self.table, app_profile_id=profile, row_key=key, mutations=mutations
-        )
-        _, call = self.rpcs[number].data.mutate_row.with_call(request, timeout=timeout)
-        return cluster_of(call)
+        rpc = self.rpcs[number]
+        return cluster_of_write(rpc, self.table, profile, key, *mutations, timeout=timeout)
 
     def sum_at(self, number, key):
         only = {"family_name_regex_filter": "sum"}
         cells = self.rpcs[number].read_row(self.table, key, filter=only)
         return struct.unpack(">q", cells[0].value)[0] if cells else 0
-
-
-def cluster_of(call):
-    metadata = [*call.initial_metadata(), *call.trailing_metadata()]
-    params = [value for name, value in metadata if name == PLACE]
-    assert params, metadata
-    return types.ResponseParams.deserialize(params[0]).cluster_id
 
 
 CELL = set_cell("f", b"q", b"v", 1000)

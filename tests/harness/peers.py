@@ -3,6 +3,7 @@
 import time
 
 import grpc
+from google.cloud.bigtable_v2 import types
 from google.protobuf import message_factory
 from google.protobuf.descriptor_pool import DescriptorPool
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
@@ -10,7 +11,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 )
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
-from harness.rpc import CHANNEL_OPTIONS
+from harness.rpc import CHANNEL_OPTIONS, set_cell
 from harness.server import Server
 
 
@@ -107,3 +108,21 @@ def spread_instance(admin, instance_id, count):
         request = {"parent": instance, "app_profile_id": f"c{number}", "app_profile": profile}
         admin.instances.create_app_profile(request={**request, "ignore_warnings": True})
     return instance
+
+
+def cluster_of(call):
+    """Which cluster answered, by the answer's ResponseParams."""
+    metadata = [*call.initial_metadata(), *call.trailing_metadata()]
+    params = [value for name, value in metadata if name == "x-goog-ext-425905942-bin"]
+    assert params, metadata
+    return types.ResponseParams.deserialize(params[0]).cluster_id
+
+
+def cluster_of_write(rpc, table, profile, key=b"k", *mutations, timeout=PATIENCE_SECONDS):
+    """Which cluster took the mutations, of themselves a cell of the family f."""
+    request = types.MutateRowRequest(
+        table_name=table, app_profile_id=profile, row_key=key,
+        mutations=mutations or [set_cell("f", b"q", b"v", 1000)],
+    )  # fmt: skip
+    _, call = rpc.data.mutate_row.with_call(request, timeout=timeout)
+    return cluster_of(call)
