@@ -74,6 +74,29 @@ status peers_session(struct peers *peers, unsigned number, struct client_session
     return status_ok();
 }
 
+/* Nobody administers here, and this server has not led. */
+bool peers_mirror_begin(struct peers *peers, unsigned leader)
+{
+    return peers_leader(peers) == leader;
+}
+
+void peers_mirror_end(struct peers *peers)
+{
+    (void)peers;
+}
+
+uint64_t peers_led_epoch(struct peers *peers)
+{
+    (void)peers;
+    return 0;
+}
+
+status peers_led_compared(struct peers *peers)
+{
+    (void)peers;
+    return status_ok();
+}
+
 void client_session_destroy(struct client_session *session)
 {
     atomic_fetch_sub(&fixture->sessions, 1);

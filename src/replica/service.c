@@ -28,6 +28,35 @@ static status join_peers(const struct admin_request *request, const ProtobufCMes
     return status_ok();
 }
 
+static status promote_peer(const struct admin_request *request, const ProtobufCMessage **response)
+{
+    const Replica__PromotePeerRequest *message = (const void *)request->message;
+    const Replica__ChangePeersResponse *told;
+    TRY(check_server(message->name));
+    TRY(peers_promote(peers_of(request), message, request->arena, &told));
+    *response = &told->base;
+    return status_ok();
+}
+
+static status prepare_promotion(const struct admin_request *request,
+                                const ProtobufCMessage **response)
+{
+    const Replica__PreparePromotionRequest *message = (const void *)request->message;
+    const Replica__PreparePromotionResponse *told;
+    TRY(peers_prepare(peers_of(request), message, request->arena, &told));
+    *response = &told->base;
+    return status_ok();
+}
+
+static status hand_over_lead(const struct admin_request *request, const ProtobufCMessage **response)
+{
+    const Replica__HandOverRequest *message = (const void *)request->message;
+    const Replica__HandOverResponse *told;
+    TRY(peers_hand_over(peers_of(request), message, request->arena, &told));
+    *response = &told->base;
+    return status_ok();
+}
+
 static status list_peers(const struct admin_request *request, const ProtobufCMessage **response)
 {
     const Replica__ListPeersRequest *message = (const void *)request->message;
@@ -62,7 +91,8 @@ static status tell_progress(const struct admin_request *request, const ProtobufC
     const Replica__TellProgressResponse *told;
     if (service->tell_progress == NULL)
         return status_make(STATUS_UNIMPLEMENTED, "this server copies nothing yet");
-    TRY(service->tell_progress(service->changes, request->arena, &told));
+    TRY(service->tell_progress(service->changes, (const void *)request->message, request->arena,
+                               &told));
     *response = &told->base;
     return status_ok();
 }
@@ -78,6 +108,9 @@ static status tell_progress(const struct admin_request *request, const ProtobufC
 
 REPLICA_HANDLER(join_peers, replica__join_peers_request)
 REPLICA_HANDLER(list_peers, replica__list_peers_request)
+REPLICA_HANDLER(promote_peer, replica__promote_peer_request)
+REPLICA_HANDLER(prepare_promotion, replica__prepare_promotion_request)
+REPLICA_HANDLER(hand_over_lead, replica__hand_over_request)
 REPLICA_HANDLER(admit_peer, replica__admit_peer_request)
 REPLICA_HANDLER(exchange_peers, replica__exchange_peers_request)
 REPLICA_HANDLER(tell_progress, replica__tell_progress_request)
@@ -104,6 +137,18 @@ static void handle_exchange(void *context, struct grpc_call *call, bytes request
 {
     if (is_of_fellow(call))
         handle_exchange_peers(context, call, request);
+}
+
+static void handle_preparation(void *context, struct grpc_call *call, bytes request)
+{
+    if (is_of_fellow(call))
+        handle_prepare_promotion(context, call, request);
+}
+
+static void handle_hand_over(void *context, struct grpc_call *call, bytes request)
+{
+    if (is_of_fellow(call))
+        handle_hand_over_lead(context, call, request);
 }
 
 static void handle_progress(void *context, struct grpc_call *call, bytes request)
@@ -145,12 +190,15 @@ struct grpc_service replica_grpc_service(struct replica_service *service)
     static const struct grpc_method methods[] = {
         {"JoinPeers", GRPC_UNARY, handle_join_peers},
         {"ListPeers", GRPC_UNARY, handle_list_peers},
+        {"PromotePeer", GRPC_UNARY, handle_promote_peer},
         {"AdmitPeer", GRPC_UNARY, handle_admission},
         {"ExchangePeers", GRPC_UNARY, handle_exchange},
         {"PullChanges", GRPC_SERVER_STREAMING, handle_pull_changes},
         {"CopyRows", GRPC_SERVER_STREAMING, handle_copy_rows},
         {"TellProgress", GRPC_UNARY, handle_progress},
         {"PullSchema", GRPC_SERVER_STREAMING, handle_pull_schema},
+        {"PreparePromotion", GRPC_UNARY, handle_preparation},
+        {"HandOver", GRPC_UNARY, handle_hand_over},
     };
     return (struct grpc_service){.name = "trestle.replica.v1.Replication",
                                  .methods = methods,

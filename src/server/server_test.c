@@ -16,6 +16,7 @@
 #include "introspect/advice_watch.h"
 #include "introspect/insight.h"
 #include "os/thread.h"
+#include "replica/peer_watch.h"
 #include "replica/replication.h"
 #include "replica/router.h"
 #include "replica/schema_follow.h"
@@ -413,6 +414,41 @@ status peers_begin(struct peers *peers, const struct address *listen)
     return status_ok();
 }
 
+status peers_administer_begin(void *peers)
+{
+    assert_null(peers);
+    return status_ok();
+}
+
+void peers_administer_end(void *peers)
+{
+    assert_null(peers);
+}
+
+bool peers_was_removed(const void *peers)
+{
+    assert_null(peers);
+    return false;
+}
+
+void peers_set_schema(struct peers *peers, const struct peers_schema *schema)
+{
+    assert_null(peers);
+    (void)schema;
+}
+
+status schema_follow_tell(void *follow, struct arena *arena, Replica__SchemaState *out)
+{
+    (void)follow, (void)arena, (void)out;
+    return status_ok();
+}
+
+status schema_follow_catch_up(void *follow, unsigned from)
+{
+    (void)follow, (void)from;
+    return status_ok();
+}
+
 void peers_measure(struct peers *peers)
 {
     assert_null(peers);
@@ -507,10 +543,10 @@ void replication_stop(struct replication *replication)
     assert_null(replication);
 }
 
-status replication_progress(void *replication, struct arena *arena,
-                            const Replica__TellProgressResponse **out)
+status replication_progress(void *replication, const Replica__TellProgressRequest *request,
+                            struct arena *arena, const Replica__TellProgressResponse **out)
 {
-    (void)replication, (void)arena, (void)out;
+    (void)replication, (void)request, (void)arena, (void)out;
     return status_ok();
 }
 
@@ -522,6 +558,12 @@ void replication_pull_changes(void *replication, struct grpc_call *call, bytes r
 void replication_copy_rows(void *replication, struct grpc_call *call, bytes request)
 {
     (void)replication, (void)call, (void)request;
+}
+
+bool replication_is_here(void *replication, bytes instance)
+{
+    (void)replication, (void)instance;
+    return true;
 }
 
 bool replication_is_copying(const void *replication)
@@ -557,6 +599,16 @@ bool replication_location(void *replication, unsigned number, struct buffer *out
 void replication_tell(void *replication, struct arena *arena, Replica__PeerState *state)
 {
     (void)replication, (void)arena, (void)state;
+}
+
+void peer_watch_measure(struct peer_watch *watch)
+{
+    assert_null(watch->peers);
+}
+
+void peer_watch_look(struct peer_watch *watch)
+{
+    assert_null(watch->peers);
 }
 
 status router_create(const struct router_options *options, struct router **out)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -210,15 +211,24 @@ def test_server_with_tables_joins_nobody(tmp_path, own_servers, connect):
     assert join(third, first)["ownNumber"] == 2
 
 
-def test_there_are_31_numbers(peers_of):
+def admit(server, number):
+    """Of one that is not there: the number that it gets."""
+    answers = ask(
+        server.host, "AdmitPeer", admission(f"z-{number}", f"127.0.0.1:{number}", f"i{number}")
+    )
+    return answers[0].number
+
+
+def test_numbers_take_a_majority(peers_of):
+    """What is not there does not answer either: but for one number without a majority."""
     first, _ = peers_of(2)
-    for number in range(3, 32):
-        ask(first.host, "AdmitPeer", admission(f"z-{number}", f"127.0.0.1:{number}", f"i{number}"))
-    ask(first.host, "AdmitPeer", admission("z-31", "127.0.0.1:31", "i31"))  # again: the same
-    with fails_with(StatusCode.RESOURCE_EXHAUSTED, "there are 31 peers"):
-        ask(first.host, "AdmitPeer", admission("z-32", "127.0.0.1:32", "i32"))
+    assert [admit(first, number) for number in (3, 4)] == [3, 4]
+    assert admit(first, 5) == 17
+    assert admit(first, 5) == 17  # again: the same
+    with fails_with(StatusCode.FAILED_PRECONDITION, "no majority of the peers answers"):
+        admit(first, 6)
     with fails_with(StatusCode.ALREADY_EXISTS, "is a copy"):
-        ask(first.host, "AdmitPeer", admission("z-33", "127.0.0.1:33", "i31"))
+        ask(first.host, "AdmitPeer", admission("z-7", "127.0.0.1:7", "i3"))
 
 
 def test_who_has_another_identity_is_refused(peers_of):
@@ -241,6 +251,11 @@ def test_copied_data_directory_is_refused_by_its_peers(peers_of, tmp_path, own_s
     said = wait_for_peers(copy, lambda said: "is a copy" in said["states"][0].get("failure", ""))
     assert said["ownNumber"] == 2  # as its data says
     assert "two servers are one peer" in servers[0].stderr()
+    wait_for_peers(servers[0], lambda said: said["states"][0].get("doubled"))
+    doubled = 'health{reason="peer_doubled"}'
+    wait_for_peers(servers[0], lambda _: servers[0].metric(doubled) == 1)
+    copy.stop()
+    wait_for_peers(servers[0], lambda _: servers[0].metric(doubled) == 0)
     know_each_other(servers)  # which go on
 
 
@@ -271,7 +286,8 @@ def test_restored_server_is_no_peer(peers_of, tmp_path, own_servers, connect):
 # --- who may ask ---
 
 METHODS_AMONG_PEERS = (
-    "AdmitPeer", "CopyRows", "ExchangePeers", "PullChanges", "PullSchema", "TellProgress",
+    "AdmitPeer", "CopyRows", "ExchangePeers", "HandOver", "PreparePromotion", "PullChanges",
+    "PullSchema", "TellProgress",
 )  # fmt: skip
 
 
@@ -414,7 +430,8 @@ def test_command_joins_and_lists(tmp_path, own_servers):
     )
     assert joined.returncode == 0, joined.stderr
     rows = [[cell.strip() for cell in line.split("|")] for line in joined.stdout.splitlines()]
-    assert rows[0] == ["number", "location", "address", "leads", "state", "lag", "clock"]
+    head = ["number", "location", "address", "leads", "state", "lag", "not sent", "clock"]
+    assert rows[0] == head
     assert rows[2][:4] == ["1", "zone-1", first.host, "leads"]
     assert rows[3][:5] == ["2", "zone-2", own, "", "itself"]
     again = run_trestle("cluster", "join", first.host, "--endpoint", second.host)
@@ -422,6 +439,27 @@ def test_command_joins_and_lists(tmp_path, own_servers):
     wrong = run_trestle("cluster", "join", "--endpoint", second.host)
     assert wrong.returncode == 2 and "which server's peers?" in wrong.stderr
     know_each_other([first, second])
+
+
+def test_status_tells_of_peers_where_there_are_some(peers_of, tmp_path, own_servers):
+    def status(server, *arguments):
+        shown = run_trestle("status", "--endpoint", server.host, "--interval", "100ms", *arguments)
+        assert shown.returncode == 0, shown.stderr
+        return shown.stdout
+
+    single = alone(tmp_path, own_servers, 9)
+    assert "\npeers" not in status(single)
+    assert "peers" not in json.loads(status(single, "--format", "json"))
+    first, second = peers_of(2)
+    wait_for_peers(second, lambda said: not said["states"][0].get("parked"))
+    text = status(second)
+    assert re.search(r"^peers +2, 0 silent; the most that is missing here is ", text, re.MULTILINE)
+    assert re.search(r"^ +1 \| zone-1 +\|.*\| leads \| answers +\|", text, re.MULTILINE)
+    told = json.loads(status(second, "--format", "json"))["peers"]
+    assert told["ownNumber"] == 2 and told["list"] == list_peers(second)["list"]
+    first.kill()
+    wait_for_peers(second, lambda said: said["states"][0].get("failure"))
+    assert "\n1 does not answer: " in status(second)
 
 
 def free_ports(count):
