@@ -140,14 +140,25 @@ static bool may_repeat(const struct data_method *method, bytes request)
             mutations_may_repeat(request, method->mutations, method->entry));
 }
 
+static bool leads(const struct router *router)
+{
+    return peers_leader(router->options.peers) == peers_own_number(router->options.peers);
+}
+
 static bool is_here(const struct router *router, const struct served_place *place)
 {
     return strcmp(place->zone_id, router->options.location) == 0;
 }
 
-static bool is_whole(const struct router *router)
+static status check_rows(const struct router *router, bytes instance)
 {
-    status s = check_is_whole(router->options.bigtable);
+    TRY(check_is_whole(router->options.bigtable));
+    return check_is_here(router->options.bigtable, instance);
+}
+
+static bool has_rows(const struct router *router, bytes instance)
+{
+    status s = check_rows(router, instance);
     bool is_so = status_is_ok(s);
     status_free(s);
     return is_so;
@@ -156,6 +167,7 @@ static bool is_whole(const struct router *router)
 /* Where a call may go, in the order in which it is tried. Those that are not likely to answer come
  * last. */
 struct targets {
+    bytes instance;
     size_t count;
     struct forward_target list[VERSION_CLUSTERS];
     size_t late_count;
@@ -171,18 +183,24 @@ static void add_target(struct targets *targets, unsigned peer, const struct serv
         list[(*count)++] = (struct forward_target){.peer = peer, .params = place->params};
 }
 
-/* Of a place that no server serves there is none. */
+/* A place that no server serves is at the one that leads (sites.h). */
 static void add_place(const struct router *router, const struct served_place *place,
                       struct targets *targets)
 {
     bool is_silent;
-    if (is_here(router, place)) {
-        add_target(targets, 0, place, !is_whole(router));
-        return;
-    }
     unsigned peer = peers_at(router->options.peers, place->zone_id, &is_silent);
-    if (peer != 0 && peer != peers_own_number(router->options.peers))
+    if (peer == 0)
+        peer = peers_leader(router->options.peers);
+    if (is_here(router, place) || peer == peers_own_number(router->options.peers))
+        add_target(targets, 0, place, !has_rows(router, targets->instance));
+    else
         add_target(targets, peer, place, is_silent);
+}
+
+static void add_leader(const struct router *router, const struct served_place *place,
+                       struct targets *targets)
+{
+    add_target(targets, leads(router) ? 0 : peers_leader(router->options.peers), place, false);
 }
 
 static void add_late(struct targets *targets)
@@ -229,6 +247,10 @@ static void add_served(const struct router *router, const struct data_method *me
                        const struct served *served, struct targets *targets)
 {
     const struct served_place only = {.params = served->params, .zone_id = served->zone_id};
+    if (!served->has_cluster) {
+        add_leader(router, &only, targets);
+        return;
+    }
     if (served->choice == NULL) {
         add_place(router, &only, targets);
         return;
@@ -264,12 +286,15 @@ static bool send_data(const struct router *router, struct grpc_call *call,
 }
 
 /* Most calls are served where they come to, and cost no more than this. */
-static bool is_served_here(const struct router *router, const struct served *served)
+static bool is_served_here(const struct router *router, const struct served *served, bytes instance)
 {
     const struct served_choice *choice = served->choice;
+    if (!served->has_cluster)
+        return leads(router);
     if (choice == NULL)
         return strcmp(served->zone_id, router->options.location) == 0;
-    return !choice->has_row_affinity && is_here(router, choice->places[0]) && is_whole(router);
+    return !choice->has_row_affinity && is_here(router, choice->places[0]) &&
+           has_rows(router, instance);
 }
 
 static bool take_data(const struct router *router, struct grpc_call *call,
@@ -277,12 +302,12 @@ static bool take_data(const struct router *router, struct grpc_call *call,
                       const struct data_method *method, bytes request)
 {
     struct served served;
-    struct targets targets = {.count = 0};
-    bytes instance = instance_of(resource_of(method, request));
+    struct targets targets = {.instance = instance_of(resource_of(method, request))};
+    bytes instance = targets.instance;
     if (instance.size == 0)
         return false;
     status s = find_served(router, call, instance, peek(request, method->profile), &served);
-    if (!status_is_ok(s) || is_served_here(router, &served)) {
+    if (!status_is_ok(s) || is_served_here(router, &served, instance)) {
         status_free(s); /* the method meets it itself */
         return false;
     }
@@ -291,9 +316,11 @@ static bool take_data(const struct router *router, struct grpc_call *call,
 }
 
 /* Of a call that a peer has sent here, and that may be made elsewhere instead. */
-static bool refuse_unless_whole(const struct router *router, struct grpc_call *call)
+static bool refuse_without_rows(const struct router *router, struct grpc_call *call,
+                                const struct data_method *method, bytes request)
 {
-    status s = check_is_whole(router->options.bigtable);
+    bytes instance = instance_of(resource_of(method, request));
+    status s = instance.size == 0 ? status_ok() : check_rows(router, instance);
     if (status_is_ok(s))
         return false;
     grpc_call_add_trailer(call, FORWARD_NOT_TAKEN, bytes_of("1"));
@@ -424,8 +451,7 @@ static bool take_any(struct router *router, struct grpc_call *call,
                      const struct grpc_service *service, const struct grpc_method *method,
                      bytes request)
 {
-    bool leads = peers_leader(router->options.peers) == peers_own_number(router->options.peers);
-    if (leads)
+    if (leads(router))
         return false;
     if (strncmp(service->name, "google.bigtable.admin.", strlen("google.bigtable.admin.")) == 0)
         return take_administration(router, call, service, method, request);
@@ -444,7 +470,7 @@ bool router_take(struct router *router, struct grpc_call *call, const struct grp
                                          ? find_data_method(method->name)
                                          : NULL;
     if (was_forwarded(call))
-        return data != NULL && refuse_unless_whole(router, call);
+        return data != NULL && refuse_without_rows(router, call, data, request);
     return data != NULL ? take_data(router, call, service, method, data, request)
                         : take_any(router, call, service, method, request);
 }

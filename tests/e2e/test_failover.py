@@ -45,15 +45,14 @@ class Peers:
             parent=self.instance, table_id="t",
             table={"column_families": {"f": {}, "sum": {"value_type": SUM}}},
         ).name  # fmt: skip
-        for rpc in self.rpcs:
-            self.await_table(rpc)
+        for number, rpc in enumerate(self.rpcs):
+            becomes(lambda rpc=rpc: knows_table(rpc, self.table))
+            becomes(lambda number=number: self.has_rows(number))
 
-    def await_table(self, rpc):
-        def is_there():
-            with contextlib.suppress(grpc.RpcError):
-                return rpc.get_table(self.table)
-
-        becomes(is_there)
+    def has_rows(self, number):
+        """Whether its own cluster serves the table."""
+        with contextlib.suppress(grpc.RpcError):
+            return self.rpcs[number].sample_row_keys(self.table, app_profile_id=f"c{number + 1}")
 
     def profile(self, profile_id, **any_routing):
         """One that routes to any, or to the clusters that are said."""
@@ -268,7 +267,7 @@ def test_a_server_that_is_being_copied_has_its_calls_served_elsewhere(
     own_servers.append(second)
     two.rpcs.append(connect(second.host))
     join(second, first)
-    two.await_table(two.rpcs[1])
+    becomes(lambda: knows_table(two.rpcs[1], two.table))
     served = []
     while "c2" not in served:
         cluster, keys = two.read(1, rows={"row_keys": [b"k000000", b"k039999"]})
@@ -303,3 +302,38 @@ def test_rows_stick_to_clusters(peers):
     within = {key: three.write(2, key, CELL, profile="group") for key in keys}
     moved = {key for key in keys if within[key] != served[key]}
     assert moved == {key for key in keys if served[key] == "c3"}
+
+
+# --- clusters that are nowhere ---
+
+
+def test_a_cluster_that_no_server_serves_is_at_the_leader(
+    tmp_path, own_servers, connect, administer
+):
+    """As from before there were peers; and the instance that nobody made has none."""
+    servers = [peer_server(tmp_path / f"peer-{number}", number) for number in (1, 2)]
+    own_servers += servers
+    first, second = (connect(server.host) for server in servers)
+    admin = administer(servers[0].host)
+    made = admin.instances.create_instance(
+        parent="projects/p", instance_id="old", instance={"display_name": "old"},
+        clusters={"c": {"location": "projects/p/locations/us-east1-b", "serve_nodes": 1}},
+    ).result().name  # fmt: skip
+    tables = [admin.create_table(name, "t", ("f",)) for name in (made, "projects/p/instances/i")]
+    join(servers[1], servers[0])
+    know_each_other(servers)
+    for table in tables:
+        becomes(lambda table=table: knows_table(second, table))
+        for rpc in (first, second):
+            rpc.mutate(table, b"k", CELL)
+            assert [key for key, _ in rpc.read(table)] == [b"k"]
+    servers[0].kill()
+    for table in tables:
+        with fails_with(grpc.StatusCode.UNAVAILABLE, servers[0].listen):
+            second.read(table)
+    servers[0].start()
+
+
+def knows_table(rpc, table):
+    with contextlib.suppress(grpc.RpcError):
+        return rpc.get_table(table)
