@@ -19,6 +19,7 @@ from harness.peers import (
     list_peers,
     peer_server,
     spread_instance,
+    wait_for_table,
 )
 from harness.rpc import decode_rows, fails_with, set_cell
 from harness.views import comes_to as comes_to_within
@@ -46,13 +47,7 @@ class Peers:
             table={"column_families": {"f": {}, "sum": {"value_type": SUM}}},
         ).name  # fmt: skip
         for number, rpc in enumerate(self.rpcs):
-            becomes(lambda rpc=rpc: knows_table(rpc, self.table))
-            becomes(lambda number=number: self.has_rows(number))
-
-    def has_rows(self, number):
-        """Whether its own cluster serves the table."""
-        with contextlib.suppress(grpc.RpcError):
-            return self.rpcs[number].sample_row_keys(self.table, app_profile_id=f"c{number + 1}")
+            wait_for_table(rpc, self.table, f"c{number + 1}")
 
     def profile(self, profile_id, **any_routing):
         """One that routes to any, or to the clusters that are said."""
@@ -232,6 +227,34 @@ def test_an_answer_that_is_wrong_for_a_moment_is_asked_for_elsewhere(unlike_peer
         three.write(0, b"k", CELL, profile="c2")
     three.rpcs[0].channel.close()
     assert three.servers[0].metric("forwarded_again_total") == 2
+
+
+def test_what_cannot_be_served_here_is_asked_for_elsewhere(peers):
+    """A server whose data directory was moved away takes no writes."""
+    two = peers(2)
+    two.profile("sticky", row_affinity={})
+    keys = [b"k%02d" % number for number in range(20)]
+    data = two.servers[0].data
+    data.rename(data.with_name("elsewhere"))
+    try:
+        becomes(lambda: refuses(lambda: two.write(0, b"k", CELL, profile="c1")))
+        for key in keys:
+            assert two.write(0, key, CELL) == "c2"
+            assert two.write(0, key, CELL, profile="sticky") == "c2"
+        for mutation in (ADD, SERVER_TIME):  # it may have been done here
+            with fails_with(grpc.StatusCode.UNAVAILABLE, "data directory"):
+                two.write(0, b"once", mutation)
+    finally:
+        data.with_name("elsewhere").rename(data)
+    becomes(lambda: two.write(0, b"k", CELL) == "c1")
+    assert two.read(1, "c2")[1] == [b"k", *keys]
+
+
+def refuses(call):
+    try:
+        call()
+    except grpc.RpcError as error:
+        return error.code() == grpc.StatusCode.UNAVAILABLE
 
 
 def test_a_stream_that_has_begun_is_not_begun_again(unlike_peers):

@@ -16,7 +16,7 @@ from harness.admin import mask
 from harness.clients import BUILT, build_bigtable_go, java_classpath, java_program
 from harness.gcloud import PROGRAM, Gcloud
 from harness.patience import PATIENCE_SECONDS
-from harness.peers import cluster_of, cluster_of_write, spread_instance
+from harness.peers import cluster_of, cluster_of_write, spread_instance, wait_for_table
 from harness.rpc import set_cell
 from harness.server import ROOT
 from harness.views import comes_to as comes_to_within
@@ -44,7 +44,8 @@ class Two:
             app_profile={"multi_cluster_routing_use_any": {"row_affinity": {}}},
         )  # fmt: skip
         self.table = self.admins[1].create_table(self.instance, "t", ("f",))
-        becomes(lambda: all(self.keys_at(number) == set() for number in range(2)))
+        for number, rpc in enumerate(self.rpcs, 1):
+            wait_for_table(rpc, self.table, f"c{number}")
 
     def keys_at(self, number):
         """None while there are none to be had."""

@@ -1,5 +1,6 @@
 """Servers that copy each other's changes: clusters of one process each, on loopback without TLS."""
 
+import contextlib
 import time
 
 import grpc
@@ -60,15 +61,19 @@ def is_whole(said, count):
     return len(said.get("list", {}).get("peers", [])) == count and len(heard) == count - 1
 
 
-def wait_for_table(rpc, name):
-    """Until the server has the table, which was made at the one that leads."""
+def wait_for_table(rpc, name, cluster):
+    """Until the cluster, to which the profile of its name routes, has all rows of the table, which
+    was made at the server that leads. Before, others may answer."""
     deadline = time.monotonic() + PATIENCE_SECONDS
+    request = types.SampleRowKeysRequest(table_name=name, app_profile_id=cluster)
     while True:
-        try:
-            return rpc.get_table(name)
-        except grpc.RpcError:
-            assert time.monotonic() < deadline, name
-            time.sleep(0.05)
+        call = rpc.data.sample_row_keys(request, timeout=PATIENCE_SECONDS)
+        with contextlib.suppress(grpc.RpcError):
+            list(call)
+            if cluster_of(call) == cluster:
+                return
+        assert time.monotonic() < deadline, name
+        time.sleep(0.05)
 
 
 def ask(host, method, fields=None, credentials=None, timeout=PATIENCE_SECONDS):
