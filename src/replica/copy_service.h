@@ -4,6 +4,7 @@
 #ifndef TRESTLE_REPLICA_COPY_SERVICE_H
 #define TRESTLE_REPLICA_COPY_SERVICE_H
 
+#include "control/control.h"
 #include "replica/peers.h"
 #include "replica/placed.h"
 #include "wire/grpc.h"
@@ -15,6 +16,7 @@ enum { COPIES_MOST = 2 };
 /* The context of the handler, which outlives all calls. */
 struct copy_service {
     struct cluster *cluster;
+    struct control *control;
     struct peers *peers;
     struct placed *placed;
     atomic_size_t running;

@@ -24,6 +24,9 @@ static status join_peers(const struct admin_request *request, const ProtobufCMes
     const Replica__ListPeersResponse *told;
     TRY(check_server(message->name));
     TRY(peers_join(peers_of(request), message, request->arena, &told));
+    const struct replica_service *service = request->more;
+    if (service->await_beginning != NULL)
+        service->await_beginning(service->changes);
     *response = &told->base;
     return status_ok();
 }
