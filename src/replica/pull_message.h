@@ -7,6 +7,8 @@
 
 /* Appends to an answer's encoded message; failures show in out->failed. */
 void pull_message_table(struct buffer *out, uint64_t uid, const char *name);
+void pull_message_sized_table(struct buffer *out, uint64_t uid, const char *name,
+                              uint64_t size_bytes);
 void pull_message_change(struct buffer *out, uint64_t uid, const struct origin_change *change);
 /* `complete_version`: 0: it is not known. */
 void pull_message_reached(struct buffer *out, struct stream_position reached,

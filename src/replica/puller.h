@@ -14,12 +14,22 @@ struct puller_options {
     const struct log *log;
     struct metric_observed *latency; /* from a change's commit to here; may be NULL */
     unsigned number;                 /* the peer's */
+    /* Called when the peer has given up what was to come next: before all of it is looked for
+     * elsewhere (replication.h). May block. */
+    status (*lose)(void *context);
+    void *context;
+    bool is_held; /* at first: puller_release lets it begin */
 };
 
 /* Begins; what the options point to outlives it. */
 status puller_start(const struct puller_options *options, struct puller **out);
 /* Ends it, and waits for that. NULL is fine. */
 void puller_stop(struct puller *puller);
+
+/* Ends what it has under way, waits for that, and lets it begin nothing; and lets it go on, from
+ * where it is recorded then. Not both at once. */
+void puller_hold(struct puller *puller);
+void puller_release(struct puller *puller);
 
 unsigned puller_number(const struct puller *puller);
 

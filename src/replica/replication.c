@@ -2,7 +2,8 @@
  *
  * Whom to follow from where: a server that has peers for the first time follows all of them from
  * their feeds' beginnings if it leads, since it had what there was before them; else it is new
- * among them, and is made a copy. One that comes later begins with a feed that is empty. */
+ * among them, and begins where the one that leads has come to. One that comes later begins with a
+ * feed that is empty. */
 #include "replica/replication.h"
 
 #include "base/check.h"
@@ -11,6 +12,7 @@
 #include "os/thread.h"
 #include "replica/copier.h"
 #include "replica/copy_service.h"
+#include "replica/placement.h"
 #include "replica/progress.h"
 #include "replica/pull_service.h"
 #include "replica/puller.h"
@@ -25,6 +27,7 @@ enum {
 
 struct replication {
     struct replication_options options;
+    struct placement *placement;
     struct pull_service *pulls;
     struct copy_service copies;
     bool has_thread;
@@ -39,13 +42,9 @@ struct replication {
     pthread_mutex_t lock; /* of the next ones */
     struct puller *pullers[VERSION_CLUSTERS];
     uint64_t parks[VERSION_CLUSTERS][PARK_REASONS]; /* of pullers that have ended */
-    struct client_session *session;                 /* a copy's, or NULL */
+    unsigned holds;                                 /* of pulling */
+    struct client_session *session; /* by which it is asked where to begin, or NULL */
     bool is_stopping;
-    struct {
-        unsigned from; /* the peer's number; 0: none is made */
-        uint64_t changes;
-        uint64_t bytes;
-    } copied;
 };
 
 static struct cluster *cluster_of(const struct replication *replication)
@@ -87,7 +86,7 @@ static status follow(struct replication *replication, const Replica__PeerList *l
     return status_ok();
 }
 
-/* --- copies --- */
+/* --- where to begin --- */
 
 static bool is_stopping(void *context)
 {
@@ -108,44 +107,53 @@ static bool hold_session(void *context, struct client_session *session)
     return goes_on;
 }
 
-static void note_progress(void *context, size_t changes, size_t bytes)
+/* Of each cluster that is followed, and has no place: one of which nothing is known there begins
+ * with its feed. */
+static status take_places(void *context, const Replica__PullChangesResponse *first)
 {
     struct replication *replication = context;
-    pthread_mutex_lock(&replication->lock);
-    replication->copied.changes += changes;
-    replication->copied.bytes += bytes;
-    pthread_mutex_unlock(&replication->lock);
+    struct origin_applied places[VERSION_CLUSTERS], before;
+    for (unsigned i = 0; i < VERSION_CLUSTERS; i++)
+        places[i] = (struct origin_applied){.position = ORIGIN_BEGINNING};
+    for (size_t i = 0; i < first->n_places; i++) {
+        const Replica__Place *place = first->places[i];
+        if (place->number < VERSION_CLUSTERS && place->after != NULL)
+            places[place->number] = (struct origin_applied){
+                {place->after->sequence, place->after->ordinal}, place->complete_version};
+    }
+    for (unsigned i = 1; i < VERSION_CLUSTERS; i++)
+        if (origin_applied(cluster_of(replication), i, &before) && origin_wants_copy(&before))
+            TRY(origin_applied_record(cluster_of(replication), i, &places[i]));
+    return status_ok();
 }
 
-/* 0: it is over. */
-static void note_copy(struct replication *replication, unsigned from)
+static unsigned first_without_place(struct replication *replication)
 {
-    pthread_mutex_lock(&replication->lock);
-    replication->copied.from = from;
-    replication->copied.changes = replication->copied.bytes = 0;
-    pthread_mutex_unlock(&replication->lock);
+    struct origin_applied applied;
+    unsigned number = 1;
+    while (
+        number < VERSION_CLUSTERS - 1 &&
+        !(origin_applied(cluster_of(replication), number, &applied) && origin_wants_copy(&applied)))
+        number++;
+    return number;
 }
 
-/* Of the leader: others may be new themselves. */
-static status copy(struct replication *replication)
+/* Of the one that leads: others may be new themselves. It itself asks whom it lost. */
+static status ask_places(struct replication *replication)
 {
+    unsigned leader = peers_leader(replication->options.peers);
+    bool leads = leader == peers_own_number(replication->options.peers);
     const struct copier_options options = {
-        .apply = replication->options.apply,
+        .apply = {.cluster = cluster_of(replication)},
         .peers = replication->options.peers,
-        .log = replication->options.log,
-        .from = peers_leader(replication->options.peers),
+        .from = leads ? first_without_place(replication) : leader,
+        .instance = "",
         .is_stopping = is_stopping,
         .hold_session = hold_session,
-        .note_progress = note_progress,
+        .begin = take_places,
         .context = replication,
     };
-    if (options.from == peers_own_number(replication->options.peers))
-        return status_make(STATUS_FAILED_PRECONDITION,
-                           "this server is to be made a copy, and leads");
-    note_copy(replication, options.from);
-    status s = copier_run(&options);
-    note_copy(replication, 0);
-    return s;
+    return copier_run(&options);
 }
 
 /* --- pullers --- */
@@ -165,21 +173,62 @@ static struct metric_observed *latency_of(struct replication *replication, unsig
     return latency;
 }
 
+static status lose(void *context)
+{
+    struct replication *replication = context;
+    return placement_lose(replication->placement);
+}
+
+/* One that begins while others are held is held as they are. */
 static status start_puller(struct replication *replication, unsigned number)
 {
-    const struct puller_options options = {
+    struct puller_options options = {
         .apply = replication->options.apply,
         .peers = replication->options.peers,
         .log = replication->options.log,
         .latency = latency_of(replication, number),
         .number = number,
+        .lose = lose,
+        .context = replication,
     };
     struct puller *puller;
-    TRY(puller_start(&options, &puller));
+    options.apply.origin = number;
+    options.apply.placed = placement_placed(replication->placement);
     pthread_mutex_lock(&replication->lock);
-    replication->pullers[number] = puller;
+    options.is_held = replication->holds > 0;
+    status s = puller_start(&options, &puller);
+    if (status_is_ok(s))
+        replication->pullers[number] = puller;
     pthread_mutex_unlock(&replication->lock);
-    return status_ok();
+    return s;
+}
+
+/* Nobody stops pullers meanwhile: who holds them is stopped before. */
+static void hold(void *context)
+{
+    struct replication *replication = context;
+    pthread_mutex_lock(&replication->lock);
+    replication->holds++;
+    pthread_mutex_unlock(&replication->lock);
+    for (unsigned i = 0; i < VERSION_CLUSTERS; i++) {
+        pthread_mutex_lock(&replication->lock);
+        struct puller *puller = replication->pullers[i];
+        pthread_mutex_unlock(&replication->lock);
+        if (puller != NULL)
+            puller_hold(puller);
+    }
+}
+
+static void release(void *context)
+{
+    struct replication *replication = context;
+    pthread_mutex_lock(&replication->lock);
+    CHECK(replication->holds > 0);
+    replication->holds--;
+    for (unsigned i = 0; replication->holds == 0 && i < VERSION_CLUSTERS; i++)
+        if (replication->pullers[i] != NULL)
+            puller_release(replication->pullers[i]);
+    pthread_mutex_unlock(&replication->lock);
 }
 
 static status start_pullers(struct replication *replication)
@@ -226,15 +275,15 @@ static void stop_pullers(struct replication *replication)
 
 static status take_part(struct replication *replication, const Replica__PeerList *list)
 {
-    bool wants_copy;
+    bool wants_places;
+    bool leads = list->leader == peers_own_number(replication->options.peers);
+    bool has_followed = follows_any(replication, &wants_places) && !wants_places;
     TRY(origin_feeds_begin(cluster_of(replication)));
+    TRY(placement_begin(replication->placement, !leads && !has_followed));
     TRY(follow(replication, list));
-    (void)follows_any(replication, &wants_copy);
-    atomic_store(&replication->has_all, !wants_copy);
-    if (wants_copy) {
-        stop_pullers(replication);
-        TRY(copy(replication));
-    }
+    (void)follows_any(replication, &wants_places);
+    if (wants_places)
+        TRY(ask_places(replication));
     atomic_store(&replication->has_all, true);
     return start_pullers(replication);
 }
@@ -248,6 +297,7 @@ static status end_all(struct replication *replication)
     for (unsigned i = 1; i < VERSION_CLUSTERS; i++)
         if (origin_applied(cluster, i, &applied))
             TRY(origin_applied_forget(cluster, i));
+    TRY(placement_end(replication->placement));
     return origin_feed_is_on(origin_shard(cluster)) ? origin_feeds_end(cluster) : status_ok();
 }
 
@@ -304,6 +354,22 @@ static bool has_all(struct replication *replication)
     return follows_any(replication, &wants_copy) && !wants_copy;
 }
 
+static status create_placement(struct replication *replication)
+{
+    const struct placement_options options = {.apply = replication->options.apply,
+                                              .control = replication->options.control,
+                                              .peers = replication->options.peers,
+                                              .log = replication->options.log,
+                                              .hold = hold,
+                                              .release = release,
+                                              .context = replication};
+    TRY(placement_create(&options, &replication->placement));
+    replication->copies = (struct copy_service){.cluster = cluster_of(replication),
+                                                .peers = replication->options.peers,
+                                                .placed = placement_placed(replication->placement)};
+    return status_ok();
+}
+
 status replication_create(const struct replication_options *options, struct replication **out)
 {
     struct replication *replication = *out = calloc(1, sizeof *replication);
@@ -313,9 +379,9 @@ status replication_create(const struct replication_options *options, struct repl
     thread_stop_init(&replication->stop);
     pthread_mutex_init(&replication->lock, NULL);
     atomic_init(&replication->has_all, has_all(replication));
-    replication->copies =
-        (struct copy_service){.cluster = options->apply.cluster, .peers = options->peers};
-    status s = pull_service_create(options->apply.cluster, options->peers, &replication->pulls);
+    status s = create_placement(replication);
+    if (status_is_ok(s))
+        s = pull_service_create(options->apply.cluster, options->peers, &replication->pulls);
     if (!status_is_ok(s)) {
         replication_destroy(replication);
         *out = NULL;
@@ -328,6 +394,7 @@ void replication_destroy(struct replication *replication)
     if (replication == NULL)
         return;
     pull_service_destroy(replication->pulls);
+    placement_destroy(replication->placement);
     thread_stop_destroy(&replication->stop);
     pthread_mutex_destroy(&replication->lock);
     free(replication);
@@ -340,13 +407,14 @@ status replication_start(struct replication *replication,
     replication->options.apply.context = context;
     TRY(thread_start(&replication->thread, "replication", run, replication));
     replication->has_thread = true;
-    return status_ok();
+    return placement_start(replication->placement, knows_schema_since, context);
 }
 
 void replication_stop(struct replication *replication)
 {
     if (replication == NULL || !replication->has_thread)
         return;
+    placement_stop(replication->placement);
     pthread_mutex_lock(&replication->lock);
     replication->is_stopping = true;
     if (replication->session != NULL)
@@ -379,6 +447,18 @@ bool replication_is_copying(const void *context)
            peers_leader(peers) != own;
 }
 
+bool replication_is_here(void *context, bytes instance)
+{
+    struct replication *replication = context;
+    return placed_is_here(placement_placed(replication->placement), instance);
+}
+
+status replication_copied(void *context, struct arena *arena, Replica__PlacedInstance **out)
+{
+    struct replication *replication = context;
+    return placement_tell_copied(replication->placement, arena, out);
+}
+
 void replication_tell(void *context, struct arena *arena, Replica__PeerState *state)
 {
     struct replication *replication = context;
@@ -392,10 +472,6 @@ void replication_tell(void *context, struct arena *arena, Replica__PeerState *st
         puller_state(puller, state);
     else if (replication_is_copying(replication))
         state->parked = "being copied";
-    if (replication->copied.from == state->number) {
-        state->copied_changes = replication->copied.changes;
-        state->copied_bytes = replication->copied.bytes;
-    }
     pthread_mutex_unlock(&replication->lock);
 }
 
@@ -404,11 +480,16 @@ static struct progress progress_of(const struct replication *replication)
     return (struct progress){cluster_of(replication), replication->options.peers};
 }
 
-status replication_progress(void *context, struct arena *arena,
-                            const Replica__TellProgressResponse **out)
+status replication_progress(void *context, const Replica__TellProgressRequest *request,
+                            struct arena *arena, const Replica__TellProgressResponse **out)
 {
+    struct replication *replication = context;
     const struct progress progress = progress_of(context);
-    return progress_tell(&progress, arena, out);
+    Replica__TellProgressResponse *answer;
+    TRY(progress_tell(&progress, arena, &answer));
+    *out = answer;
+    return placement_tell(replication->placement, request->instances, request->n_instances, arena,
+                          answer);
 }
 
 status replication_mark(void *context, struct arena *arena, struct buffer *out)

@@ -28,12 +28,21 @@ static status join_peers(const struct admin_request *request, const ProtobufCMes
     return status_ok();
 }
 
+static status add_copied(const struct admin_request *request, Replica__ListPeersResponse *out)
+{
+    const struct replica_service *service = request->more;
+    return service->copied == NULL || out->list == NULL
+               ? status_ok()
+               : service->copied(service->changes, request->arena, &out->copied);
+}
+
 static status list_peers(const struct admin_request *request, const ProtobufCMessage **response)
 {
     const Replica__ListPeersRequest *message = (const void *)request->message;
     const Replica__ListPeersResponse *told;
     TRY(check_server(message->name));
     TRY(peers_describe(peers_of(request), request->arena, &told));
+    TRY(add_copied(request, (Replica__ListPeersResponse *)(uintptr_t)told));
     *response = &told->base;
     return status_ok();
 }
@@ -62,7 +71,8 @@ static status tell_progress(const struct admin_request *request, const ProtobufC
     const Replica__TellProgressResponse *told;
     if (service->tell_progress == NULL)
         return status_make(STATUS_UNIMPLEMENTED, "this server copies nothing yet");
-    TRY(service->tell_progress(service->changes, request->arena, &told));
+    TRY(service->tell_progress(service->changes, (const void *)request->message, request->arena,
+                               &told));
     *response = &told->base;
     return status_ok();
 }

@@ -139,6 +139,7 @@ static status open_peers(struct server *server)
     TRY(peers_open(&options, &server->peers));
     TRY(schema_service_create(server->control, server->peers, &server->schema_service));
     const struct replication_options copying = {.apply = {.cluster = server->cluster},
+                                                .control = server->control,
                                                 .peers = server->peers,
                                                 .log = server->log,
                                                 .metrics = server->metrics};
@@ -155,6 +156,7 @@ static status open_peers(struct server *server)
     server->peers_hook = (struct bigtable_peers){.follows = schema_follows,
                                                  .context = server->peers,
                                                  .is_copying = replication_is_copying,
+                                                 .is_here = replication_is_here,
                                                  .mark = replication_mark,
                                                  .has_reached = replication_has_reached,
                                                  .location = replication_location,
@@ -165,6 +167,7 @@ static status open_peers(struct server *server)
                                                    .pull_changes = replication_pull_changes,
                                                    .copy_rows = replication_copy_rows,
                                                    .tell_progress = replication_progress,
+                                                   .copied = replication_copied,
                                                    .changes = server->copying,
                                                    .pull_schema = schema_service_handle,
                                                    .schema = server->schema_service};

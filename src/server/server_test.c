@@ -508,10 +508,10 @@ void replication_stop(struct replication *replication)
     assert_null(replication);
 }
 
-status replication_progress(void *replication, struct arena *arena,
-                            const Replica__TellProgressResponse **out)
+status replication_progress(void *replication, const Replica__TellProgressRequest *request,
+                            struct arena *arena, const Replica__TellProgressResponse **out)
 {
-    (void)replication, (void)arena, (void)out;
+    (void)replication, (void)request, (void)arena, (void)out;
     return status_ok();
 }
 
@@ -523,6 +523,18 @@ void replication_pull_changes(void *replication, struct grpc_call *call, bytes r
 void replication_copy_rows(void *replication, struct grpc_call *call, bytes request)
 {
     (void)replication, (void)call, (void)request;
+}
+
+bool replication_is_here(void *replication, bytes instance)
+{
+    (void)replication, (void)instance;
+    return true;
+}
+
+status replication_copied(void *replication, struct arena *arena, Replica__PlacedInstance **out)
+{
+    (void)replication, (void)arena, (void)out;
+    return status_ok();
 }
 
 bool replication_is_copying(const void *replication)
