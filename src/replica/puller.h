@@ -26,4 +26,7 @@ unsigned puller_number(const struct puller *puller);
 /* Fills in what is known of the peer's changes; strings are literals. Any thread. */
 void puller_state(struct puller *puller, Replica__PeerState *out);
 
+/* No change of the peer that was applied here has a greater version. Any thread. */
+uint64_t puller_greatest(struct puller *puller);
+
 #endif

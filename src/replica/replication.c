@@ -74,6 +74,7 @@ static status follow(struct replication *replication, const Replica__PeerList *l
     for (size_t i = 0; i < list->n_peers; i++) {
         unsigned number = list->peers[i]->number;
         if (number == peers_own_number(replication->options.peers) ||
+            peers_is_gone(replication->options.peers, number) ||
             origin_applied(cluster_of(replication), number, &before))
             continue;
         TRY(origin_applied_record(cluster_of(replication), number, &from));
@@ -148,15 +149,42 @@ static status start_pullers(struct replication *replication)
     return status_ok();
 }
 
+static void stop_of(struct replication *replication, unsigned number)
+{
+    pthread_mutex_lock(&replication->lock);
+    struct puller *puller = replication->pullers[number];
+    replication->pullers[number] = NULL;
+    pthread_mutex_unlock(&replication->lock);
+    puller_stop(puller);
+}
+
 static void stop_pullers(struct replication *replication)
 {
-    for (unsigned i = 0; i < VERSION_CLUSTERS; i++) {
-        pthread_mutex_lock(&replication->lock);
-        struct puller *puller = replication->pullers[i];
-        replication->pullers[i] = NULL;
-        pthread_mutex_unlock(&replication->lock);
-        puller_stop(puller);
+    for (unsigned i = 0; i < VERSION_CLUSTERS; i++)
+        stop_of(replication, i);
+}
+
+static bool is_in(const Replica__PeerList *list, unsigned number)
+{
+    for (size_t i = 0; i < list->n_peers; i++)
+        if (list->peers[i]->number == number)
+            return true;
+    return false;
+}
+
+/* Who has left is waited for no more: nothing comes of it any more. */
+static status forget_gone(struct replication *replication, const Replica__PeerList *list)
+{
+    struct origin_applied applied;
+    struct peers *peers = replication->options.peers;
+    for (unsigned i = 1; i < VERSION_CLUSTERS; i++) {
+        if ((is_in(list, i) && !peers_is_gone(peers, i)) ||
+            !origin_applied(cluster_of(replication), i, &applied))
+            continue;
+        stop_of(replication, i);
+        TRY(origin_applied_forget(cluster_of(replication), i));
     }
+    return status_ok();
 }
 
 /* --- the thread --- */
@@ -165,6 +193,7 @@ static status take_part(struct replication *replication, const Replica__PeerList
 {
     bool wants_copy;
     TRY(origin_feeds_begin(cluster_of(replication)));
+    TRY(forget_gone(replication, list));
     TRY(follow(replication, list));
     (void)follows_any(replication, &wants_copy);
     atomic_store(&replication->has_all, !wants_copy);
@@ -176,12 +205,13 @@ static status take_part(struct replication *replication, const Replica__PeerList
     return start_pullers(replication);
 }
 
-/* A server without peers whose directory is a former peer's, restored: what that one kept for
- * others is kept for nobody. */
+/* A server without peers whose directory is a former peer's, restored, or that has left: what it
+ * kept for others is kept for nobody. */
 static status end_all(struct replication *replication)
 {
     struct cluster *cluster = cluster_of(replication);
     struct origin_applied applied;
+    stop_pullers(replication);
     for (unsigned i = 1; i < VERSION_CLUSTERS; i++)
         if (origin_applied(cluster, i, &applied))
             TRY(origin_applied_forget(cluster, i));
@@ -339,8 +369,17 @@ static struct progress progress_of(const struct replication *replication)
 status replication_progress(void *context, struct arena *arena,
                             const Replica__TellProgressResponse **out)
 {
+    struct replication *replication = context;
     const struct progress progress = progress_of(context);
-    return progress_tell(&progress, arena, out);
+    TRY(progress_tell(&progress, arena, out));
+    pthread_mutex_lock(&replication->lock);
+    for (size_t i = 0; i < (*out)->n_applied; i++) {
+        struct puller *puller = replication->pullers[(*out)->applied[i]->number];
+        if (puller != NULL)
+            (*out)->applied[i]->greatest = puller_greatest(puller);
+    }
+    pthread_mutex_unlock(&replication->lock);
+    return status_ok();
 }
 
 status replication_mark(void *context, struct arena *arena, struct buffer *out)

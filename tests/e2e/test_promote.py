@@ -303,3 +303,175 @@ def test_hand_over_under_load_loses_nothing(group_of):
         comes_to(lambda admin=admin: tables_at(admin), first)
     for server in group.servers:
         assert not list((server.directory / "data").glob("edits-of-epoch-*"))
+
+
+# --- leaving ---
+
+
+def leave(server, expect=200, **fields):
+    return Rest(server.host).call("POST", "/v1/servers/self/peers:leave", fields, expect)
+
+
+def remove(server, location, expect=200, **fields):
+    body = {"location": location, **fields}
+    return Rest(server.host).call("POST", "/v1/servers/self/peers:remove", body, expect)
+
+
+def numbers(said):
+    return [peer["number"] for peer in said["list"]["peers"]]
+
+
+def is_unwound(server, gone):
+    """Neither kept for, nor waited for, is the one that has gone."""
+    return all(state["number"] != gone for state in list_peers(server).get("states", []))
+
+
+def delete_cluster(group, number):
+    """And what routes to it."""
+    instances = group.admins[0].instances
+    instances.delete_app_profile(
+        name=f"{INSTANCE}/appProfiles/c{number}", ignore_warnings=True
+    )
+    instances.delete_cluster(name=f"{INSTANCE}/clusters/c{number}")
+
+
+def write(rpc, table, key, value=b"v"):
+    rpc.mutate(table, key, set_cell("f", b"q", value, 1000))
+
+
+def follow_for_a_while(server, at):
+    """Until it has of that state's server what was changed a second after now: what was applied
+    before is older than that."""
+    since_us = int(list_peers(server)["nowUs"]) + 1_000_000
+    wait_for_peers(
+        server, lambda said: int(said["states"][at].get("appliedUntilUs", 0)) > since_us
+    )
+
+
+def keys_at(rpc, table):
+    return [key for key, _ in values_at(rpc, table) or []]
+
+
+def refuses_data(rpc, table):
+    """None while it serves."""
+    try:
+        rpc.read(table)
+    except grpc.RpcError as error:
+        return error.code() is grpc.StatusCode.UNAVAILABLE and error.details()
+    return None
+
+
+def test_server_leaves_and_its_changes_stay(group_of, tmp_path, own_servers):
+    group = group_of(3)
+    table = make_table(group.admins[0], "t")
+    group.have("t")
+    for number in range(50):
+        write(group.rpcs[2], table, b"%02d" % number)
+    says = leave(group.servers[2], expect=400)["error"]
+    assert f"{INSTANCE}/clusters/c3 is in zone-3" in says["message"]
+    assert values_at(group.rpcs[2], table) is not None  # it goes on
+    says = leave(group.servers[0], expect=400)["error"]
+    assert "this server leads" in says["message"]
+    delete_cluster(group, 3)
+    done = run_trestle("cluster", "leave", "--endpoint", group.servers[2].host)
+    assert done.returncode == 0, done.stderr
+    assert "3, in zone-3, has left" in done.stdout
+    assert "was removed from these, and serves no data" in done.stdout
+    for server in group.servers[:2]:
+        said = wait_for_peers(server, lambda said: numbers(said) == [1, 2])
+        assert [peer["number"] for peer in said["list"]["former"]] == [3]
+    for rpc in group.rpcs[:2]:
+        assert len(keys_at(rpc, table)) == 50
+    becomes(lambda: "removed from its peers" in (refuses_data(group.rpcs[2], table) or ""))
+    group.servers[2].kill()
+    group.servers[2].start()
+    said = list_peers(group.servers[2])
+    assert said["hasLeft"] and not said.get("ownNumber")
+    assert "removed from its peers" in refuses_data(group.rpcs[2], table)
+    says = join(group.servers[2], group.servers[0], expect=400)["error"]
+    assert "this server was removed from its peers" in says["message"]
+    successor = peer_server(tmp_path / "successor", 3)  # its location is free
+    own_servers.append(successor)
+    assert join(successor, group.servers[0])["ownNumber"] == 4
+    know_each_other([*group.servers[:2], successor])
+    write(group.rpcs[0], table, b"last")
+    becomes(lambda: b"last" in keys_at(group.rpcs[1], table))
+
+
+def test_nobody_waits_for_one_that_has_left(group_of):
+    """What folds go by rises again: tombstones go, and its feed is not kept."""
+    group = group_of(3)
+    table = make_table(group.admins[0], "t")
+    group.have("t")
+    write(group.rpcs[2], table, b"k")
+    for rpc in group.rpcs:
+        comes_to(lambda rpc=rpc: keys_at(rpc, table), [b"k"])
+    for server in group.servers[:2]:
+        follow_for_a_while(server, 1)
+    group.servers[2].kill()
+    becomes(lambda: list_peers(group.servers[0])["states"][1].get("failure"))
+    says = remove(group.servers[0], "zone-3", expect=400)["error"]
+    assert f"{INSTANCE}/clusters/c3 is in zone-3" in says["message"]
+    delete_cluster(group, 3)
+    said = remove(group.servers[1], "zone-3")  # by way of the leader
+    assert numbers(said["peers"]) == [1, 2]
+    assert "acknowledged and nobody had pulled is lost" in said["notes"][-1]
+    for server in group.servers[:2]:
+        wait_for_peers(server, lambda said: numbers(said) == [1, 2])
+        becomes(lambda server=server: is_unwound(server, 3))
+    token = group.admins[0].tables.generate_consistency_token(name=table).consistency_token
+    becomes(
+        lambda: group.admins[0].tables.check_consistency(
+            name=table, consistency_token=token
+        ).consistent
+    )  # fmt: skip
+    group.servers[2].start()
+    said = wait_for_peers(group.servers[2], lambda said: said.get("hasLeft"))
+    assert numbers(said) == [1, 2]
+    assert "was removed from its peers" in group.servers[2].stderr()
+    assert "removed from its peers" in refuses_data(group.rpcs[2], table)
+    shown = run_trestle("cluster", "list", "--endpoint", group.servers[2].host)
+    assert "was removed from these" in shown.stdout
+    write(group.rpcs[1], table, b"last")
+    comes_to(lambda: keys_at(group.rpcs[0], table), [b"k", b"last"])
+
+
+def test_what_speaks_against_a_removal_is_told(group_of):
+    group = group_of(3)
+    table = make_table(group.admins[0], "t")
+    group.have("t")
+    delete_cluster(group, 2)
+    delete_cluster(group, 3)
+    says = remove(group.servers[0], "zone-3", expect=400)["error"]
+    assert "zone-3 answers: have it leave" in says["message"]
+    says = remove(group.servers[0], "zone-1", expect=400)["error"]
+    assert "that is this server" in says["message"]
+    says = remove(group.servers[1], "zone-1", expect=400)["error"]
+    assert "zone-1 leads: have another one promoted first" in says["message"]
+    assert "no peer serves" in remove(group.servers[0], "zone-9", expect=404)["error"]["message"]
+    group.servers[1].kill()
+    group.rpcs[2].mutate(table, b"of-3", set_cell("f", b"q", b"v", 1000), app_profile_id="default")
+    comes_to(lambda: keys_at(group.rpcs[0], table), [b"of-3"])
+    group.servers[2].kill()
+    group.servers[1].start()  # which has not that row, and cannot get it
+    wait_for_peers(group.servers[0], lambda said: not said["states"][0].get("failure")
+                   and said["states"][1].get("failure"))  # fmt: skip
+    says = remove(group.servers[0], "zone-3", expect=400)["error"]
+    assert "not all have the same" in says["message"] and "zone-2 (2) is known" in says["message"]
+    said = remove(group.servers[0], "zone-3", force=True)
+    assert "not all have the same" in said["notes"][0]
+    assert numbers(said["peers"]) == [1, 2]
+
+
+def test_removal_without_a_majority_takes_force(group_of):
+    group = group_of(2)
+    delete_cluster(group, 2)
+    group.servers[1].kill()
+    becomes(lambda: list_peers(group.servers[0])["states"][0].get("failure"))
+    says = remove(group.servers[0], "zone-2", expect=400)["error"]
+    assert "no majority of the peers answers" in says["message"]
+    said = remove(group.servers[0], "zone-2", force=True)
+    assert "no majority" in said["notes"][0]
+    assert said["peers"]["list"]["voters"] == [1, 2]
+    group.servers[1].start()
+    wait_for_peers(group.servers[1], lambda said: said.get("hasLeft"))

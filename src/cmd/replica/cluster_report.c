@@ -78,6 +78,17 @@ static void add_peer(struct text_table *table, const Replica__ListPeersResponse 
     add_clock(table, state);
 }
 
+/* Those who have left; and whether the server itself has. */
+static void write_former(const Replica__ListPeersResponse *peers, const char *address,
+                         struct buffer *out)
+{
+    for (size_t i = 0; i < peers->list->n_former; i++)
+        buffer_append_format(out, "%u, in %s, has left\n", peers->list->former[i]->number,
+                             peers->list->former[i]->location);
+    if (peers->has_left)
+        buffer_append_format(out, "%s was removed from these, and serves no data\n", address);
+}
+
 static void write_failures(const Replica__ListPeersResponse *peers, struct buffer *out)
 {
     for (size_t i = 0; i < peers->n_states; i++)
@@ -108,6 +119,7 @@ void cluster_write_text(const Replica__ListPeersResponse *peers, const char *add
         add_peer(&table, peers, peers->list->peers[i]);
     text_table_end(&table);
     write_failures(peers, out);
+    write_former(peers, address, out);
 }
 
 void cluster_tell_change(const Replica__ChangePeersResponse *change, const char *address,
