@@ -71,6 +71,13 @@ def tables_at(admin):
     return sorted(table.name.rsplit("/")[-1] for table in admin.tables.list_tables(parent=INSTANCE))
 
 
+def profiles_at(admin):
+    try:
+        return list(admin.instances.list_app_profiles(parent=INSTANCE))
+    except exceptions.NotFound:
+        return []
+
+
 def values_at(rpc, table):
     """None while it does not tell."""
     try:
@@ -98,6 +105,8 @@ class Group:
         for server in servers:
             wait_for_peers(server, is_copied)
         assert spread_instance(self.admins[0], "spread", len(servers)) == INSTANCE
+        for admin in self.admins:
+            becomes(lambda admin=admin: len(profiles_at(admin)) == len(servers) + 1)
 
     def have(self, table_id):
         for admin in self.admins:
@@ -173,6 +182,48 @@ def test_what_the_former_leader_alone_had_is_kept_in_a_file(group_of):
     named = [f["name"] for f in differences[table]["here"]["families"]]
     assert "lost" in named and "mine" not in named
     assert "edits-of-epoch" in group.servers[0].stderr()
+
+
+def test_table_that_the_former_leader_alone_had_is_undeleted_there(group_of):
+    group = group_of(2)
+    group.servers[1].kill()
+    alone = make_table(group.admins[0], "alone")
+    group.rpcs[0].mutate(alone, b"k", set_cell("f", b"q", b"v", 1000), app_profile_id="c1")
+    group.servers[0].kill()
+    group.servers[1].start()
+    wait_for_peers(group.servers[1], lambda said: said["states"][0].get("failure"))
+    promote(group.servers[1], force=True)
+    group.servers[0].start()
+    comes_to(lambda: tables_at(group.admins[0]), [])
+    assert [each["name"] for each in edits_of(group.servers[0], 1)["differences"]] == [alone]
+    know_each_other(group.servers)
+    promote(group.servers[0])
+    group.admins[0].tables.undelete_table(name=alone).result()
+    group.have("alone")
+    assert values_at(group.rpcs[0], alone) == [(b"k", [b"v"])]
+
+
+def test_who_has_most_is_asked_before(group_of):
+    """One that was not there when it was made does not lead without it."""
+    group = group_of(3)
+    group.servers[1].kill()
+    make_table(group.admins[0], "late")
+    becomes(lambda: "late" in tables_at(group.admins[2]))
+    group.servers[0].kill()
+    group.servers[1].start()
+    for server in group.servers[1:]:
+        wait_for_peers(
+            server,
+            lambda said: said["states"][0].get("failure")
+            and said["states"][1].get("heardUs")
+            and not said["states"][1].get("failure"),
+        )
+    assert tables_at(group.admins[1]) == []
+    promote(group.servers[1])
+    assert tables_at(group.admins[1]) == ["late"]
+    group.servers[0].start()
+    follow(group.servers, 2)
+    group.have("late")
 
 
 def test_no_cell_of_a_lost_family_lands_in_another(group_of):
