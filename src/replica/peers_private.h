@@ -121,6 +121,9 @@ struct peer_caller {
 };
 status peers_check_caller(struct peers *peers, const Replica__PeerList *list,
                           const struct peer_caller *caller);
+/* With `change` held: how others know this server. */
+status peers_describe_oneself(struct peers *peers, const char *own_address, struct arena *arena,
+                              Replica__Peer **out);
 bool peers_another_leads(const struct peers *peers);
 /* Whether that peer did not answer when it was asked last. */
 bool peers_is_silent(struct peers *peers, unsigned number);
@@ -159,6 +162,12 @@ struct peer_notes {
 status peers_note(struct peer_notes *notes, struct arena *arena, const char *text);
 status peers_tell_change(struct peers *peers, const struct peer_notes *notes, struct arena *arena,
                          const Replica__ChangePeersResponse **out);
+
+/* --- peers_found.c --- */
+
+/* peers_promote, of one that has no peers. */
+status peers_found(struct peers *peers, const Replica__PromotePeerRequest *request,
+                   struct arena *arena, const Replica__ChangePeersResponse **out);
 
 /* --- peers_gate.c --- */
 

@@ -529,6 +529,8 @@ status peers_promote(struct peers *peers, const Replica__PromotePeerRequest *req
                                   .is_forced = request->force,
                                   .ballot = {0, peers_own_number(peers)},
                                   .own = REPLICA__SCHEMA_STATE__INIT};
+    if (request->from_backup)
+        return peers_found(peers, request, arena, out);
     TRY(check_may_lead(peers));
     TRY(peers_changing_begin(peers));
     status s = run(&promotion);

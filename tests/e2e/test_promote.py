@@ -19,7 +19,7 @@ from harness.peers import (
 )
 from harness.rest import Rest
 from harness.rpc import set_cell
-from harness.server import run_trestle
+from harness.server import Server, run_trestle
 from harness.views import comes_to as comes_to_within
 
 PROJECT = "projects/p"
@@ -526,3 +526,62 @@ def test_removal_without_a_majority_takes_force(group_of):
     assert said["peers"]["list"]["voters"] == [1, 2]
     group.servers[1].start()
     wait_for_peers(group.servers[1], lambda said: said.get("hasLeft"))
+
+
+# --- from a backup, when nobody is left ---
+
+
+def restored(tmp_path, own_servers, place, location):
+    directory = tmp_path / "restored"
+    directory.mkdir()
+    done = run_trestle("backup", "restore", place, "--to", directory / "data")
+    assert done.returncode == 0, done.stderr
+    server = Server(directory, ["--location", location])
+    own_servers.append(server.start())
+    server.listen = server.host
+    return server
+
+
+def test_restored_server_is_the_first_of_a_group_of_its_own(
+    group_of, tmp_path, own_servers, administer, connect
+):
+    place = tmp_path / "place"
+    place.mkdir()
+    group = group_of(2, "--backup-places", place)
+    table = make_table(group.admins[0], "t")
+    group.have("t")
+    write(group.rpcs[1], table, b"before")
+    made = run_trestle("backup", "create", place, "--endpoint", group.servers[1].host)
+    assert made.returncode == 0, made.stderr
+    write(group.rpcs[1], table, b"after")
+    for server in group.servers:
+        server.kill()
+    server = restored(tmp_path, own_servers, place, "zone-2")
+    assert "this server has no peers" in promote(server, expect=400)["error"]["message"]
+    done = run_trestle("cluster", "promote", "--from-backup", "--endpoint", server.host)
+    assert done.returncode == 0, done.stderr
+    assert "It has the data of peer 2, in zone-2, of epoch 1" in done.stdout
+    assert "Lost, as far as it is not in these data" in done.stdout
+    said = list_peers(server)
+    assert said["ownNumber"] == 3 and said["list"]["leader"] == 3
+    assert [peer["number"] for peer in said["list"]["former"]] == [1, 2]
+    says = promote(server, expect=400, fromBackup=True)["error"]
+    assert "this server has peers: it is number 3" in says["message"]
+    rpc, admin = connect(server.host), administer(server.host)
+    assert keys_at(rpc, table) == [b"before"]
+    write(rpc, table, b"new")
+    add_family(admin, table, "g")
+    server.kill()
+    server.start()
+    assert list_peers(server)["ownNumber"] == 3
+    second = peer_server(tmp_path / "second", 1)
+    own_servers.append(second)
+    assert join(second, server)["ownNumber"] == 4
+    know_each_other([server, second])
+    comes_to(lambda: keys_at(connect(second.host), table), [b"before", b"new"])
+    assert families_at(administer(second.host), table) == ["f", "g"]
+
+
+def test_server_that_was_no_peer_has_nothing_to_promote(fresh_server):
+    says = promote(fresh_server(), expect=400, fromBackup=True)["error"]
+    assert "the data here are no peer's" in says["message"]

@@ -19,6 +19,7 @@ struct cluster_options {
     int format; /* enum format */
     const char *own_address;
     bool force;
+    bool from_backup;
 };
 
 #define ROW(kind_, member_, preset_, unit_, sentence_)                                             \
@@ -191,8 +192,20 @@ static const struct option change_rows[] = {
 
 enum { CHANGE_ROWS = sizeof change_rows / sizeof *change_rows };
 
+static const struct option promote_rows[] = {
+    ROW(BOOLEAN, force, "false", "", "Also without a majority of the peers."),
+    ROW(BOOLEAN, from_backup, "false", "",
+        "Of a server restored from a peer's backup, when no peer is left: a group of its own."),
+    ROW(STRING, own_address, NULL, "HOST:PORT",
+        "With --from-backup: as peers are to reach the server; by default where it listens."),
+    TARGET_SERVER_ROWS(struct cluster_options, target),
+    FORMAT_ROW,
+};
+
+enum { PROMOTE_ROWS = sizeof promote_rows / sizeof *promote_rows };
+
 static const struct option_table promote_table = {
-    .rows = change_rows, .count = CHANGE_ROWS, .command = "trestle cluster promote"};
+    .rows = promote_rows, .count = PROMOTE_ROWS, .command = "trestle cluster promote"};
 static const struct option_table leave_table = {
     .rows = change_rows, .count = CHANGE_ROWS, .command = "trestle cluster leave"};
 static const struct option_table remove_table = {
@@ -212,7 +225,7 @@ static void write_promote_help(struct buffer *out)
 static int promote_command(const char *const *arguments)
 {
     struct cluster_options options;
-    struct option_origin origins[CHANGE_ROWS] = {0};
+    struct option_origin origins[PROMOTE_ROWS] = {0};
     Replica__PromotePeerRequest request = REPLICA__PROMOTE_PEER_REQUEST__INIT;
     if (command_asks_for(arguments, "--help"))
         return command_print(write_promote_help);
@@ -221,6 +234,9 @@ static int promote_command(const char *const *arguments)
         return command_refuse("cluster promote", s);
     request.name = "servers/self";
     request.force = options.force;
+    request.from_backup = options.from_backup;
+    if (options.own_address != NULL)
+        request.own_address = options.own_address;
     return command_end("cluster promote", change(&options, SERVICE "PromotePeer", &request.base),
                        true);
 }
