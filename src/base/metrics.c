@@ -3,8 +3,9 @@
  * Invariants
  *  1. A value is the sum of its slots over all shards, in two's complement: a gauge may rise on one
  *     processor and fall on another. metrics_set uses the first shard's slot alone.
- *  2. The list of RPCs only grows, at its head, under `mutex`; its entries never move. So do the
- *     places of profiles, which are read without it: a place is filled once.
+ *  2. The lists of RPCs and of labelled histograms only grow, at their heads, under `mutex`; their
+ *     entries never move. So do the places of profiles, which are read without it: a place is
+ * filled once.
  *  3. All that show metrics get them from metrics_visit, so that no two can differ.
  *  4. The series of a family are replaced as a whole, and read, under `families_lock`. */
 #include "base/metrics.h"
@@ -17,7 +18,6 @@
 #include <sched.h>
 #include <stdalign.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -62,6 +62,14 @@ struct profile {
     char id[];
 };
 
+/* A labelled histogram. */
+struct metric_observed {
+    struct metric_observed *next;
+    enum metric_histogram_family family;
+    alignas(CACHE_LINE) struct buckets shards[SHARDS];
+    char label[];
+};
+
 /* Of a family, in one piece of memory with its texts. */
 struct family {
     size_t count;
@@ -74,6 +82,7 @@ struct metrics {
     struct family *families[METRIC_FAMILY_COUNT]; /* NULL: without series */
     pthread_mutex_t mutex;
     struct rpc_metrics *rpcs;
+    struct metric_observed *observed;
     unsigned profile_count;                             /* of those that were added */
     _Atomic(struct profile *) profiles[PROFILE_PLACES]; /* by hash, then the next free one */
     struct shard shards[SHARDS];
@@ -124,6 +133,11 @@ void metrics_destroy(struct metrics *metrics)
         struct rpc_metrics *rpc = metrics->rpcs;
         metrics->rpcs = rpc->next;
         free_rpc(rpc);
+    }
+    while (metrics->observed != NULL) {
+        struct metric_observed *observed = metrics->observed;
+        metrics->observed = observed->next;
+        free(observed);
     }
     for (unsigned i = 0; i < PROFILE_PLACES; i++)
         free(atomic_load(&metrics->profiles[i]));
@@ -240,6 +254,52 @@ status metrics_replace(struct metrics *metrics, enum metric_family family,
     pthread_mutex_unlock(&metrics->families_lock);
     free(former);
     return status_ok();
+}
+
+/* --- labelled histograms --- */
+
+static struct metric_observed *find_observed(struct metrics *metrics,
+                                             enum metric_histogram_family family, const char *label)
+{
+    struct metric_observed *observed = metrics->observed;
+    while (observed != NULL && (observed->family != family || strcmp(observed->label, label) != 0))
+        observed = observed->next;
+    return observed;
+}
+
+/* NULL without memory. Aligned memory is taken in whole lines. */
+static struct metric_observed *new_observed(enum metric_histogram_family family, const char *label)
+{
+    size_t size = sizeof(struct metric_observed) + label_size(label);
+    size_t whole = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    struct metric_observed *observed = aligned_alloc(CACHE_LINE, whole);
+    if (observed == NULL)
+        return NULL;
+    memset(observed, 0, whole);
+    observed->family = family;
+    copy_text(observed->label, label, label_size(label));
+    return observed;
+}
+
+struct metric_observed *metrics_histogram_of(struct metrics *metrics,
+                                             enum metric_histogram_family family, const char *label)
+{
+    if (metrics == NULL)
+        return NULL;
+    pthread_mutex_lock(&metrics->mutex);
+    struct metric_observed *observed = find_observed(metrics, family, label);
+    if (observed == NULL && (observed = new_observed(family, label)) != NULL) {
+        observed->next = metrics->observed;
+        metrics->observed = observed;
+    }
+    pthread_mutex_unlock(&metrics->mutex);
+    return observed;
+}
+
+void metrics_observe_in(struct metric_observed *histogram, uint64_t value)
+{
+    if (histogram != NULL)
+        observe(&histogram->shards[current_shard()], value);
 }
 
 /* --- profiles --- */
@@ -421,6 +481,8 @@ static const struct row rows[] = {
 #define METRIC_SECONDS_BY(kind, who, name, ...) ROW_BY(kind, who, name, SECONDS, __VA_ARGS__)
 #define METRIC_HISTOGRAM(name, unit, sentence)                                                     \
     ROW(HISTOGRAM, name, unit, METRIC_HISTOGRAM_##name, sentence)
+#define METRIC_HISTOGRAM_BY(name, unit, sentence, label_)                                          \
+    ROW(HISTOGRAM, name, unit, METRIC_HISTOGRAM_BY_##name, sentence, .labels = {label_})
 #include "base/metrics.def"
 };
 
@@ -511,6 +573,31 @@ static void visit_family(const struct look *look, const struct row *row, const c
     pthread_mutex_unlock(&look->metrics->families_lock);
 }
 
+static void visit_observed(const struct look *look, const struct row *row, const char *group,
+                           struct metric_observed *observed)
+{
+    struct metric_sample sample = {.name = row->name,
+                                   .group = group,
+                                   .sentence = row->sentence,
+                                   .type = METRIC_TYPE_HISTOGRAM};
+    uint64_t sum = 0;
+    add_label(&sample, row->labels[0], observed->label);
+    for (unsigned i = 0; i < SHARDS; i++)
+        add_buckets(&sample, &observed->shards[i], &sum);
+    finish_buckets(&sample, sum, row->unit);
+    look->visit(look->context, &sample);
+}
+
+static void visit_histograms(const struct look *look, const struct row *row, const char *group)
+{
+    pthread_mutex_lock(&look->metrics->mutex);
+    struct metric_observed *observed = look->metrics->observed; /* without it: invariant 2 */
+    pthread_mutex_unlock(&look->metrics->mutex);
+    for (; observed != NULL; observed = observed->next)
+        if ((unsigned)observed->family == row->index)
+            visit_observed(look, row, group, observed);
+}
+
 static void visit_row(const struct look *look, const struct row *row, const char *group)
 {
     struct metric_sample sample = {.name = full_name(row),
@@ -589,6 +676,8 @@ void metrics_visit(struct metrics *metrics, metric_visitor *visit, void *context
     for (size_t i = 0; i < ROWS; i++) {
         if (rows[i].group != NULL)
             group = rows[i].group;
+        else if (rows[i].labels[0] != NULL && rows[i].type == METRIC_TYPE_HISTOGRAM)
+            visit_histograms(&look, &rows[i], group);
         else if (rows[i].labels[0] != NULL)
             visit_family(&look, &rows[i], group);
         else
@@ -600,95 +689,6 @@ void metrics_visit(struct metrics *metrics, metric_visitor *visit, void *context
     name_profiles(metrics, look.profiles);
     visit_rpcs(&look, first, visit_codes);
     visit_rpcs(&look, first, visit_duration);
-}
-
-/* --- text --- */
-
-static const char *const type_names[] = {"counter", "gauge", "histogram"};
-
-struct text {
-    struct buffer *out;
-    bool for_everybody;
-    const char *last; /* the name of the last sample; NULL: none */
-};
-
-/* Paths may have anything in them. */
-static void write_escaped(struct buffer *out, const char *text)
-{
-    for (const char *c = text; *c != '\0'; c++) {
-        if (*c == '\n')
-            buffer_append_bytes(out, bytes_of("\\n"));
-        else if (*c == '"' || *c == '\\')
-            buffer_append_format(out, "\\%c", *c);
-        else
-            buffer_append_byte(out, (uint8_t)*c);
-    }
-}
-
-/* `{method="…",le="…"}`; `le` is NULL for none. */
-static void write_labels(struct buffer *out, const struct metric_sample *sample, const char *le)
-{
-    char before = '{';
-    for (size_t i = 0; i < sample->label_count; i++) {
-        buffer_append_format(out, "%c%s=\"", before, sample->labels[i].name);
-        write_escaped(out, sample->labels[i].value);
-        buffer_append_byte(out, '"');
-        before = ',';
-    }
-    if (le != NULL) {
-        buffer_append_format(out, "%cle=\"%s\"", before, le);
-        before = ',';
-    }
-    if (before == ',')
-        buffer_append_byte(out, '}');
-}
-
-static void write_bucket(struct buffer *out, const struct metric_sample *sample, const char *le,
-                         uint64_t count)
-{
-    buffer_append_format(out, "%s_bucket", sample->name);
-    write_labels(out, sample, le);
-    buffer_append_format(out, " %llu\n", (unsigned long long)count);
-}
-
-static void write_histogram(struct buffer *out, const struct metric_sample *sample)
-{
-    for (unsigned i = 0; i < METRIC_BOUNDS; i++) {
-        char le[32];
-        snprintf(le, sizeof le, "%.9g", sample->bounds[i]);
-        write_bucket(out, sample, le, sample->buckets[i]);
-    }
-    write_bucket(out, sample, "+Inf", sample->count);
-    buffer_append_format(out, "%s_sum", sample->name);
-    write_labels(out, sample, NULL);
-    buffer_append_format(out, " %.15g\n%s_count", sample->value, sample->name);
-    write_labels(out, sample, NULL);
-    buffer_append_format(out, " %llu\n", (unsigned long long)sample->count);
-}
-
-static void write_sample(void *context, const struct metric_sample *sample)
-{
-    struct text *text = context;
-    struct buffer *out = text->out;
-    if (sample->names_things && text->for_everybody)
-        return;
-    if (text->last == NULL || strcmp(text->last, sample->name) != 0)
-        buffer_append_format(out, "# HELP %s %s\n# TYPE %s %s\n", sample->name, sample->sentence,
-                             sample->name, type_names[sample->type]);
-    text->last = sample->name;
-    if (sample->type == METRIC_TYPE_HISTOGRAM) {
-        write_histogram(out, sample);
-        return;
-    }
-    buffer_append_bytes(out, bytes_of(sample->name));
-    write_labels(out, sample, NULL);
-    buffer_append_format(out, " %.15g\n", sample->value);
-}
-
-void metrics_write(struct metrics *metrics, bool for_everybody, struct buffer *out)
-{
-    struct text text = {.out = out, .for_everybody = for_everybody};
-    metrics_visit(metrics, write_sample, &text);
 }
 
 /* --- the page --- */
@@ -717,7 +717,7 @@ static void write_line(struct buffer *out, const struct row *row)
         return;
     buffer_append_format(out, "| `%s", full_name(row));
     write_label_names(out, row);
-    buffer_append_format(out, "` | %s | %s |\n", type_names[row->type], row->sentence);
+    buffer_append_format(out, "` | %s | %s |\n", metric_type_name(row->type), row->sentence);
 }
 
 void metrics_write_markdown(struct buffer *out)

@@ -31,7 +31,14 @@ enum metric_histogram {
     METRIC_HISTOGRAM_COUNT
 };
 
+enum metric_histogram_family {
+#define METRIC_HISTOGRAM_BY(name, unit, sentence, label) METRIC_HISTOGRAM_BY_##name,
+#include "base/metrics.def"
+    METRIC_HISTOGRAM_FAMILY_COUNT
+};
+
 struct metrics;
+struct metric_observed;
 struct rpc_metrics;
 
 status metrics_create(struct metrics **out);
@@ -46,6 +53,14 @@ void metrics_set(struct metrics *metrics, enum metric metric, int64_t value);
 
 /* `value` in microseconds for SECONDS, in bytes for BYTES. */
 void metrics_observe(struct metrics *metrics, enum metric_histogram histogram, uint64_t value);
+
+/* The histogram of that value of the label; made on first use, and there for as long as the
+ * metrics: so the values are few. NULL without memory, or if `metrics` is NULL. Any thread. */
+struct metric_observed *metrics_histogram_of(struct metrics *metrics,
+                                             enum metric_histogram_family family,
+                                             const char *label);
+/* As metrics_observe; NULL is fine. */
+void metrics_observe_in(struct metric_observed *histogram, uint64_t value);
 
 /* The sum over all processors. */
 int64_t metrics_value(struct metrics *metrics, enum metric metric);
@@ -95,6 +110,7 @@ void metrics_rpc_ended(struct rpc_metrics *rpc, unsigned profile, enum status_co
 /* --- looking --- */
 
 enum metric_type { METRIC_TYPE_COUNTER, METRIC_TYPE_GAUGE, METRIC_TYPE_HISTOGRAM };
+const char *metric_type_name(enum metric_type type); /* "counter" */
 
 struct metric_label {
     const char *name;

@@ -92,6 +92,40 @@ static void buckets_hold_what_they_say(void **state)
     free(text);
 }
 
+static void histograms_by_label(void **state)
+{
+    enum metric_histogram_family family = METRIC_HISTOGRAM_BY_replication_latency_seconds;
+    struct metric_observed *east = metrics_histogram_of(*state, family, "us-east1-b");
+    struct metric_observed *west = metrics_histogram_of(*state, family, "us-west1-a");
+    assert_non_null(east);
+    assert_true(east != west && west != NULL);
+    assert_ptr_equal(metrics_histogram_of(*state, family, "us-east1-b"), east);
+    metrics_observe_in(east, 16);
+    metrics_observe_in(east, 17);
+    metrics_observe_in(west, 1500000);
+    char *text = text_of(*state);
+    assert_line(text, "# TYPE trestle_replication_latency_seconds histogram");
+    assert_line(text,
+                "trestle_replication_latency_seconds_bucket{peer=\"us-east1-b\",le=\"1.6e-05\"} "
+                "1");
+    assert_line(text, "trestle_replication_latency_seconds_count{peer=\"us-east1-b\"} 2");
+    assert_line(text, "trestle_replication_latency_seconds_sum{peer=\"us-west1-a\"} 1.5");
+    free(text);
+}
+
+static void a_labelled_histogram_without_memory_counts_nothing(void **state)
+{
+    enum metric_histogram_family family = METRIC_HISTOGRAM_BY_replication_latency_seconds;
+    failmalloc_start(0);
+    struct metric_observed *none = metrics_histogram_of(*state, family, "us-east1-b");
+    assert_true(failmalloc_stop());
+    assert_null(none);
+    metrics_observe_in(none, 1);
+    char *text = text_of(*state);
+    assert_null(strstr(text, "trestle_replication_latency_seconds"));
+    free(text);
+}
+
 static void rpcs_by_method_and_code(void **state)
 {
     struct rpc_metrics *read = metrics_rpc(*state, "p.S/Read");
@@ -305,6 +339,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(threads_add_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_gauge_is_set, set_up, tear_down),
         cmocka_unit_test_setup_teardown(buckets_hold_what_they_say, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(histograms_by_label, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_labelled_histogram_without_memory_counts_nothing, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(rpcs_by_method_and_code, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rpcs_by_profile, set_up, tear_down),
         cmocka_unit_test_setup_teardown(profiles_are_bounded, set_up, tear_down),

@@ -81,6 +81,16 @@ static status find_target(struct data_call *data, const struct data_target *targ
     return cluster_table(data->bigtable->cluster, bytes_of(target->table_name), &data->table);
 }
 
+/* The instance of a name: `projects/P/instances/I`, or under it. Such names have been checked. */
+static bytes instance_of(const char *name)
+{
+    const char *project = name + strlen("projects/");
+    const char *slash = strchr(project, '/');
+    CHECK(slash != NULL);
+    const char *id = slash + strlen("/instances/");
+    return bytes_make(name, (size_t)(strchrnul(id, '/') - name));
+}
+
 status data_call_open(struct data_call *data, const struct data_target *target)
 {
     grpc_call_set_profile(data->call, target->app_profile_id);
@@ -88,7 +98,7 @@ status data_call_open(struct data_call *data, const struct data_target *target)
     TRY(find_target(data, target));
     data->served = table_name(data->table);
     data->profile = target->app_profile_id;
-    return status_ok();
+    return check_is_here(data->bigtable, instance_of(data->served));
 }
 
 bytes data_call_timing(int64_t us, char text[DATA_CALL_TIMING_SIZE])
@@ -114,16 +124,6 @@ static void add_timing(struct data_call *data)
         grpc_call_share_headers(data->call, bigtable->timings[ready]);
     else
         grpc_call_add_header(data->call, "server-timing", data_call_timing(taken_us, text));
-}
-
-/* The instance of a name: `projects/P/instances/I`, or under it. Such names have been checked. */
-static bytes instance_of(const char *name)
-{
-    const char *project = name + strlen("projects/");
-    const char *slash = strchr(project, '/');
-    CHECK(slash != NULL);
-    const char *id = slash + strlen("/instances/");
-    return bytes_make(name, (size_t)(strchrnul(id, '/') - name));
 }
 
 static status find_served(struct data_call *data, struct served *served)

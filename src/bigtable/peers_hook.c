@@ -36,16 +36,27 @@ void change_shared_end(const struct bigtable *bigtable)
         peers->administer_end(peers->context);
 }
 
+static status not_all_here(void)
+{
+    return status_make(STATUS_UNAVAILABLE,
+                       "This cluster is being copied from another one, and has not all rows yet");
+}
+
 status check_is_whole(const struct bigtable *bigtable)
 {
     const struct bigtable_peers *peers = bigtable->peers;
     if (peers != NULL && peers->has_left != NULL && peers->has_left(peers->context))
         return status_make(STATUS_UNAVAILABLE,
                            "This server was removed from its peers, and serves no data");
-    if (peers == NULL || !peers->is_copying(peers->replication))
-        return status_ok();
-    return status_make(STATUS_UNAVAILABLE,
-                       "This cluster is being copied from another one, and has not all rows yet");
+    return peers == NULL || !peers->is_copying(peers->replication) ? status_ok() : not_all_here();
+}
+
+status check_is_here(const struct bigtable *bigtable, bytes instance)
+{
+    const struct bigtable_peers *peers = bigtable->peers;
+    bool is_here = peers == NULL || !peers->has_peers(peers->replication) ||
+                   peers->is_here(peers->replication, instance);
+    return is_here ? status_ok() : not_all_here();
 }
 
 bool bigtable_has_peers(const struct bigtable *bigtable)

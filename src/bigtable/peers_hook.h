@@ -19,9 +19,11 @@ struct bigtable_peers {
     /* Whether this server was removed from its peers. Any thread; cheap. */
     bool (*has_left)(const void *context);
     void *context;
-    /* Whether the rows here are being copied from another server, and are not whole yet. Any
-     * thread; cheap. */
+    /* Whether no rows are here yet, since it is not known where to begin with what other servers
+     * have. Any thread; cheap. */
     bool (*is_copying)(const void *replication);
+    /* Whether all rows of the instance are here, `projects/P/instances/I`. As it. */
+    bool (*is_here)(void *replication, bytes instance);
     /* Where all clusters are, for a consistency token, and whether all have reached what it says:
      * replica/progress.h. Both block. */
     status (*mark)(void *replication, struct arena *arena, struct buffer *out);
@@ -43,8 +45,10 @@ status check_has_no_peers(const struct bigtable *bigtable, const char *what);
  * been checked: a cluster there would be nowhere. */
 status check_location_is_served(const struct bigtable *bigtable, const char *location);
 
-/* UNAVAILABLE while its rows are not whole, or if it was removed from its peers. Cheap. */
+/* UNAVAILABLE while not all rows of any instance are here, or of that one, or if this server was
+ * removed from its peers. Cheap. */
 status check_is_whole(const struct bigtable *bigtable);
+status check_is_here(const struct bigtable *bigtable, bytes instance);
 
 /* FAILED_PRECONDITION, saying where to ask, if this server follows another one: to be asked before
  * anything is changed that peers share. */

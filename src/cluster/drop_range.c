@@ -476,3 +476,29 @@ status foreign_rows_drop(struct table *table, bytes from, bytes to, uint64_t ver
     DCHECK(version != 0);
     return drop_rows(table, from, to, version);
 }
+
+/* --- deleting all of a table's rows --- */
+
+/* With whatever of them was damaged, which has gone then, too. */
+static status delete_all_parts(struct table *table, const struct drop_parts *parts)
+{
+    TRY(delete_parts(table->cluster, table, parts));
+    for (size_t i = 0; i < parts->count; i++) {
+        const struct drop_part *part = &parts->items[i];
+        damages_end_deleted(part->shard->damages, part->keyspace, &part->records, &part->overflow);
+    }
+    return status_ok();
+}
+
+status table_clear(struct table *table)
+{
+    const bytes all = bytes_of("");
+    struct drop_parts parts = {0};
+    status s = table_visit_parts(table, all, all, add_part, &parts);
+    if (status_is_ok(s))
+        s = delete_all_parts(table, &parts);
+    free_parts(&parts);
+    if (status_is_ok(s))
+        gc_pass_hurry(table);
+    return s;
+}

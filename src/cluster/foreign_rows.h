@@ -37,4 +37,10 @@ status foreign_rows_write(struct foreign_write *writes, size_t count);
  * them stays. Dropped twice they are dropped once. UNAVAILABLE as table_drop_rows. Blocks. */
 status foreign_rows_drop(struct table *table, bytes from, bytes to, uint64_t version);
 
+/* Deletes all rows here, whatever their versions, and in no other cluster: those of a table that is
+ * to be copied anew, or is another cluster's from now on. Views of it begin anew; a change stream
+ * is told nothing, nor is the origin feed. What was dropped stays dropped. Blocks, and so does
+ * every write meanwhile. */
+status table_clear(struct table *table);
+
 #endif

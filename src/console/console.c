@@ -155,7 +155,11 @@ static void show_session(struct console *console, struct http_request *request)
                          console->options.access == NULL ? "false" : "true",
                          credential.size > 0 ? "true" : "false");
     json_encode_string(buffer_bytes(&principal), &text);
-    buffer_append_format(&text, "%s}\n", console->options.injects_faults ? ",\"faults\":true" : "");
+    bool is_known = console->options.access == NULL || principal.size > 0;
+    bool has_peers = is_known && console->options.has_peers(console->options.look_context);
+    buffer_append_format(&text, "%s%s}\n",
+                         console->options.injects_faults ? ",\"faults\":true" : "",
+                         has_peers ? ",\"clusters\":true" : "");
     text.failed |= principal.failed;
     answer_json(request, &text);
     buffer_free(&principal);

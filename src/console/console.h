@@ -2,7 +2,8 @@
  *
  *     GET  /console/           the page, and what it is made of
  *     GET  /console/session    the caller: {"authentication", "principal", "session"},
- *                              and with fault injection "faults"
+ *                              with fault injection "faults", and if there are others that it
+ *                              copies changes with "clusters"
  *     GET  /console/health     the server's condition: {"level", "reasons": [{"name",
  *                              "level", "text", "since"}]}; the text is without names and
  *                              figures for a caller that has not logged in
@@ -34,7 +35,8 @@ struct console_options {
     bool injects_faults; /* the server does, on purpose: pages say so */
     void (*look)(void *context,
                  struct condition_view *out); /* what is the matter with the server */
-    void *look_context;
+    bool (*has_peers)(void *context);         /* other clusters: pages lead to them */
+    void *look_context;                       /* of both */
     bool is_secure; /* clients come by TLS: cookies are for nothing else */
 };
 

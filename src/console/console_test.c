@@ -16,6 +16,7 @@
 struct fixture {
     struct console *console;
     struct http1_server *server;
+    bool has_peers;
     char answer[256 << 10];
     size_t size;
 };
@@ -41,10 +42,16 @@ static void look(void *context, struct condition_view *out)
     };
 }
 
+static bool has_peers(void *context)
+{
+    return ((const struct fixture *)context)->has_peers;
+}
+
 static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
-    const struct console_options options = {.clock = clock_system(), .look = look};
+    const struct console_options options = {
+        .clock = clock_system(), .look = look, .has_peers = has_peers, .look_context = f};
     assert_ok(console_create(&options, &f->console));
     assert_ok(http1_server_create(clock_system(), handle, f, &f->server));
     *state = f;
@@ -202,6 +209,9 @@ static void only_its_own_pages_ask(void **state)
     assert_int_equal(ask(f, "GET", "/console/api/v2/projects/p/instances", ""), 403);
     assert_int_equal(ask(f, "GET", "/console/session", OWN), 200);
     assert_true(says(f, "{\"authentication\":false,\"session\":false,\"principal\":\"\"}"));
+    f->has_peers = true;
+    assert_int_equal(ask(f, "GET", "/console/session", OWN), 200);
+    assert_true(says(f, "\"principal\":\"\",\"clusters\":true}"));
 }
 
 static void changes_must_come_from_our_pages(void **state)

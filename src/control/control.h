@@ -56,6 +56,10 @@ status control_edit(struct control *control, edit_function *change, void *contex
  * looked at behind that has all of them. Cheap, any thread. */
 uint64_t control_edit_count(const struct control *control);
 
+/* The version of the last edit: later ones have greater versions. May wait for one that is under
+ * way. Any thread. */
+uint64_t control_last_version(struct control *control);
+
 /* Calls `look` while no edit is under way: what edits change, tables included, stands still. */
 status control_look(struct control *control, status (*look)(void *context), void *context);
 

@@ -2,8 +2,10 @@
  * meanwhile has nothing from before the copy's moment that the feeds do not have as well. */
 #include "replica/copy_service.h"
 
+#include "cluster/live_size.h"
 #include "cluster/origin/origin_copy.h"
 #include "cluster/shared_table.h"
+#include "replica/instance_tables.h"
 #include "replica/peer_stream.h"
 #include "replica/pull_message.h"
 #include "replica/table_names.h"
@@ -17,6 +19,7 @@ enum { PIECE_BYTES = 512 << 10 /* of an answer, about */ };
 struct copy {
     struct peer_stream stream;
     struct copy_service *service;
+    const Replica__CopyRowsRequest *request; /* in the call's arena */
     struct origin_copy *rows;
     struct buffer message; /* that is being made; empty: none is */
     struct table_names names;
@@ -53,55 +56,83 @@ static status add_change(void *context, const struct origin_change *change)
     return status_ok();
 }
 
-static void send_places(struct copy *copy)
+/* Where to go on in the rows of the instance. */
+static struct origin_applied place_of(const struct copy *copy, unsigned number,
+                                      struct origin_applied place)
 {
-    if (copy->message.size == 0)
-        grpc_message_start(&copy->message);
+    bytes instance = bytes_of(copy->request->instance);
+    struct stream_position from = placed_from(copy->service->placed, instance, number);
+    if (stream_position_compare(from, place.position) > 0)
+        place.position = from;
+    return place;
+}
+
+static void add_places(struct copy *copy)
+{
     for (unsigned i = 1; i < VERSION_CLUSTERS; i++) {
         struct origin_applied place;
-        if (origin_copy_place(copy->rows, i, &place))
-            pull_message_place(&copy->message, i, place.position, place.complete);
+        if (!origin_copy_place(copy->rows, i, &place))
+            continue;
+        place = place_of(copy, i, place);
+        pull_message_place(&copy->message, i, place.position, place.complete);
     }
-    pull_message_whole(&copy->message);
-    send_answer(copy);
+}
+
+/* --- tables --- */
+
+static status add_table(void *context, struct table *table)
+{
+    struct copy *copy = context;
+    pull_message_sized_table(&copy->message, table_uid(table), table_name(table),
+                             live_table_size(table));
+    return copy->message.failed ? status_out_of_memory() : status_ok();
+}
+
+static status copy_table(void *context, struct table *table)
+{
+    struct copy *copy = context;
+    return origin_copy_read(copy->rows, table, add_change, copy);
 }
 
 /* --- the thread --- */
 
-static bool take_shared(void *context, struct table *table)
+/* Once the moment is fixed: rows that are here then are in it, whatever comes of them. */
+static status check_instance(const struct copy *copy)
 {
-    struct table **found = context;
-    if (table_uid(table) == 0)
-        return true;
-    table_retain(table);
-    *found = table;
-    return false;
+    const char *name = copy->request->instance;
+    return name[0] == '\0' || placed_is_here(copy->service->placed, bytes_of(name))
+               ? status_ok()
+               : status_make(STATUS_FAILED_PRECONDITION, "Not all rows of %s are here", name);
 }
 
-/* The first shared table behind the name, with a reference; NULL: there is none. */
-static status next_table(struct cluster *cluster, bytes after, struct table **out)
+static bool names_instance(const struct copy *copy)
 {
-    *out = NULL;
-    return cluster_list_tables(cluster, bytes_of(""), after, take_shared, out);
+    return copy->request->instance[0] != '\0';
 }
 
-static status copy_tables(struct copy *copy)
+static status send_first(struct copy *copy)
 {
-    struct buffer after = {0};
-    struct table *table = NULL;
-    status s = next_table(copy->service->cluster, buffer_bytes(&after), &table);
-    while (status_is_ok(s) && table != NULL) {
-        s = origin_copy_read(copy->rows, table, add_change, copy);
-        buffer_clear(&after);
-        buffer_append_bytes(&after, bytes_of(table_name(table)));
-        table_release(table);
-        table = NULL;
-        if (status_is_ok(s))
-            s = after.failed ? status_out_of_memory()
-                             : next_table(copy->service->cluster, buffer_bytes(&after), &table);
-    }
-    buffer_free(&after);
-    return s;
+    grpc_message_start(&copy->message);
+    if (names_instance(copy))
+        TRY(instance_tables_visit(copy->service->cluster, copy->request->instance, add_table,
+                                  copy));
+    add_places(copy);
+    /* taken behind the places: see replica.proto */
+    pull_message_edit_version(&copy->message, control_last_version(copy->service->control));
+    send_answer(copy);
+    return status_ok();
+}
+
+static status send_rest(struct copy *copy)
+{
+    if (names_instance(copy))
+        TRY(instance_tables_visit(copy->service->cluster, copy->request->instance, copy_table,
+                                  copy));
+    if (copy->message.size == 0)
+        grpc_message_start(&copy->message);
+    pull_message_whole(&copy->message);
+    send_answer(copy);
+    return status_ok();
 }
 
 static status run(struct peer_stream *stream)
@@ -109,9 +140,11 @@ static status run(struct peer_stream *stream)
     struct copy *copy = copy_of(stream);
     TRY(origin_copy_begin(copy->service->cluster, peers_own_number(copy->service->peers),
                           &copy->rows));
-    status s = copy_tables(copy);
+    status s = check_instance(copy);
     if (status_is_ok(s))
-        send_places(copy);
+        s = send_first(copy);
+    if (status_is_ok(s))
+        s = send_rest(copy);
     origin_copy_end(copy->rows);
     buffer_free(&copy->message);
     return s;
@@ -126,7 +159,8 @@ static void ended(struct peer_stream *stream)
 
 /* --- calls --- */
 
-static status begin(struct copy_service *service, struct grpc_call *call)
+static status begin(struct copy_service *service, struct grpc_call *call,
+                    const Replica__CopyRowsRequest *request)
 {
     struct copy *copy = calloc(1, sizeof *copy);
     if (copy == NULL)
@@ -134,6 +168,7 @@ static status begin(struct copy_service *service, struct grpc_call *call)
     *copy = (struct copy){
         .stream = {.call = call, .name = "copy", .run = run, .ended = ended},
         .service = service,
+        .request = request,
     };
     if (atomic_fetch_add(&service->running, 1) >= COPIES_MOST) {
         ended(&copy->stream);
@@ -145,14 +180,19 @@ static status begin(struct copy_service *service, struct grpc_call *call)
     return s;
 }
 
+static status handle(struct copy_service *service, struct grpc_call *call, bytes wire)
+{
+    ProtobufCMessage *request;
+    TRY(proto_decode(&replica__copy_rows_request__descriptor, wire, grpc_call_arena(call),
+                     &request));
+    if (peers_own_number(service->peers) == 0 || !origin_feed_is_on(origin_shard(service->cluster)))
+        return status_make(STATUS_UNAVAILABLE, "This server tells no peers of its rows yet");
+    return begin(service, call, (const void *)request);
+}
+
 void copy_service_handle(void *context, struct grpc_call *call, bytes request)
 {
-    struct copy_service *service = context;
-    (void)request;
-    status s =
-        peers_own_number(service->peers) == 0 || !origin_feed_is_on(origin_shard(service->cluster))
-            ? status_make(STATUS_UNAVAILABLE, "This server tells no peers of its rows yet")
-            : begin(service, call);
+    status s = handle(context, call, request);
     if (!status_is_ok(s))
         grpc_call_finish(call, s);
 }

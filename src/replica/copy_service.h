@@ -1,9 +1,12 @@
-/* CopyRows: all rows of shared tables, for a peer that has none of them yet. A call has a thread;
- * at most COPIES_MOST run at a time, since each reads all that there is. */
+/* CopyRows: all rows of an instance's tables, for a peer that has none of them yet, and where it
+ * goes on behind them. A call has a thread; at most COPIES_MOST run at a time, since each reads all
+ * that there is. */
 #ifndef TRESTLE_REPLICA_COPY_SERVICE_H
 #define TRESTLE_REPLICA_COPY_SERVICE_H
 
+#include "control/control.h"
 #include "replica/peers.h"
+#include "replica/placed.h"
 #include "wire/grpc.h"
 
 #include <stdatomic.h>
@@ -13,7 +16,9 @@ enum { COPIES_MOST = 2 };
 /* The context of the handler, which outlives all calls. */
 struct copy_service {
     struct cluster *cluster;
+    struct control *control;
     struct peers *peers;
+    struct placed *placed;
     atomic_size_t running;
 };
 

@@ -31,6 +31,10 @@ uint64_t peers_generation(const struct peers *peers);
 /* The list, copied into the arena; NULL: it has no peers. */
 status peers_list(struct peers *peers, struct arena *arena, const Replica__PeerList **out);
 
+/* The number of the peer that serves the location, this server's own among them, and whether it did
+ * not answer when it was asked last; 0: none does. Waits for a lock, and for no more. */
+unsigned peers_at(struct peers *peers, const char *location, bool *is_silent);
+
 /* A session with that peer, over whatever authenticates both: not connected yet. NOT_FOUND: it is
  * none. The session is the caller's, and so is the thread that it is used on. */
 status peers_session(struct peers *peers, unsigned number, struct client_session **out);
@@ -67,8 +71,8 @@ struct peers_schema {
     /* Whether the rows here are whole. */
     bool (*is_copying)(const void *replication);
     /* How far this server has come with the others' changes: as replication_progress. */
-    status (*progress)(void *replication, struct arena *arena,
-                       const Replica__TellProgressResponse **out);
+    status (*progress)(void *replication, const Replica__TellProgressRequest *request,
+                       struct arena *arena, const Replica__TellProgressResponse **out);
     void *replication;
 };
 /* NULL: nothing is, from the return on, which waits for what uses it. Any thread. */

@@ -6,6 +6,7 @@
 
 #define ADMIT           "/trestle.replica.v1.Replication/AdmitPeer"
 #define JOIN_TIMEOUT_US INT64_C(10000000)
+#define DOUBLED_US      INT64_C(5000000) /* after the last question of another one */
 
 /* For a message that is only going to be encoded. */
 static Replica__PeerList *unconst(const Replica__PeerList *list)
@@ -15,6 +16,13 @@ static Replica__PeerList *unconst(const Replica__PeerList *list)
 
 /* --- telling --- */
 
+/* A second one asks twice a second, for as long as it runs. */
+static bool is_doubled(const struct peer_link *link)
+{
+    int64_t now_us = clock_steady_us(link->peers->options.clock);
+    return link->refused_us != 0 && now_us - link->refused_us < DOUBLED_US;
+}
+
 static status describe_link(const struct peer_link *link, struct arena *arena,
                             Replica__PeerState **out)
 {
@@ -23,6 +31,7 @@ static status describe_link(const struct peer_link *link, struct arena *arena,
     state->number = link->number;
     state->heard_us = link->heard_us;
     state->clock_ahead_us = link->clock_ahead_us;
+    state->doubled = is_doubled(link);
     if (link->failure != NULL)
         state->failure = arena_string(arena, bytes_of(link->failure));
     if (state->failure == NULL)
@@ -98,6 +107,8 @@ static status check_incarnation(struct peers *peers, const Replica__Peer *peer,
     bool refuses = is_second(peers, link, incarnation);
     bool is_news = refuses && !link->has_told_stranger;
     link->has_told_stranger |= refuses;
+    if (refuses)
+        link->refused_us = clock_steady_us(peers->options.clock);
     pthread_mutex_unlock(&peers->lock);
     if (is_news)
         log_error(peers->options.log,

@@ -43,10 +43,11 @@ static status ask_progress(struct peers *peers, unsigned number, struct arena *a
 static status own_progress(struct peers *peers, struct arena *arena,
                            const Replica__TellProgressResponse **out)
 {
+    const Replica__TellProgressRequest request = REPLICA__TELL_PROGRESS_REQUEST__INIT;
     pthread_rwlock_rdlock(&peers->schema_lock);
     status s = peers->schema.progress == NULL
                    ? status_make(STATUS_UNAVAILABLE, "the server is not ready")
-                   : peers->schema.progress(peers->schema.replication, arena, out);
+                   : peers->schema.progress(peers->schema.replication, &request, arena, out);
     pthread_rwlock_unlock(&peers->schema_lock);
     return s;
 }

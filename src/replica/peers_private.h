@@ -36,6 +36,7 @@ struct peer_link {
     uint64_t stranger;
     int64_t stranger_us;
     bool has_told_stranger;
+    int64_t refused_us; /* such a one, last, by the steady clock; 0: none was */
 };
 
 /* An address that sessions may refer to for as long as they like. */

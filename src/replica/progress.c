@@ -15,7 +15,7 @@ enum { MARK_SIZE = 1 + 2 + 16, ASK_US = 2 * 1000 * 1000 };
 /* --- this server --- */
 
 status progress_tell(const struct progress *progress, struct arena *arena,
-                     const Replica__TellProgressResponse **out)
+                     Replica__TellProgressResponse **out)
 {
     Replica__TellProgressResponse *answer;
     PROTO_NEW(arena, answer, REPLICA__TELL_PROGRESS_RESPONSE__INIT);
@@ -40,8 +40,8 @@ status progress_tell(const struct progress *progress, struct arena *arena,
 
 /* --- the others --- */
 
-static status ask(const struct progress *progress, struct arena *arena, unsigned number,
-                  const Replica__TellProgressResponse **out)
+status progress_ask(struct peers *peers, unsigned number, const char **instances, size_t count,
+                    struct arena *arena, const Replica__TellProgressResponse **out)
 {
     struct client_session *session;
     const ProtobufCMessage *answer;
@@ -49,8 +49,10 @@ static status ask(const struct progress *progress, struct arena *arena, unsigned
     const struct session_call call = {.path = "/trestle.replica.v1.Replication/TellProgress",
                                       .request = &request.base,
                                       .timeout_us = ASK_US};
-    request.from = peers_own_number(progress->peers);
-    TRY(peers_session(progress->peers, number, &session));
+    request.from = peers_own_number(peers);
+    request.instances = instances;
+    request.n_instances = count;
+    TRY(peers_session(peers, number, &session));
     status s = client_session_ask(session, &call, &replica__tell_progress_response__descriptor,
                                   arena, &answer);
     client_session_destroy(session);
@@ -67,12 +69,13 @@ static status ask_all(const struct progress *progress, struct arena *arena,
     TRY(peers_list(progress->peers, arena, &list));
     for (size_t i = 0; list != NULL && i < list->n_peers; i++) {
         const Replica__TellProgressResponse *answer;
+        Replica__TellProgressResponse *own = NULL;
         unsigned number = list->peers[i]->number;
         if (number == peers_own_number(progress->peers))
-            TRY(progress_tell(progress, arena, &answer));
+            TRY(progress_tell(progress, arena, &own));
         else
-            TRY(ask(progress, arena, number, &answer));
-        TRY(take(context, answer));
+            TRY(progress_ask(progress->peers, number, NULL, 0, arena, &answer));
+        TRY(take(context, own != NULL ? own : answer));
     }
     return status_ok();
 }
@@ -121,7 +124,7 @@ static bool read_marks(const char *text, struct marks *marks)
     return true;
 }
 
-static uint64_t applied_of(const Replica__TellProgressResponse *answer, unsigned number)
+uint64_t progress_applied_of(const Replica__TellProgressResponse *answer, unsigned number)
 {
     for (size_t i = 0; i < answer->n_applied; i++)
         if (answer->applied[i]->number == number)
@@ -136,7 +139,7 @@ static status compare(void *context, const Replica__TellProgressResponse *answer
     for (size_t i = 0; i < marks->list->n_peers; i++) {
         unsigned number = marks->list->peers[i]->number;
         if (number < VERSION_CLUSTERS && number != answer->number &&
-            applied_of(answer, number) < marks->of[number])
+            progress_applied_of(answer, number) < marks->of[number])
             marks->is_reached = false;
     }
     return status_ok();

@@ -12,9 +12,15 @@ struct progress {
     struct peers *peers;
 };
 
-/* What this server answers to TellProgress. */
+/* What this server answers to TellProgress, but for what it has of instances. */
 status progress_tell(const struct progress *progress, struct arena *arena,
-                     const Replica__TellProgressResponse **out);
+                     Replica__TellProgressResponse **out);
+/* What that peer answers, asked about so many instances. UNAVAILABLE, after two seconds at most. */
+status progress_ask(struct peers *peers, unsigned number, const char **instances, size_t count,
+                    struct arena *arena, const Replica__TellProgressResponse **out);
+
+/* Up to which version the one that answers has applied what that cluster's clients changed. */
+uint64_t progress_applied_of(const Replica__TellProgressResponse *answer, unsigned number);
 
 /* Appends where all clusters are now, as text of a token's characters; nothing if this server has
  * no peers. UNAVAILABLE if one of them does not answer. */

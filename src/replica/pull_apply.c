@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "cluster/foreign_rows.h"
 #include "cluster/shared_table.h"
+#include "replica/sites.h"
 #include "tablet/event.h"
 #include "tablet/version.h"
 #include "wire/proto.h"
@@ -23,6 +24,8 @@ struct known_table {
     uint64_t uid;
     struct table *table; /* with a reference; NULL: it is not here */
     int64_t missed_us;   /* clock_steady_us, when it was not found first */
+    uint64_t ruled_in;   /* the answer that the rule is for */
+    enum placed_rule rule;
 };
 
 struct pull_apply {
@@ -31,7 +34,9 @@ struct pull_apply {
     size_t table_count;
     size_t table_capacity;
     struct known_table *last;
-    struct arena *arena; /* of the writes that are gathered */
+    uint64_t answers;               /* how many there were */
+    struct stream_position reached; /* of this one */
+    struct arena *arena;            /* of the writes that are gathered */
     struct foreign_write writes[WRITES_MOST];
     struct packed_change changes[WRITES_MOST];
     size_t write_count;
@@ -48,6 +53,8 @@ const char *park_words(enum park_reason reason)
         return "table unknown";
     case PARK_FAMILY_UNKNOWN:
         return "family unknown";
+    case PARK_INSTANCE_UNKNOWN:
+        return "instance unknown";
     case PARK_LOST:
         return "too far behind";
     case PARK_NONE:
@@ -126,6 +133,30 @@ static status take_table(struct pull_apply *apply, uint64_t uid, struct table **
         known->missed_us = steady_us(apply);
     bool is_gone = apply->options.knows_schema_since(apply->options.context, known->missed_us);
     return is_gone ? status_ok() : park(PARK_TABLE_UNKNOWN, parked);
+}
+
+/* Of what is no instance's, as Datastore's tables, all is applied. */
+static enum placed_rule rule_of(struct pull_apply *apply, const struct table *table)
+{
+    const struct pull_apply_options *options = &apply->options;
+    bytes instance = sites_instance_of(bytes_of(table_name(table)));
+    return options->placed == NULL || instance.size == 0
+               ? PLACED_APPLY
+               : placed_rule(options->placed, instance, options->origin, apply->reached);
+}
+
+/* `table` is the one that was found last (take_table). */
+static status check_rule(struct pull_apply *apply, const struct table *table, bool *applies,
+                         enum park_reason *parked)
+{
+    struct known_table *known = apply->last;
+    DCHECK(known->table == table);
+    if (known->ruled_in != apply->answers) {
+        known->rule = rule_of(apply, table);
+        known->ruled_in = apply->answers;
+    }
+    *applies = known->rule == PLACED_APPLY;
+    return known->rule == PLACED_UNKNOWN ? park(PARK_INSTANCE_UNKNOWN, parked) : status_ok();
 }
 
 /* --- rows --- */
@@ -246,9 +277,12 @@ static status add_change(struct pull_apply *apply, const Replica__PulledChange *
                          enum park_reason *parked)
 {
     struct table *table;
+    bool applies = false;
     TRY(check_version(apply, change->version, parked));
     TRY(take_table(apply, change->table, &table, parked));
-    if (table == NULL)
+    if (table != NULL)
+        TRY(check_rule(apply, table, &applies, parked));
+    if (!applies)
         return status_ok();
     if (!change->is_drop)
         return add_row(apply, table, change, parked);
@@ -272,6 +306,10 @@ status pull_apply_run(struct pull_apply *apply, const Replica__PullChangesRespon
 {
     DCHECK(apply->write_count == 0);
     *parked = PARK_NONE;
+    apply->answers++;
+    if (answer->reached != NULL)
+        apply->reached =
+            (struct stream_position){answer->reached->sequence, answer->reached->ordinal};
     status s = status_ok();
     for (size_t i = 0; status_is_ok(s) && i < answer->n_tables; i++)
         s = add_table(apply, answer->tables[i]->uid);

@@ -10,6 +10,7 @@
 #define TRESTLE_REPLICA_PULL_APPLY_H
 
 #include "cluster/cluster.h"
+#include "replica/placed.h"
 #include "trestle/replica/v1/replica.pb-c.h"
 
 enum park_reason {
@@ -17,8 +18,11 @@ enum park_reason {
     PARK_CLOCK_AHEAD,
     PARK_TABLE_UNKNOWN,
     PARK_FAMILY_UNKNOWN,
-    PARK_LOST, /* the peer has given up what comes next: for good */
+    PARK_INSTANCE_UNKNOWN, /* whether its rows are to be here */
+    PARK_LOST,             /* the peer has given up what comes next: for good */
 };
+
+enum { PARK_REASONS = PARK_LOST + 1 };
 
 /* In words, as PeerState.parked has them; "" of PARK_NONE. */
 const char *park_words(enum park_reason reason);
@@ -32,6 +36,10 @@ struct pull_apply_options {
      * a table that is not known here then is there no more, and its changes go. */
     bool (*knows_schema_since)(void *context, int64_t since_us);
     void *context;
+    /* Whose clients' changes it is, and which instances' rows are here: those of others are left
+     * out. NULL: all are applied. */
+    unsigned origin;
+    struct placed *placed;
 };
 
 status pull_apply_create(const struct pull_apply_options *options, struct pull_apply **out);

@@ -7,11 +7,18 @@
 
 void pull_message_table(struct buffer *out, uint64_t uid, const char *name)
 {
+    pull_message_sized_table(out, uid, name, 0);
+}
+
+void pull_message_sized_table(struct buffer *out, uint64_t uid, const char *name,
+                              uint64_t size_bytes)
+{
     Replica__PulledTable table = REPLICA__PULLED_TABLE__INIT;
     Replica__PulledTable *tables[] = {&table};
     Replica__PullChangesResponse response = REPLICA__PULL_CHANGES_RESPONSE__INIT;
     table.uid = uid;
     table.name = name;
+    table.size_bytes = (int64_t)size_bytes;
     response.tables = tables;
     response.n_tables = 1;
     proto_encode(&response.base, out);
@@ -58,6 +65,13 @@ void pull_message_place(struct buffer *out, unsigned number, struct stream_posit
     place.complete_version = complete_version;
     response.places = places;
     response.n_places = 1;
+    proto_encode(&response.base, out);
+}
+
+void pull_message_edit_version(struct buffer *out, uint64_t version)
+{
+    Replica__PullChangesResponse response = REPLICA__PULL_CHANGES_RESPONSE__INIT;
+    response.edit_version = version;
     proto_encode(&response.base, out);
 }
 

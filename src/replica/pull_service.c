@@ -25,14 +25,17 @@ struct pull_service {
     pthread_mutex_t lock;
     uint64_t asked[VERSION_CLUSTERS]; /* by number: what it asked for is behind this sequence */
     bool has_asked[VERSION_CLUSTERS];
+    struct stream_position sent[VERSION_CLUSTERS]; /* up to there; while no call runs: asked */
     atomic_size_t running;
 };
 
 struct pull {
     struct peer_stream stream;
     struct pull_service *service;
+    unsigned number; /* of who asks */
     struct shard *shard;
     struct stream_position at;
+    struct stream_position until;   /* of a sequence 0: there is no bound */
     struct origin_complete pending; /* to be told once all up to its sequence has been */
     struct buffer message;          /* that is being made */
     struct table_names names;
@@ -44,12 +47,46 @@ static struct pull *pull_of(struct peer_stream *stream)
     return LIST_ENTRY(stream, struct pull, stream);
 }
 
+/* --- what has been sent --- */
+
+static void note_sent(struct pull_service *service, unsigned number, struct stream_position up_to)
+{
+    pthread_mutex_lock(&service->lock);
+    service->sent[number] = up_to;
+    pthread_mutex_unlock(&service->lock);
+}
+
+/* What was sent may not have come. */
+static void note_unsent(struct pull_service *service, unsigned number)
+{
+    pthread_mutex_lock(&service->lock);
+    service->sent[number] = (struct stream_position){service->asked[number], 0};
+    pthread_mutex_unlock(&service->lock);
+}
+
+uint64_t pull_service_queue(struct pull_service *service, unsigned number)
+{
+    DCHECK(number < VERSION_CLUSTERS);
+    pthread_mutex_lock(&service->lock);
+    struct stream_position sent = service->sent[number];
+    pthread_mutex_unlock(&service->lock);
+    return origin_feed_bytes(origin_shard(service->cluster), sent);
+}
+
 /* --- an answer --- */
+
+static bool is_past(const struct pull *pull, struct stream_position position)
+{
+    return pull->until.sequence != 0 && stream_position_compare(position, pull->until) > 0;
+}
 
 /* What became of the rows of a table that is there no more nobody needs to know. */
 static status add_change(void *context, const struct origin_change *change, bool *enough)
 {
     struct pull *pull = context;
+    *enough = is_past(pull, change->position);
+    if (*enough)
+        return status_ok();
     uint64_t uid =
         table_names_tell(&pull->names, pull->service->cluster, change->table, &pull->message);
     if (uid != 0)
@@ -58,16 +95,22 @@ static status add_change(void *context, const struct origin_change *change, bool
     return pull->message.failed ? status_out_of_memory() : status_ok();
 }
 
+/* A commit may be told in several answers. */
+static bool is_all_of(uint64_t sequence, struct stream_position reached)
+{
+    return stream_position_compare(reached, (struct stream_position){sequence, UINT32_MAX}) >= 0;
+}
+
 /* What is complete where the feed has been read to; 0: nothing new. While clients write, what was
  * submitted last is never in the log yet: so it is taken once it is. */
 static uint64_t take_complete(struct pull *pull, struct stream_position reached)
 {
     uint64_t version = 0;
-    if (pull->pending.version != 0 && reached.sequence < pull->pending.sequence)
+    if (pull->pending.version != 0 && !is_all_of(pull->pending.sequence, reached))
         return 0;
     version = pull->pending.version;
     pull->pending = origin_feed_complete(pull->shard);
-    if (reached.sequence >= pull->pending.sequence)
+    if (is_all_of(pull->pending.sequence, reached))
         version = pull->pending.version;
     return version;
 }
@@ -83,9 +126,12 @@ static status send_piece(struct pull *pull, bool *is_end)
         buffer_free(&pull->message);
         return s;
     }
+    if (is_past(pull, reached))
+        reached = pull->until;
     pull_message_reached(&pull->message, reached, take_complete(pull, reached));
     pull->at = reached;
     grpc_call_send(pull->stream.call, &pull->message);
+    note_sent(pull->service, pull->number, reached);
     return status_ok();
 }
 
@@ -118,6 +164,8 @@ static status send_all(struct peer_stream *stream)
             rest_at_end(pull);
         (void)origin_feed_forget(pull->shard, &pull->waiter);
         TRY(s);
+        if (pull->until.sequence != 0 && stream_position_compare(pull->at, pull->until) == 0)
+            return status_ok();
     }
     return status_make(STATUS_UNAVAILABLE, "The call is over");
 }
@@ -125,6 +173,7 @@ static status send_all(struct peer_stream *stream)
 static void ended(struct peer_stream *stream)
 {
     struct pull *pull = pull_of(stream);
+    note_unsent(pull->service, pull->number);
     atomic_fetch_sub(&pull->service->running, 1);
     free(pull);
 }
@@ -161,10 +210,11 @@ void pull_service_look(struct pull_service *service)
     arena_destroy(arena);
 }
 
-static void note_asked(struct pull_service *service, uint32_t number, uint64_t sequence)
+static void note_asked(struct pull_service *service, uint32_t number, struct stream_position after)
 {
     pthread_mutex_lock(&service->lock);
-    service->asked[number] = sequence;
+    service->asked[number] = after.sequence;
+    service->sent[number] = after;
     service->has_asked[number] = true;
     pthread_mutex_unlock(&service->lock);
     pull_service_look(service);
@@ -181,8 +231,14 @@ static status check(const struct pull_service *service, const Replica__PullChang
     return status_ok();
 }
 
+static struct stream_position position_of(const Replica__Position *position)
+{
+    return position == NULL ? (struct stream_position){0, 0}
+                            : (struct stream_position){position->sequence, position->ordinal};
+}
+
 static status begin(struct pull_service *service, struct grpc_call *call,
-                    struct stream_position after)
+                    const Replica__PullChangesRequest *request)
 {
     struct pull *pull = calloc(1, sizeof *pull);
     if (pull == NULL)
@@ -190,8 +246,10 @@ static status begin(struct pull_service *service, struct grpc_call *call,
     *pull = (struct pull){
         .stream = {.call = call, .name = "pull", .run = send_all, .ended = ended},
         .service = service,
+        .number = request->from,
         .shard = origin_shard(service->cluster),
-        .at = after,
+        .at = position_of(request->after),
+        .until = position_of(request->until),
         .waiter = {.task = {.run = woken_by_change}},
     };
     atomic_fetch_add(&service->running, 1);
@@ -208,11 +266,8 @@ static status handle(struct pull_service *service, struct grpc_call *call, bytes
                      &message));
     const Replica__PullChangesRequest *request = (const void *)message;
     TRY(check(service, request));
-    struct stream_position after = {0, 0};
-    if (request->after != NULL)
-        after = (struct stream_position){request->after->sequence, request->after->ordinal};
-    note_asked(service, request->from, after.sequence);
-    return begin(service, call, after);
+    note_asked(service, request->from, position_of(request->after));
+    return begin(service, call, request);
 }
 
 void pull_service_handle(void *context, struct grpc_call *call, bytes request)

@@ -20,6 +20,10 @@ void pull_service_destroy(struct pull_service *service);
 /* The handler; the service is its context. */
 void pull_service_handle(void *service, struct grpc_call *call, bytes request);
 
+/* What that peer has not been sent yet, in bytes, estimated; of one that has not asked since the
+ * start, all that is kept. Any thread. */
+uint64_t pull_service_queue(struct pull_service *service, unsigned number);
+
 /* The peers have changed: what was kept for those that are gone may go. Any thread. */
 void pull_service_look(struct pull_service *service);
 

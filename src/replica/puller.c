@@ -45,10 +45,14 @@ struct puller {
 
     pthread_mutex_t lock;           /* of the next ones */
     struct client_session *session; /* of the call under way, or NULL */
+    pthread_cond_t rested;          /* is_pulling has become false */
+    bool is_held;
+    bool is_pulling;
     bool is_stopping;
     uint64_t complete;
     uint64_t changes;
     uint64_t bytes;
+    uint64_t parks[PARK_REASONS]; /* how often they began */
     enum park_reason parked;
     int64_t parked_since_us; /* by the versions' clock */
 };
@@ -94,7 +98,17 @@ static void set_parked(struct puller *puller, enum park_reason reason)
         log_info(puller->options.log, "a peer's changes go on",
                  LOG_INT("peer", puller->options.number));
     }
+    puller->parks[reason] += reason != puller->parked;
     puller->parked = reason;
+}
+
+static void observe_latency(const struct puller *puller, const Replica__PullChangesResponse *answer)
+{
+    int64_t now_us = cluster_version_us(puller->options.apply.cluster);
+    for (size_t i = 0; i < answer->n_changes; i++) {
+        int64_t took_us = now_us - version_time_us(answer->changes[i]->version);
+        metrics_observe_in(puller->options.latency, took_us > 0 ? (uint64_t)took_us : 0);
+    }
 }
 
 static void note_state(struct puller *puller, const Replica__PullChangesResponse *answer,
@@ -137,15 +151,32 @@ static status take_answer(void *context, bytes message)
     status s = pull_apply_run(puller->apply, answer, &puller->reason);
     if (status_is_ok(s))
         take_reached(puller, answer);
+    if (status_is_ok(s))
+        observe_latency(puller, answer);
     note_state(puller, answer, message.size);
     TRY(s);
     puller->wait_us = 0;
     return note_reached(puller, answer->n_changes == 0);
 }
 
+/* No answer is on both sides of a place where it becomes another what is applied (placed.h). */
+static void bound(const struct puller *puller, Replica__PullChangesRequest *request,
+                  Replica__Position *until)
+{
+    struct stream_position at;
+    struct placed *placed = puller->options.apply.placed;
+    if (placed == NULL ||
+        !placed_bound(placed, puller->options.number, puller->recorded.position, &at))
+        return;
+    until->sequence = at.sequence;
+    until->ordinal = at.ordinal;
+    request->until = until;
+}
+
 static status pull(struct puller *puller, struct client_session *session)
 {
     Replica__Position after = REPLICA__POSITION__INIT;
+    Replica__Position until = REPLICA__POSITION__INIT;
     Replica__PullChangesRequest request = REPLICA__PULL_CHANGES_REQUEST__INIT;
     const struct session_call call = {.path = "/trestle.replica.v1.Replication/PullChanges",
                                       .request = &request.base,
@@ -156,6 +187,7 @@ static status pull(struct puller *puller, struct client_session *session)
     after.ordinal = puller->recorded.position.ordinal;
     request.from = peers_own_number(puller->options.peers);
     request.after = &after;
+    bound(puller, &request, &until);
     puller->reached = puller->recorded;
     status s = client_session_stream(session, &call, NULL);
     if (stream_position_compare(puller->reached.position, puller->recorded.position) == 0)
@@ -171,7 +203,7 @@ static status pull(struct puller *puller, struct client_session *session)
 static bool hold_session(struct puller *puller, struct client_session *session)
 {
     pthread_mutex_lock(&puller->lock);
-    bool goes_on = !puller->is_stopping;
+    bool goes_on = !puller->is_stopping && !puller->is_held;
     puller->session = goes_on ? session : NULL;
     pthread_mutex_unlock(&puller->lock);
     return goes_on;
@@ -189,21 +221,20 @@ static status pull_with(struct puller *puller, struct client_session *session)
     return s;
 }
 
-/* The peer has given up what was to come next: what is here is to be made a copy anew, which is
- * not this thread's to do (replication.h). */
+/* The peer has given up what was to come next: where to go on is to be asked for, and what is here
+ * and elsewhere, too, to be copied anew, which is not this thread's to do. */
 static status give_up(struct puller *puller, status lost)
 {
-    const struct origin_applied none = {.complete = ORIGIN_HAS_ROWS};
+    const struct origin_applied none = {.position = {0, 0}};
     log_error(puller->options.log,
-              "a peer keeps the changes no more that are missing here: all is "
-              "copied anew, or, if this server leads, stays without them",
+              "a peer keeps the changes no more that are missing here: what other clusters have, "
+              "too, is copied anew",
               LOG_INT("peer", puller->options.number), LOG_STR("why", status_message(lost)));
+    status_free(lost);
     pthread_mutex_lock(&puller->lock);
     set_parked(puller, PARK_LOST);
     pthread_mutex_unlock(&puller->lock);
-    if (peers_leader(puller->options.peers) == peers_own_number(puller->options.peers))
-        return lost;
-    status_free(lost);
+    TRY(puller->options.lose(puller->options.context));
     return origin_applied_record(puller->options.apply.cluster, puller->options.number, &none);
 }
 
@@ -248,11 +279,37 @@ static void choose_wait(struct puller *puller)
         puller->wait_us *= 2;
 }
 
+static bool begin_turn(struct puller *puller)
+{
+    pthread_mutex_lock(&puller->lock);
+    puller->is_pulling = !puller->is_held;
+    bool begins = puller->is_pulling;
+    pthread_mutex_unlock(&puller->lock);
+    return begins;
+}
+
+static void end_turn(struct puller *puller)
+{
+    pthread_mutex_lock(&puller->lock);
+    puller->is_pulling = false;
+    pthread_cond_broadcast(&puller->rested);
+    pthread_mutex_unlock(&puller->lock);
+}
+
+static status take_turn(struct puller *puller)
+{
+    if (!begin_turn(puller))
+        return status_ok();
+    status s = pull_from_peer(puller);
+    end_turn(puller);
+    return s;
+}
+
 static void *run(void *argument)
 {
     struct puller *puller = argument;
     do {
-        status s = pull_from_peer(puller);
+        status s = take_turn(puller);
         tell(puller, s);
         status_free(s);
         choose_wait(puller);
@@ -265,6 +322,7 @@ static void free_puller(struct puller *puller)
     pull_apply_destroy(puller->apply);
     arena_destroy(puller->arena);
     thread_stop_destroy(&puller->stop);
+    pthread_cond_destroy(&puller->rested);
     pthread_mutex_destroy(&puller->lock);
     free(puller);
 }
@@ -278,6 +336,8 @@ status puller_start(const struct puller_options *options, struct puller **out)
     puller->options = *options;
     thread_stop_init(&puller->stop);
     pthread_mutex_init(&puller->lock, NULL);
+    pthread_cond_init(&puller->rested, NULL);
+    puller->is_held = options->is_held;
     /* What was applied before is of before; and of what was ahead then (pull_apply.c). */
     atomic_init(&puller->greatest,
                 version_at(cluster_version_us(options->apply.cluster) + 500 * 1000));
@@ -307,6 +367,24 @@ void puller_stop(struct puller *puller)
     free_puller(puller);
 }
 
+void puller_hold(struct puller *puller)
+{
+    pthread_mutex_lock(&puller->lock);
+    puller->is_held = true;
+    if (puller->session != NULL)
+        client_session_cancel(puller->session);
+    while (puller->is_pulling)
+        pthread_cond_wait(&puller->rested, &puller->lock);
+    pthread_mutex_unlock(&puller->lock);
+}
+
+void puller_release(struct puller *puller)
+{
+    pthread_mutex_lock(&puller->lock);
+    puller->is_held = false;
+    pthread_mutex_unlock(&puller->lock);
+}
+
 unsigned puller_number(const struct puller *puller)
 {
     return puller->options.number;
@@ -315,6 +393,13 @@ unsigned puller_number(const struct puller *puller)
 uint64_t puller_greatest(struct puller *puller)
 {
     return atomic_load(&puller->greatest);
+}
+
+void puller_parks(struct puller *puller, uint64_t out[PARK_REASONS])
+{
+    pthread_mutex_lock(&puller->lock);
+    memcpy(out, puller->parks, sizeof puller->parks);
+    pthread_mutex_unlock(&puller->lock);
 }
 
 void puller_state(struct puller *puller, Replica__PeerState *out)

@@ -12,8 +12,13 @@ struct puller_options {
     struct pull_apply_options apply;
     struct peers *peers;
     const struct log *log;
-    struct metrics *metrics; /* may be NULL */
-    unsigned number;         /* the peer's */
+    struct metric_observed *latency; /* from a change's commit to here; may be NULL */
+    unsigned number;                 /* the peer's */
+    /* Called when the peer has given up what was to come next: before all of it is looked for
+     * elsewhere (replication.h). May block. */
+    status (*lose)(void *context);
+    void *context;
+    bool is_held; /* at first: puller_release lets it begin */
 };
 
 /* Begins; what the options point to outlives it. */
@@ -21,7 +26,15 @@ status puller_start(const struct puller_options *options, struct puller **out);
 /* Ends it, and waits for that. NULL is fine. */
 void puller_stop(struct puller *puller);
 
+/* Ends what it has under way, waits for that, and lets it begin nothing; and lets it go on, from
+ * where it is recorded then. Not both at once. */
+void puller_hold(struct puller *puller);
+void puller_release(struct puller *puller);
+
 unsigned puller_number(const struct puller *puller);
+
+/* How often its changes began to wait for each reason, since it was started. Any thread. */
+void puller_parks(struct puller *puller, uint64_t out[PARK_REASONS]);
 
 /* Fills in what is known of the peer's changes; strings are literals. Any thread. */
 void puller_state(struct puller *puller, Replica__PeerState *out);

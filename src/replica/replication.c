@@ -2,7 +2,8 @@
  *
  * Whom to follow from where: a server that has peers for the first time follows all of them from
  * their feeds' beginnings if it leads, since it had what there was before them; else it is new
- * among them, and is made a copy. One that comes later begins with a feed that is empty. */
+ * among them, and begins where the one that leads has come to. One that comes later begins with a
+ * feed that is empty. */
 #include "replica/replication.h"
 
 #include "base/check.h"
@@ -11,6 +12,7 @@
 #include "os/thread.h"
 #include "replica/copier.h"
 #include "replica/copy_service.h"
+#include "replica/placement.h"
 #include "replica/progress.h"
 #include "replica/pull_service.h"
 #include "replica/puller.h"
@@ -25,6 +27,7 @@ enum {
 
 struct replication {
     struct replication_options options;
+    struct placement *placement;
     struct pull_service *pulls;
     struct copy_service copies;
     bool has_thread;
@@ -36,9 +39,13 @@ struct replication {
     uint64_t generation; /* of the peers, that was looked at */
     unsigned failures;   /* in a row */
 
+    /* Held by who stops pullers, and who holds them; taken before the next. */
+    pthread_mutex_t pulling;
     pthread_mutex_t lock; /* of the next ones */
     struct puller *pullers[VERSION_CLUSTERS];
-    struct client_session *session; /* a copy's, or NULL */
+    uint64_t parks[VERSION_CLUSTERS][PARK_REASONS]; /* of pullers that have ended */
+    unsigned holds;                                 /* of pulling */
+    struct client_session *session; /* by which it is asked where to begin, or NULL */
     bool is_stopping;
 };
 
@@ -82,7 +89,7 @@ static status follow(struct replication *replication, const Replica__PeerList *l
     return status_ok();
 }
 
-/* --- copies --- */
+/* --- where to begin --- */
 
 static bool is_stopping(void *context)
 {
@@ -103,41 +110,140 @@ static bool hold_session(void *context, struct client_session *session)
     return goes_on;
 }
 
-/* Of the leader: others may be new themselves. */
-static status copy(struct replication *replication)
+/* All edits are the leader's. */
+static uint64_t edits_since(struct replication *replication,
+                            const Replica__PullChangesResponse *first)
 {
+    const struct peers *peers = replication->options.peers;
+    return peers_leader(peers) == peers_own_number(peers)
+               ? control_last_version(replication->options.control)
+               : first->edit_version;
+}
+
+/* Of each cluster that is followed, and has no place: one of which nothing is known there begins
+ * with its feed. Only then is anything new that is made. */
+static status take_places(void *context, const Replica__PullChangesResponse *first)
+{
+    struct replication *replication = context;
+    struct origin_applied places[VERSION_CLUSTERS], before;
+    for (unsigned i = 0; i < VERSION_CLUSTERS; i++)
+        places[i] = (struct origin_applied){.position = ORIGIN_BEGINNING};
+    for (size_t i = 0; i < first->n_places; i++) {
+        const Replica__Place *place = first->places[i];
+        if (place->number < VERSION_CLUSTERS && place->after != NULL)
+            places[place->number] = (struct origin_applied){
+                {place->after->sequence, place->after->ordinal}, place->complete_version};
+    }
+    for (unsigned i = 1; i < VERSION_CLUSTERS; i++)
+        if (origin_applied(cluster_of(replication), i, &before) && origin_wants_copy(&before))
+            TRY(origin_applied_record(cluster_of(replication), i, &places[i]));
+    return placement_set_since(replication->placement, edits_since(replication, first));
+}
+
+static unsigned first_without_place(struct replication *replication)
+{
+    struct origin_applied applied;
+    unsigned number = 1;
+    while (
+        number < VERSION_CLUSTERS - 1 &&
+        !(origin_applied(cluster_of(replication), number, &applied) && origin_wants_copy(&applied)))
+        number++;
+    return number;
+}
+
+/* Of the one that leads: others may be new themselves. It itself asks whom it lost. */
+static status ask_places(struct replication *replication)
+{
+    unsigned leader = peers_leader(replication->options.peers);
+    bool leads = leader == peers_own_number(replication->options.peers);
     const struct copier_options options = {
-        .apply = replication->options.apply,
+        .apply = {.cluster = cluster_of(replication)},
         .peers = replication->options.peers,
-        .log = replication->options.log,
-        .from = peers_leader(replication->options.peers),
+        .from = leads ? first_without_place(replication) : leader,
+        .instance = "",
         .is_stopping = is_stopping,
         .hold_session = hold_session,
+        .begin = take_places,
         .context = replication,
     };
-    if (options.from == peers_own_number(replication->options.peers))
-        return status_make(STATUS_FAILED_PRECONDITION,
-                           "this server is to be made a copy, and leads");
     return copier_run(&options);
 }
 
 /* --- pullers --- */
 
+/* NULL: it is not counted. */
+static struct metric_observed *latency_of(struct replication *replication, unsigned number)
+{
+    struct buffer location = {0};
+    struct metric_observed *latency = NULL;
+    (void)replication_location(replication, number, &location);
+    buffer_append_byte(&location, '\0');
+    if (location.size > 1 && !location.failed)
+        latency = metrics_histogram_of(replication->options.metrics,
+                                       METRIC_HISTOGRAM_BY_replication_latency_seconds,
+                                       (const char *)location.data);
+    buffer_free(&location);
+    return latency;
+}
+
+static status lose(void *context)
+{
+    struct replication *replication = context;
+    return placement_lose(replication->placement);
+}
+
+/* One that begins while others are held is held as they are. */
 static status start_puller(struct replication *replication, unsigned number)
 {
-    const struct puller_options options = {
+    struct puller_options options = {
         .apply = replication->options.apply,
         .peers = replication->options.peers,
         .log = replication->options.log,
-        .metrics = replication->options.metrics,
+        .latency = latency_of(replication, number),
         .number = number,
+        .lose = lose,
+        .context = replication,
     };
     struct puller *puller;
-    TRY(puller_start(&options, &puller));
+    options.apply.origin = number;
+    options.apply.placed = placement_placed(replication->placement);
     pthread_mutex_lock(&replication->lock);
-    replication->pullers[number] = puller;
+    options.is_held = replication->holds > 0;
+    status s = puller_start(&options, &puller);
+    if (status_is_ok(s))
+        replication->pullers[number] = puller;
     pthread_mutex_unlock(&replication->lock);
-    return status_ok();
+    return s;
+}
+
+/* Nobody stops pullers meanwhile. */
+static void hold(void *context)
+{
+    struct replication *replication = context;
+    pthread_mutex_lock(&replication->pulling);
+    pthread_mutex_lock(&replication->lock);
+    replication->holds++;
+    pthread_mutex_unlock(&replication->lock);
+    for (unsigned i = 0; i < VERSION_CLUSTERS; i++) {
+        pthread_mutex_lock(&replication->lock);
+        struct puller *puller = replication->pullers[i];
+        pthread_mutex_unlock(&replication->lock);
+        if (puller != NULL)
+            puller_hold(puller);
+    }
+    pthread_mutex_unlock(&replication->pulling);
+}
+
+static void release(void *context)
+{
+    struct replication *replication = context;
+    pthread_mutex_lock(&replication->lock);
+    CHECK(replication->holds > 0);
+    replication->holds--;
+    for (unsigned i = 0; replication->holds == 0 && i < VERSION_CLUSTERS; i++)
+        if (replication->pullers[i] != NULL)
+            puller_release(replication->pullers[i]);
+    pthread_mutex_unlock(&replication->lock);
 }
 
 static status start_pullers(struct replication *replication)
@@ -149,19 +255,42 @@ static status start_pullers(struct replication *replication)
     return status_ok();
 }
 
+static void add_parks(struct puller *puller, uint64_t to[PARK_REASONS])
+{
+    uint64_t parks[PARK_REASONS];
+    puller_parks(puller, parks);
+    for (unsigned i = 0; i < PARK_REASONS; i++)
+        to[i] += parks[i];
+}
+
+void replication_parks(struct replication *replication, unsigned number, uint64_t out[PARK_REASONS])
+{
+    DCHECK(number < VERSION_CLUSTERS);
+    pthread_mutex_lock(&replication->lock);
+    memcpy(out, replication->parks[number], sizeof replication->parks[number]);
+    if (replication->pullers[number] != NULL)
+        add_parks(replication->pullers[number], out);
+    pthread_mutex_unlock(&replication->lock);
+}
+
+/* With `pulling` held. */
 static void stop_of(struct replication *replication, unsigned number)
 {
     pthread_mutex_lock(&replication->lock);
     struct puller *puller = replication->pullers[number];
     replication->pullers[number] = NULL;
+    if (puller != NULL)
+        add_parks(puller, replication->parks[number]);
     pthread_mutex_unlock(&replication->lock);
     puller_stop(puller);
 }
 
 static void stop_pullers(struct replication *replication)
 {
+    pthread_mutex_lock(&replication->pulling);
     for (unsigned i = 0; i < VERSION_CLUSTERS; i++)
         stop_of(replication, i);
+    pthread_mutex_unlock(&replication->pulling);
 }
 
 static bool is_in(const Replica__PeerList *list, unsigned number)
@@ -172,35 +301,64 @@ static bool is_in(const Replica__PeerList *list, unsigned number)
     return false;
 }
 
+static bool is_held(struct replication *replication)
+{
+    pthread_mutex_lock(&replication->lock);
+    bool is_so = replication->holds > 0;
+    pthread_mutex_unlock(&replication->lock);
+    return is_so;
+}
+
+/* With `pulling` held. */
+static status forget(struct replication *replication, unsigned number)
+{
+    if (is_held(replication)) /* places are being set */
+        return status_make(STATUS_UNAVAILABLE, "peer %u has gone, and is forgotten in a moment",
+                           number);
+    stop_of(replication, number);
+    return origin_applied_forget(cluster_of(replication), number);
+}
+
 /* Who has left is waited for no more: nothing comes of it any more. */
 static status forget_gone(struct replication *replication, const Replica__PeerList *list)
 {
     struct origin_applied applied;
-    struct peers *peers = replication->options.peers;
-    for (unsigned i = 1; i < VERSION_CLUSTERS; i++) {
-        if ((is_in(list, i) && !peers_is_gone(peers, i)) ||
-            !origin_applied(cluster_of(replication), i, &applied))
-            continue;
-        stop_of(replication, i);
-        TRY(origin_applied_forget(cluster_of(replication), i));
+    status s = status_ok();
+    pthread_mutex_lock(&replication->pulling);
+    for (unsigned i = 1; status_is_ok(s) && i < VERSION_CLUSTERS; i++) {
+        bool is_peer = is_in(list, i) && !peers_is_gone(replication->options.peers, i);
+        if (!is_peer && origin_applied(cluster_of(replication), i, &applied))
+            s = forget(replication, i);
     }
-    return status_ok();
+    pthread_mutex_unlock(&replication->pulling);
+    return s;
 }
 
 /* --- the thread --- */
 
+/* Which edits are of later than all places, too, if that is not known. */
+static status find_places(struct replication *replication, bool wants_places, bool leads)
+{
+    struct placement *placement = replication->placement;
+    bool is_known = placed_since(placement_placed(placement)) != UINT64_MAX;
+    if (wants_places || (!is_known && !leads))
+        return ask_places(replication);
+    return is_known
+               ? status_ok()
+               : placement_set_since(placement, control_last_version(replication->options.control));
+}
+
 static status take_part(struct replication *replication, const Replica__PeerList *list)
 {
-    bool wants_copy;
+    bool wants_places;
+    bool leads = list->leader == peers_own_number(replication->options.peers);
+    bool has_followed = follows_any(replication, &wants_places) && !wants_places;
     TRY(origin_feeds_begin(cluster_of(replication)));
     TRY(forget_gone(replication, list));
+    TRY(placement_begin(replication->placement, !leads && !has_followed));
     TRY(follow(replication, list));
-    (void)follows_any(replication, &wants_copy);
-    atomic_store(&replication->has_all, !wants_copy);
-    if (wants_copy) {
-        stop_pullers(replication);
-        TRY(copy(replication));
-    }
+    (void)follows_any(replication, &wants_places);
+    TRY(find_places(replication, wants_places, leads));
     atomic_store(&replication->has_all, true);
     return start_pullers(replication);
 }
@@ -215,6 +373,7 @@ static status end_all(struct replication *replication)
     for (unsigned i = 1; i < VERSION_CLUSTERS; i++)
         if (origin_applied(cluster, i, &applied))
             TRY(origin_applied_forget(cluster, i));
+    TRY(placement_end(replication->placement));
     return origin_feed_is_on(origin_shard(cluster)) ? origin_feeds_end(cluster) : status_ok();
 }
 
@@ -271,6 +430,23 @@ static bool has_all(struct replication *replication)
     return follows_any(replication, &wants_copy) && !wants_copy;
 }
 
+static status create_placement(struct replication *replication)
+{
+    const struct placement_options options = {.apply = replication->options.apply,
+                                              .control = replication->options.control,
+                                              .peers = replication->options.peers,
+                                              .log = replication->options.log,
+                                              .hold = hold,
+                                              .release = release,
+                                              .context = replication};
+    TRY(placement_create(&options, &replication->placement));
+    replication->copies = (struct copy_service){.cluster = cluster_of(replication),
+                                                .control = replication->options.control,
+                                                .peers = replication->options.peers,
+                                                .placed = placement_placed(replication->placement)};
+    return status_ok();
+}
+
 status replication_create(const struct replication_options *options, struct replication **out)
 {
     struct replication *replication = *out = calloc(1, sizeof *replication);
@@ -278,11 +454,12 @@ status replication_create(const struct replication_options *options, struct repl
         return status_out_of_memory();
     replication->options = *options;
     thread_stop_init(&replication->stop);
+    pthread_mutex_init(&replication->pulling, NULL);
     pthread_mutex_init(&replication->lock, NULL);
     atomic_init(&replication->has_all, has_all(replication));
-    replication->copies =
-        (struct copy_service){.cluster = options->apply.cluster, .peers = options->peers};
-    status s = pull_service_create(options->apply.cluster, options->peers, &replication->pulls);
+    status s = create_placement(replication);
+    if (status_is_ok(s))
+        s = pull_service_create(options->apply.cluster, options->peers, &replication->pulls);
     if (!status_is_ok(s)) {
         replication_destroy(replication);
         *out = NULL;
@@ -295,7 +472,9 @@ void replication_destroy(struct replication *replication)
     if (replication == NULL)
         return;
     pull_service_destroy(replication->pulls);
+    placement_destroy(replication->placement);
     thread_stop_destroy(&replication->stop);
+    pthread_mutex_destroy(&replication->pulling);
     pthread_mutex_destroy(&replication->lock);
     free(replication);
 }
@@ -307,13 +486,14 @@ status replication_start(struct replication *replication,
     replication->options.apply.context = context;
     TRY(thread_start(&replication->thread, "replication", run, replication));
     replication->has_thread = true;
-    return status_ok();
+    return placement_start(replication->placement, knows_schema_since, context);
 }
 
 void replication_stop(struct replication *replication)
 {
     if (replication == NULL || !replication->has_thread)
         return;
+    placement_stop(replication->placement);
     pthread_mutex_lock(&replication->lock);
     replication->is_stopping = true;
     if (replication->session != NULL)
@@ -346,12 +526,32 @@ bool replication_is_copying(const void *context)
            peers_leader(peers) != own;
 }
 
+static bool has_begun(void *context)
+{
+    struct replication *replication = context;
+    return placed_has_begun(placement_placed(replication->placement)) &&
+           atomic_load(&replication->has_all);
+}
+
+void replication_await_beginning(void *replication)
+{
+    enum { MOST_US = 10 * 1000 * 1000 };
+    (void)thread_wait_for(has_begun, replication, MOST_US);
+}
+
+bool replication_is_here(void *context, bytes instance)
+{
+    struct replication *replication = context;
+    return placed_is_here(placement_placed(replication->placement), instance);
+}
+
 void replication_tell(void *context, struct arena *arena, Replica__PeerState *state)
 {
     struct replication *replication = context;
     (void)arena;
     if (state->number >= VERSION_CLUSTERS)
         return;
+    state->queue_bytes = pull_service_queue(replication->pulls, state->number);
     pthread_mutex_lock(&replication->lock);
     struct puller *puller = replication->pullers[state->number];
     if (puller != NULL)
@@ -359,6 +559,8 @@ void replication_tell(void *context, struct arena *arena, Replica__PeerState *st
     else if (replication_is_copying(replication))
         state->parked = "being copied";
     pthread_mutex_unlock(&replication->lock);
+    placement_copied(replication->placement, state->number, &state->copied_changes,
+                     &state->copied_bytes);
 }
 
 static struct progress progress_of(const struct replication *replication)
@@ -366,20 +568,28 @@ static struct progress progress_of(const struct replication *replication)
     return (struct progress){cluster_of(replication), replication->options.peers};
 }
 
-status replication_progress(void *context, struct arena *arena,
-                            const Replica__TellProgressResponse **out)
+static void tell_greatest(struct replication *replication, Replica__TellProgressResponse *answer)
+{
+    pthread_mutex_lock(&replication->lock);
+    for (size_t i = 0; i < answer->n_applied; i++) {
+        struct puller *puller = replication->pullers[answer->applied[i]->number];
+        if (puller != NULL)
+            answer->applied[i]->greatest = puller_greatest(puller);
+    }
+    pthread_mutex_unlock(&replication->lock);
+}
+
+status replication_progress(void *context, const Replica__TellProgressRequest *request,
+                            struct arena *arena, const Replica__TellProgressResponse **out)
 {
     struct replication *replication = context;
     const struct progress progress = progress_of(context);
-    TRY(progress_tell(&progress, arena, out));
-    pthread_mutex_lock(&replication->lock);
-    for (size_t i = 0; i < (*out)->n_applied; i++) {
-        struct puller *puller = replication->pullers[(*out)->applied[i]->number];
-        if (puller != NULL)
-            (*out)->applied[i]->greatest = puller_greatest(puller);
-    }
-    pthread_mutex_unlock(&replication->lock);
-    return status_ok();
+    Replica__TellProgressResponse *answer;
+    TRY(progress_tell(&progress, arena, &answer));
+    *out = answer;
+    tell_greatest(replication, answer);
+    return placement_tell(replication->placement, request->instances, request->n_instances, arena,
+                          answer);
 }
 
 status replication_mark(void *context, struct arena *arena, struct buffer *out)

@@ -1,7 +1,8 @@
 /* See schema_follow.h.
  *
  * A call lasts half a second at most, in which the leader answers as soon as there is something
- * new; so much later than that it is known, in any case, that there was nothing.
+ * new; so much later than that it is known, in any case, that there was nothing. Who wants to know
+ * it before has the call that waits ended, and one made that does not wait.
  *
  * What is here may become another by itself, as while this server did not follow, or by a change
  * that was under way as it began to: then all is asked for again. */
@@ -21,6 +22,7 @@ enum {
     CALL_US = 450 * 1000,
     FULL_CALL_US = 60 * 1000 * 1000, /* of one that brings all of it, as the first does */
     IDLE_US = 200 * 1000,            /* until it is looked again who leads */
+    ENDED_US = 1000,                 /* after a call that was ended for the next one */
     CATCH_UP_US = 15 * 1000 * 1000,
     LIST_MEMORY = 1 << 20,
     PIECE_MEMORY = 1 << 30,
@@ -42,6 +44,8 @@ struct schema_follow {
     _Atomic int64_t known_us;       /* all from before is mirrored; by the steady clock */
     _Atomic int64_t known_wall_us;  /* the same by the wall's; 0: nothing is known */
     pthread_mutex_t lock;           /* of the next ones */
+    int64_t wanted_us;              /* somebody waits until so much is known */
+    bool is_idle;                   /* the call under way waits for something new */
     struct client_session *session; /* of the call under way, or NULL */
     bool is_stopping;
 };
@@ -86,12 +90,45 @@ bool schema_follows(void *peers, struct buffer *leader_address)
     return true;
 }
 
+/* A call that brings something is left alone: it would have to bring it again. */
+static void want(struct schema_follow *follow, int64_t since_us)
+{
+    pthread_mutex_lock(&follow->lock);
+    bool is_news = since_us > follow->wanted_us;
+    if (is_news)
+        follow->wanted_us = since_us;
+    if (is_news && follow->is_idle && follow->session != NULL)
+        client_session_end_call(follow->session);
+    pthread_mutex_unlock(&follow->lock);
+}
+
 bool schema_follow_knows_since(void *context, int64_t since_us)
 {
     struct schema_follow *follow = context;
     unsigned leader;
-    return !has_leader(follow->options.peers, &leader) ||
-           atomic_load(&follow->known_us) >= since_us;
+    bool knows =
+        !has_leader(follow->options.peers, &leader) || atomic_load(&follow->known_us) >= since_us;
+    if (!knows)
+        want(follow, since_us);
+    return knows;
+}
+
+/* Whether the next call is to wait; without any of what the leader has none does. */
+static bool begin_call(struct schema_follow *follow)
+{
+    pthread_mutex_lock(&follow->lock);
+    bool is_wanted = follow->wanted_us > atomic_load(&follow->known_us);
+    follow->is_idle = !is_wanted && follow->digest.size > 0;
+    bool is_idle = follow->is_idle;
+    pthread_mutex_unlock(&follow->lock);
+    return is_idle;
+}
+
+static void end_idleness(struct schema_follow *follow)
+{
+    pthread_mutex_lock(&follow->lock);
+    follow->is_idle = false;
+    pthread_mutex_unlock(&follow->lock);
 }
 
 /* --- a call --- */
@@ -121,6 +158,8 @@ static status add_piece(struct pull *pull, bytes wire, struct arena *arena)
 
 static status take_piece(void *context, bytes wire)
 {
+    struct pull *pull = context;
+    end_idleness(pull->follow);
     struct arena *arena = arena_create(PIECE_MEMORY);
     status s = arena == NULL ? status_out_of_memory() : add_piece(context, wire, arena);
     arena_destroy(arena);
@@ -258,6 +297,7 @@ static status ask(struct schema_follow *follow, struct client_session *session, 
     Replica__PullSchemaRequest request = REPLICA__PULL_SCHEMA_REQUEST__INIT;
     request.from = peers_own_number(follow->options.peers);
     request.digest = proto_data(buffer_bytes(&follow->digest));
+    request.at_once = !begin_call(follow);
     const struct session_call call = {.path = "/trestle.replica.v1.Replication/PullSchema",
                                       .request = &request.base,
                                       .timeout_us =
@@ -265,6 +305,14 @@ static status ask(struct schema_follow *follow, struct client_session *session, 
                                       .on_message = take_piece,
                                       .context = pull};
     return client_session_stream(session, &call, NULL);
+}
+
+static bool is_stopping(struct schema_follow *follow)
+{
+    pthread_mutex_lock(&follow->lock);
+    bool is_so = follow->is_stopping;
+    pthread_mutex_unlock(&follow->lock);
+    return is_so;
 }
 
 static status end_pull(struct schema_follow *follow, const struct pull *pull)
@@ -288,6 +336,12 @@ static status pull_once(struct schema_follow *follow, struct client_session *ses
     TRY(find_epoch(follow->options.peers, &pull.least_epoch));
     TRY(check_own(follow));
     status s = ask(follow, session, &pull);
+    end_idleness(follow);
+    if (s.code == STATUS_CANCELLED && !is_stopping(follow)) {
+        status_free(s); /* by who wants to know more, if not by a peer that is out of order */
+        (void)thread_rest(&follow->stop, ENDED_US);
+        return status_ok();
+    }
     if (status_is_ok(s))
         s = end_pull(follow, &pull);
     schema_snapshot_release(pull.received);

@@ -26,7 +26,8 @@ void schema_follow_stop(struct schema_follow *follow);
 
 /* Whether all that was administered up to that time (clock_steady_us) has been mirrored: a table
  * that is not known here is none of the leader's, or was none then. Of a server that leads itself,
- * or has no peers, it always is so. `follow` is a struct schema_follow. Any thread. */
+ * or has no peers, it always is so. If it is not so yet, the leader is asked at once. `follow` is a
+ * struct schema_follow. Any thread. */
 bool schema_follow_knows_since(void *follow, int64_t since_us);
 
 /* For peers_set_schema, with `follow` as the context: what is here, and how a peer's comes here

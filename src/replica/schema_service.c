@@ -46,6 +46,7 @@ struct schema_call {
     uint64_t edits;  /* that the last look has seen */
     bool is_over;    /* with `result` */
     bool is_leaving; /* the client is to go, or has gone */
+    bool is_hasty;   /* it does not wait */
     bool is_timed;   /* the timer is set: nothing else is under way */
     status result;
     int64_t rests_since_us;
@@ -148,7 +149,7 @@ static void run_on_pool(struct task *task)
 {
     struct schema_call *self = LIST_ENTRY(&task->link, struct schema_call, task.link);
     self->result = look(self);
-    self->is_over |= !status_is_ok(self->result);
+    self->is_over |= self->is_hasty || !status_is_ok(self->result);
     self->task.run = go_on;
     loop_post(grpc_call_loop(self->call), &self->task);
 }
@@ -243,6 +244,7 @@ static status begin(struct schema_service *service, struct grpc_call *call, byte
     self->service = service;
     self->call = call;
     self->digest = proto_bytes(request->digest);
+    self->is_hasty = request->at_once;
     self->is_to_lead = request->is_to_lead;
     self->edits = UINT64_MAX; /* of none */
     self->timer.run = on_time;

@@ -24,6 +24,9 @@ static status join_peers(const struct admin_request *request, const ProtobufCMes
     const Replica__ListPeersResponse *told;
     TRY(check_server(message->name));
     TRY(peers_join(peers_of(request), message, request->arena, &told));
+    const struct replica_service *service = request->more;
+    if (service->await_beginning != NULL)
+        service->await_beginning(service->changes);
     *response = &told->base;
     return status_ok();
 }
@@ -120,7 +123,8 @@ static status tell_progress(const struct admin_request *request, const ProtobufC
     const Replica__TellProgressResponse *told;
     if (service->tell_progress == NULL)
         return status_make(STATUS_UNIMPLEMENTED, "this server copies nothing yet");
-    TRY(service->tell_progress(service->changes, request->arena, &told));
+    TRY(service->tell_progress(service->changes, (const void *)request->message, request->arena,
+                               &told));
     *response = &told->base;
     return status_ok();
 }

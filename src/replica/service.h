@@ -15,8 +15,10 @@ struct replica_service {
      * alone, each with its context. NULL: UNIMPLEMENTED. */
     grpc_handler *pull_changes;
     grpc_handler *copy_rows;
-    status (*tell_progress)(void *changes, struct arena *arena,
-                            const Replica__TellProgressResponse **out);
+    /* Waits until a server that has just joined knows where to begin; NULL: it does. */
+    void (*await_beginning)(void *changes);
+    status (*tell_progress)(void *changes, const Replica__TellProgressRequest *request,
+                            struct arena *arena, const Replica__TellProgressResponse **out);
     void *changes; /* of these three */
     grpc_handler *pull_schema;
     void *schema;

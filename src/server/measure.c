@@ -62,5 +62,6 @@ void measure(void *context)
     backups_measure(measured->backups);
     place_watch_look(measured->places);
     peers_measure(measured->peers);
+    peer_watch_measure(measured->peer_watch);
     measure_process(measured);
 }

@@ -8,6 +8,7 @@
 #include "control/operations.h"
 #include "datastore/datastore.h"
 #include "introspect/slow_log.h"
+#include "replica/peer_watch.h"
 #include "replica/peers.h"
 #include "server/place_watch.h"
 #include "views/views.h"
@@ -25,6 +26,7 @@ struct measured {
     struct backups *backups;
     struct place_watch *places;
     struct peers *peers;
+    struct peer_watch *peer_watch;
     const struct grpc_server *grpc;
     struct pool *pool;
     struct pool *queries;

@@ -44,6 +44,7 @@ static void create_measured(struct server *server)
         .slow = server->slow,
         .places = server->places,
         .peers = server->peers,
+        .peer_watch = &server->peer_watch,
         .grpc = server->grpc,
         .pool = server->pool,
         .queries = server->bigtable.queries,
@@ -177,6 +178,7 @@ void server_look(struct server *server)
     if (server->audit != NULL)
         audit_tick(server->audit);
     (void)cluster_condition(server->cluster);
+    peer_watch_look(&server->peer_watch);
     bigtable_look(&server->bigtable);
     memory_guard_tend(&server->memory);
 }

@@ -178,6 +178,12 @@ static void close_rest(struct task *task)
     atomic_store(&server->rest_is_closed, true);
 }
 
+static bool has_peers(void *context)
+{
+    const struct server *server = context;
+    return replication_has_peers(server->copying);
+}
+
 static void look(void *context, struct condition_view *out)
 {
     struct server *server = context;
@@ -214,6 +220,7 @@ status server_create_http(struct server *server)
                                             .access = server->access,
                                             .clock = server->clock,
                                             .look = look,
+                                            .has_peers = has_peers,
                                             .look_context = server,
                                             .is_secure = server->tls != NULL,
                                             .injects_faults = server->faults != NULL};

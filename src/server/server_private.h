@@ -21,6 +21,7 @@
 #include "os/pool.h"
 #include "os/stacks.h"
 #include "place/place.h"
+#include "replica/peer_watch.h"
 #include "replica/replication.h"
 #include "replica/router.h"
 #include "replica/schema_follow.h"
@@ -87,7 +88,8 @@ struct server {
     struct peers *peers;
     struct bigtable_peers peers_hook; /* of the services */
     struct replication *copying;      /* of the peers' changes */
-    struct router *peer_router;       /* which of them answers a call */
+    struct peer_watch peer_watch;
+    struct router *peer_router; /* which of them answers a call */
     struct schema_service *schema_service;
     struct schema_follow *schema_follow;
     struct replica_service replication;

@@ -139,14 +139,20 @@ static status open_peers(struct server *server)
     TRY(peers_open(&options, &server->peers));
     TRY(schema_service_create(server->control, server->peers, &server->schema_service));
     const struct replication_options copying = {.apply = {.cluster = server->cluster},
+                                                .control = server->control,
                                                 .peers = server->peers,
                                                 .log = server->log,
                                                 .metrics = server->metrics};
     TRY(replication_create(&copying, &server->copying));
     peers_set_progress(server->peers, replication_tell, server->copying);
+    server->peer_watch = (struct peer_watch){.cluster = server->cluster,
+                                             .peers = server->peers,
+                                             .replication = server->copying,
+                                             .metrics = server->metrics};
     const struct router_options router = {.bigtable = &server->bigtable,
                                           .peers = server->peers,
-                                          .location = server->settings->location};
+                                          .location = server->settings->location,
+                                          .metrics = server->metrics};
     TRY(router_create(&router, &server->peer_router));
     server->peers_hook = (struct bigtable_peers){.follows = schema_follows,
                                                  .administer_begin = peers_administer_begin,
@@ -154,6 +160,7 @@ static status open_peers(struct server *server)
                                                  .has_left = peers_was_removed,
                                                  .context = server->peers,
                                                  .is_copying = replication_is_copying,
+                                                 .is_here = replication_is_here,
                                                  .mark = replication_mark,
                                                  .has_reached = replication_has_reached,
                                                  .location = replication_location,
@@ -163,6 +170,7 @@ static status open_peers(struct server *server)
                                                    .peers = server->peers,
                                                    .pull_changes = replication_pull_changes,
                                                    .copy_rows = replication_copy_rows,
+                                                   .await_beginning = replication_await_beginning,
                                                    .tell_progress = replication_progress,
                                                    .changes = server->copying,
                                                    .pull_schema = schema_service_handle,

@@ -16,6 +16,7 @@
 #include "introspect/advice_watch.h"
 #include "introspect/insight.h"
 #include "os/thread.h"
+#include "replica/peer_watch.h"
 #include "replica/replication.h"
 #include "replica/router.h"
 #include "replica/schema_follow.h"
@@ -548,10 +549,10 @@ void replication_stop(struct replication *replication)
     assert_null(replication);
 }
 
-status replication_progress(void *replication, struct arena *arena,
-                            const Replica__TellProgressResponse **out)
+status replication_progress(void *replication, const Replica__TellProgressRequest *request,
+                            struct arena *arena, const Replica__TellProgressResponse **out)
 {
-    (void)replication, (void)arena, (void)out;
+    (void)replication, (void)request, (void)arena, (void)out;
     return status_ok();
 }
 
@@ -563,6 +564,12 @@ void replication_pull_changes(void *replication, struct grpc_call *call, bytes r
 void replication_copy_rows(void *replication, struct grpc_call *call, bytes request)
 {
     (void)replication, (void)call, (void)request;
+}
+
+bool replication_is_here(void *replication, bytes instance)
+{
+    (void)replication, (void)instance;
+    return true;
 }
 
 bool replication_is_copying(const void *replication)
@@ -598,6 +605,16 @@ bool replication_location(void *replication, unsigned number, struct buffer *out
 void replication_tell(void *replication, struct arena *arena, Replica__PeerState *state)
 {
     (void)replication, (void)arena, (void)state;
+}
+
+void peer_watch_measure(struct peer_watch *watch)
+{
+    assert_null(watch->peers);
+}
+
+void peer_watch_look(struct peer_watch *watch)
+{
+    assert_null(watch->peers);
 }
 
 status router_create(const struct router_options *options, struct router **out)

@@ -69,6 +69,9 @@ status stream_log_read_feed(struct stream_log *log, const struct stream_feed_que
                                             bool *enough),
                             void *context, struct stream_position *reached);
 
+/* Bytes of the feed behind the position, estimated: on disk and in write buffers. */
+uint64_t stream_log_feed_bytes(struct stream_log *log, uint64_t feed, struct stream_position after);
+
 /* Calls `visit` with each entry of a page, until it fails or says that it has enough. DATA_LOSS if
  * it does not parse, or does not end where its key says. */
 status stream_feed_page_read(bytes key, bytes value,

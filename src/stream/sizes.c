@@ -1,4 +1,4 @@
-/* How large the log is, and what of it is some tablets'. See log.h. */
+/* How large the log is, and what of it is some tablets', or a feed's. See log.h, feed.h. */
 #include "base/check.h"
 #include "stream/log_private.h"
 
@@ -67,6 +67,32 @@ uint64_t stream_log_tablets_bytes(struct stream_log *log, const uint64_t *tablet
         size_t stands_for = held.count - i < stride ? held.count - i : stride;
         sum += stands_for * bytes_of_tablets(held.all[i]->keyspace, tablets, count);
     }
+    segments_release(log, &held);
+    return sum;
+}
+
+/* --- feeds --- */
+
+static uint64_t bytes_of_feed(struct keyspace *keyspace, uint64_t feed,
+                              struct stream_position after)
+{
+    uint8_t lower[STREAM_KEY_BYTES];
+    uint64_t upper = htobe64(feed + 1);
+    stream_record_key(lower, feed, after, UINT32_MAX);
+    return keyspace_size(keyspace, bytes_make(lower, sizeof lower),
+                         bytes_make(&upper, sizeof upper));
+}
+
+uint64_t stream_log_feed_bytes(struct stream_log *log, uint64_t feed, struct stream_position after)
+{
+    CHECK_MAGIC(log, STREAM_LOG_MAGIC);
+    struct held_segments held;
+    uint64_t sum = 0;
+    if (!segments_hold(log, &held))
+        return 0; /* not known */
+    for (size_t i = 0; i < held.count; i++)
+        if (segments_may_have(&held, i, after, UINT64_MAX))
+            sum += bytes_of_feed(held.all[i]->keyspace, feed, after);
     segments_release(log, &held);
     return sum;
 }

@@ -63,6 +63,19 @@ CASES = {
         {'trestle_table_change_stream_left_seconds{table="t"}': "14400"},
         {'trestle_table_change_stream_left_seconds{table="t"}': "14399"},
     ),
+    "TrestleReplicationBehind": (
+        {'trestle_replication_delay_seconds{peer="east"}': "60"},
+        {'trestle_replication_delay_seconds{peer="east"}': "61"},
+    ),
+    "TrestlePeerClockAhead": (
+        {'trestle_peer_clock_ahead_seconds{peer="east"}': "0.5"},
+        {'trestle_peer_clock_ahead_seconds{peer="east"}': "0.51"},
+    ),
+    "TrestleCopiedAnew": (
+        {'trestle_replication_parked_total{peer="east",reason="too_far_behind"}': "1",
+         'trestle_replication_parked_total{peer="east",reason="table_unknown"}': "0+1"},
+        {'trestle_replication_parked_total{peer="east",reason="too_far_behind"}': "0+1"},
+    ),
     "TrestleBackupFailed": (
         {"trestle_backup_failures_total": "3", "trestle_whole_backup_failures_total": "1"},
         {"trestle_backup_failures_total": "3", "trestle_whole_backup_failures_total": "0+1"},

@@ -51,6 +51,7 @@ PAGES = {
     "slow": "#/slow",
     "metrics": "#/metrics",
     "settings": "#/settings",
+    "server clusters": "#/clusters",
 }
 ROWS = 130
 LEVELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -250,6 +251,11 @@ def test_copied_data_directory_is_refused_by_its_peers(peers_of, tmp_path, own_s
     said = wait_for_peers(copy, lambda said: "is a copy" in said["states"][0].get("failure", ""))
     assert said["ownNumber"] == 2  # as its data says
     assert "two servers are one peer" in servers[0].stderr()
+    wait_for_peers(servers[0], lambda said: said["states"][0].get("doubled"))
+    doubled = 'health{reason="peer_doubled"}'
+    wait_for_peers(servers[0], lambda _: servers[0].metric(doubled) == 1)
+    copy.stop()
+    wait_for_peers(servers[0], lambda _: servers[0].metric(doubled) == 0)
     know_each_other(servers)  # which go on
 
 
@@ -424,7 +430,8 @@ def test_command_joins_and_lists(tmp_path, own_servers):
     )
     assert joined.returncode == 0, joined.stderr
     rows = [[cell.strip() for cell in line.split("|")] for line in joined.stdout.splitlines()]
-    assert rows[0] == ["number", "location", "address", "leads", "state", "lag", "clock"]
+    head = ["number", "location", "address", "leads", "state", "lag", "not sent", "clock"]
+    assert rows[0] == head
     assert rows[2][:4] == ["1", "zone-1", first.host, "leads"]
     assert rows[3][:5] == ["2", "zone-2", own, "", "itself"]
     again = run_trestle("cluster", "join", first.host, "--endpoint", second.host)
@@ -432,6 +439,27 @@ def test_command_joins_and_lists(tmp_path, own_servers):
     wrong = run_trestle("cluster", "join", "--endpoint", second.host)
     assert wrong.returncode == 2 and "which server's peers?" in wrong.stderr
     know_each_other([first, second])
+
+
+def test_status_tells_of_peers_where_there_are_some(peers_of, tmp_path, own_servers):
+    def status(server, *arguments):
+        shown = run_trestle("status", "--endpoint", server.host, "--interval", "100ms", *arguments)
+        assert shown.returncode == 0, shown.stderr
+        return shown.stdout
+
+    single = alone(tmp_path, own_servers, 9)
+    assert "\npeers" not in status(single)
+    assert "peers" not in json.loads(status(single, "--format", "json"))
+    first, second = peers_of(2)
+    wait_for_peers(second, lambda said: not said["states"][0].get("parked"))
+    text = status(second)
+    assert re.search(r"^peers +2, 0 silent; the most that is missing here is ", text, re.MULTILINE)
+    assert re.search(r"^ +1 \| zone-1 +\|.*\| leads \| answers +\|", text, re.MULTILINE)
+    told = json.loads(status(second, "--format", "json"))["peers"]
+    assert told["ownNumber"] == 2 and told["list"] == list_peers(second)["list"]
+    first.kill()
+    wait_for_peers(second, lambda said: said["states"][0].get("failure"))
+    assert "\n1 does not answer: " in status(second)
 
 
 def free_ports(count):

@@ -224,6 +224,8 @@ def test_server_that_was_away_for_too_long_is_copied_anew(mesh_of):
     mesh.servers[1].start()
     assert len(mesh.come_to_the_same(table)) == 10_001
     assert cells_of(second, table, b"sum") == sums
+    behind = 'replication_parked_total{peer="zone-1",reason="too_far_behind"}'
+    assert mesh.servers[1].metric(behind) == 1
     second.mutate(table, b"again", set_cell("f", b"q", b"v", 1000))
     comes_to(lambda: cells_of(first, table, b"again"), [(b"q", b"v")])
 
@@ -295,6 +297,30 @@ def test_metrics_say_how_far_it_is(mesh_of):
     assert second.metric('replication_bytes_total{peer="zone-1"}') > 0
     assert second.metric('replication_parked{peer="zone-1"}') == 0
     becomes(lambda: second.metric('replication_delay_seconds{peer="zone-1"}') < 10)
+    assert 0 < second.metric("replication_max_delay_seconds")
+    assert second.metric('replication_latency_seconds_count{peer="zone-1"}') == 10
+    for reason in ("clock_ahead", "table_unknown", "family_unknown", "too_far_behind"):
+        labels = f'{{peer="zone-1",reason="{reason}"}}'
+        assert second.metric(f"replication_parked_total{labels}") >= 0
+
+
+def test_metrics_say_what_a_peer_has_not_been_sent(mesh_of):
+    mesh = mesh_of(2)
+    table = mesh.table()
+    first, second = mesh.servers
+    queue = 'replication_queue_bytes{peer="zone-2"}'
+    becomes(lambda: first.metric(queue) == 0)
+    assert (first.metric("peers"), first.metric("peers_silent")) == (2, 0)
+    second.kill()
+    becomes(lambda: first.metric("peers_silent") == 1)
+    rows = [(b"row-%03d" % i, [set_cell("f", b"q", b"v" * 1000, 1000)]) for i in range(1000)]
+    assert set(mesh.rpcs[0].mutate_rows(table, rows)) == {0}
+    assert 300_000 < first.metric(queue) < 3_000_000
+    (state,) = list_peers(first)["states"]
+    assert int(state["queueBytes"]) > 300_000
+    second.start()
+    becomes(lambda: first.metric(queue) == 0)
+    becomes(lambda: first.metric("peers_silent") == 0)
 
 
 # --- change streams ---

@@ -1,7 +1,8 @@
 /* See origin_applied.h. The records are in the keyspace `system` of the home:
  *
  *     "origin-applied" <number of the cluster>   sequence, 8 bytes; ordinal, 4; what is complete,
- * 8: all big-endian */
+ * 8: all big-endian
+ *     "origin-keeps-all"                         one byte: it is there while all is kept */
 #include "cluster/origin/origin_applied.h"
 
 #include "base/big_endian.h"
@@ -10,7 +11,8 @@
 
 enum { ORDINAL_SIZE = 4, VALUE_SIZE = 2 * BIG_ENDIAN_SIZE + ORDINAL_SIZE };
 
-#define KEY "origin-applied"
+#define KEY       "origin-applied"
+#define KEEPS_ALL "origin-keeps-all"
 
 static bytes key_of(unsigned number, uint8_t out[sizeof KEY])
 {
@@ -61,7 +63,7 @@ static void set_complete(struct cluster *cluster)
             least = cluster->origins.of[i].applied.complete;
     if (least == UINT64_MAX)
         least = cluster->options.tombstones_from;
-    else if ((least = lower(least, settled(cluster))) == 0)
+    else if (cluster->origins.keeps_all || (least = lower(least, settled(cluster))) == 0)
         least = 1;
     if (cluster->origins.holds > 0 && least > atomic_load(&cluster->tombstones_from))
         return;
@@ -76,6 +78,22 @@ static void set(struct cluster *cluster, unsigned number, bool is_followed,
     cluster->origins.of[number].applied = applied;
     set_complete(cluster);
     pthread_mutex_unlock(&cluster->origins.lock);
+}
+
+static void set_keeps_all(struct cluster *cluster, bool keeps_all)
+{
+    pthread_mutex_lock(&cluster->origins.lock);
+    cluster->origins.keeps_all = keeps_all;
+    set_complete(cluster);
+    pthread_mutex_unlock(&cluster->origins.lock);
+}
+
+bool origins_keeps_all(struct cluster *cluster)
+{
+    pthread_mutex_lock(&cluster->origins.lock);
+    bool keeps_all = cluster->origins.keeps_all;
+    pthread_mutex_unlock(&cluster->origins.lock);
+    return keeps_all;
 }
 
 bool origin_applied(struct cluster *cluster, unsigned number, struct origin_applied *out)
@@ -143,8 +161,20 @@ static status load(struct cluster *cluster, unsigned number)
     return s;
 }
 
+static status load_keeps_all(struct cluster *cluster)
+{
+    struct store_value value = {0};
+    enum store_presence presence = STORE_ABSENT;
+    status s = store_get(cluster->home->system, NULL, bytes_of(KEEPS_ALL), STORE_READ_ANY, &value,
+                         &presence);
+    store_value_release(&value);
+    cluster->origins.keeps_all = status_is_ok(s) && presence == STORE_FOUND;
+    return s;
+}
+
 status origins_load(struct cluster *cluster)
 {
+    TRY(load_keeps_all(cluster));
     for (unsigned i = 0; i < VERSION_CLUSTERS; i++)
         TRY(load(cluster, i));
     return status_ok();
@@ -157,22 +187,53 @@ static status write_batch(struct cluster *cluster, struct store_batch *batch)
     return s;
 }
 
-status origin_applied_record(struct cluster *cluster, unsigned number,
-                             const struct origin_applied *applied)
+static status put(struct cluster *cluster, unsigned number, const struct origin_applied *applied)
 {
     uint8_t key[sizeof KEY], value[VALUE_SIZE];
-    struct origin_applied before;
     struct store_batch *batch = store_batch_create();
     if (batch == NULL)
         return status_out_of_memory();
-    DCHECK(!origin_applied(cluster, number, &before) || applied->complete >= before.complete ||
-           origin_wants_copy(applied));
-    (void)before;
     write_value(applied, value);
     store_batch_put(batch, cluster->home->system, key_of(number, key),
                     bytes_make(value, sizeof value));
     TRY(write_batch(cluster, batch));
     set(cluster, number, true, *applied);
+    return status_ok();
+}
+
+status origin_applied_record(struct cluster *cluster, unsigned number,
+                             const struct origin_applied *applied)
+{
+    struct origin_applied before;
+    DCHECK(!origin_applied(cluster, number, &before) || applied->complete >= before.complete ||
+           origin_wants_copy(applied));
+    (void)before;
+    return put(cluster, number, applied);
+}
+
+status origin_applied_rewind(struct cluster *cluster, unsigned number,
+                             const struct origin_applied *applied)
+{
+    DCHECK(origins_complete(cluster) == 1);
+    return put(cluster, number, applied);
+}
+
+/* In memory it holds from before it is durable, and for as long. */
+status origins_keep_all(struct cluster *cluster, bool keeps_all)
+{
+    static const uint8_t one = 1;
+    struct store_batch *batch = store_batch_create();
+    if (batch == NULL)
+        return status_out_of_memory();
+    if (keeps_all) {
+        set_keeps_all(cluster, true);
+        store_batch_put(batch, cluster->home->system, bytes_of(KEEPS_ALL), bytes_make(&one, 1));
+    } else {
+        store_batch_delete(batch, cluster->home->system, bytes_of(KEEPS_ALL));
+    }
+    TRY(write_batch(cluster, batch));
+    if (!keeps_all)
+        set_keeps_all(cluster, false);
     return status_ok();
 }
 

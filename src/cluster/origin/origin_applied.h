@@ -46,6 +46,7 @@ struct origins {
         struct origin_applied applied;
     } of[VERSION_CLUSTERS];
     unsigned holds;
+    bool keeps_all;
 };
 
 /* At a start, before anything is folded. DATA_LOSS. */
@@ -62,6 +63,16 @@ status origin_applied_record(struct cluster *cluster, unsigned number,
 void origin_applied_note(struct cluster *cluster, unsigned number, uint64_t complete);
 /* It is followed no more, and folds wait for it no more. Fine if it was not. Blocks. */
 status origin_applied_forget(struct cluster *cluster, unsigned number);
+
+/* Goes back to an earlier place, from which on some of what has been applied comes again: while all
+ * is kept, and if whoever applies it leaves out what would count twice. Blocks. */
+status origin_applied_rewind(struct cluster *cluster, unsigned number,
+                             const struct origin_applied *applied);
+
+/* Whether folds keep all that may matter to what may still come, however old it is: while rows are
+ * copied here from another cluster. Over starts as well. Blocks. */
+status origins_keep_all(struct cluster *cluster, bool keeps_all);
+bool origins_keeps_all(struct cluster *cluster); /* any thread */
 
 /* What folds go by does not rise until it is let go. `*out`, but for its lock: what there is now.
  * Any thread. */

@@ -178,6 +178,13 @@ bool origin_feed_may_have(struct shard *shard, struct stream_position after)
     return atomic_load(&shard->origin.feed.newest) > after.sequence;
 }
 
+uint64_t origin_feed_bytes(struct shard *shard, struct stream_position after)
+{
+    if (!origin_feed_is_on(shard) || !origin_feed_may_have(shard, after))
+        return 0;
+    return stream_log_feed_bytes(shard->streams, shard->origin.feed.id, after);
+}
+
 struct origin_complete origin_feed_complete(struct shard *shard)
 {
     int64_t now_us = commit_version_us(shard->commits); /* before the sequence: commit.h */

@@ -58,6 +58,10 @@ status origin_feed_read(struct shard *shard, struct stream_position after, size_
                                         bool *enough),
                         void *context, struct stream_position *reached, bool *is_end);
 
+/* Bytes of it behind the position, as it is kept, estimated; of a sequence 0: all of it. Looks at
+ * indexes of table files. Any thread. */
+uint64_t origin_feed_bytes(struct shard *shard, struct stream_position after);
+
 /* Whether something may be behind the position. Cheap, any thread. */
 bool origin_feed_may_have(struct shard *shard, struct stream_position after);
 

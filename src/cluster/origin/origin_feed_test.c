@@ -100,6 +100,32 @@ static void what_another_cluster_changed_is_not(void **state)
     buffer_free(&change.fragment);
 }
 
+/* Estimates: of nothing there is nothing, and less is behind a later place. */
+static void how_much_is_behind_a_place_is_known(void **state)
+{
+    enum { ROWS = 200, VALUE = 1000 };
+    struct cluster_fixture *f = *state;
+    struct stream_position middle;
+    char key[16], value[VALUE + 1];
+    assert_int_equal(origin_feed_bytes(home_of(f), ORIGIN_BEGINNING), 0); /* it is off */
+    begin_feed(f);
+    struct stream_position begin = end_of(f);
+    assert_int_equal(origin_feed_bytes(home_of(f), begin), 0);
+    memset(value, 'v', VALUE);
+    value[VALUE] = '\0';
+    for (int i = 0; i < ROWS; i++) {
+        snprintf(key, sizeof key, "row-%03d", i);
+        set_cell(f, key, value);
+        if (i == ROWS / 2)
+            middle = end_of(f);
+    }
+    uint64_t all = origin_feed_bytes(home_of(f), begin);
+    uint64_t half = origin_feed_bytes(home_of(f), middle);
+    assert_in_range(all, ROWS * VALUE / 2, 3 * ROWS * VALUE);
+    assert_true(half > 0 && half < all);
+    assert_int_equal(origin_feed_bytes(home_of(f), end_of(f)), 0);
+}
+
 static void it_goes_on_after_a_start_and_ends_when_it_is_told(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -236,6 +262,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         FEED_TEST(what_clients_change_is_in_it),
         FEED_TEST(what_another_cluster_changed_is_not),
+        FEED_TEST(how_much_is_behind_a_place_is_known),
         FEED_TEST(it_goes_on_after_a_start_and_ends_when_it_is_told),
         FEED_TEST(memory_that_runs_out),
         cmocka_unit_test(another_cluster_comes_to_the_same_rows),

@@ -23,9 +23,36 @@ static void format_time(int64_t us, char text[CELL])
     snprintf(text, CELL, "%.3f s", (double)shown_us / 1e6);
 }
 
+/* "1.5 MB". */
+static void format_bytes(uint64_t bytes, char text[CELL])
+{
+    static const char *const units[] = {"kB", "MB", "GB", "TB"};
+    enum { STEP = 1000, LAST = sizeof units / sizeof *units - 1 };
+    double value = (double)bytes / STEP;
+    size_t unit = 0;
+    for (; value >= STEP && unit < LAST; unit++)
+        value /= STEP;
+    if (bytes < STEP)
+        snprintf(text, CELL, "%u B", (unsigned)bytes);
+    else
+        snprintf(text, CELL, "%.1f %s", value, units[unit]);
+}
+
 static void add_text(struct text_table *table, const char *text)
 {
     text_table_add(table, bytes_of(text));
+}
+
+/* What waits, and if a copy is made, how much of it is here. */
+static void add_parked(struct text_table *table, const Replica__PeerState *state)
+{
+    char text[2 * CELL], size[CELL];
+    format_bytes(state->copied_bytes, size);
+    if (state->copied_bytes > 0)
+        snprintf(text, sizeof text, "%.30s: %s", state->parked, size);
+    else
+        snprintf(text, sizeof text, "%.60s", state->parked);
+    add_text(table, text);
 }
 
 static void add_state(struct text_table *table, const Replica__ListPeersResponse *peers,
@@ -35,7 +62,10 @@ static void add_state(struct text_table *table, const Replica__ListPeersResponse
     if (state == NULL) {
         add_text(table, "itself");
     } else if (state->failure[0] == '\0' && state->heard_us != 0) {
-        add_text(table, state->parked[0] == '\0' ? "answers" : state->parked);
+        if (state->parked[0] == '\0')
+            add_text(table, "answers");
+        else
+            add_parked(table, state);
     } else if (state->heard_us == 0) {
         add_text(table, "not heard yet");
     } else {
@@ -52,6 +82,15 @@ static void add_lag(struct text_table *table, const Replica__ListPeersResponse *
     char text[CELL] = "-";
     if (state != NULL && state->applied_until_us != 0)
         format_time(peers->now_us - state->applied_until_us, text);
+    add_text(table, text);
+}
+
+/* What it has not been sent yet. */
+static void add_queue(struct text_table *table, const Replica__PeerState *state)
+{
+    char text[CELL] = "-";
+    if (state != NULL)
+        format_bytes(state->queue_bytes, text);
     add_text(table, text);
 }
 
@@ -75,18 +114,19 @@ static void add_peer(struct text_table *table, const Replica__ListPeersResponse 
     add_text(table, peer->number == peers->list->leader ? "leads" : "");
     add_state(table, peers, state);
     add_lag(table, peers, state);
+    add_queue(table, state);
     add_clock(table, state);
 }
 
 /* Those who have left; and whether the server itself has. */
-static void write_former(const Replica__ListPeersResponse *peers, const char *address,
-                         struct buffer *out)
+static void write_former(const Replica__ListPeersResponse *peers, struct buffer *out)
 {
     for (size_t i = 0; i < peers->list->n_former; i++)
         buffer_append_format(out, "%u, in %s, has left\n", peers->list->former[i]->number,
                              peers->list->former[i]->location);
     if (peers->has_left)
-        buffer_append_format(out, "%s was removed from these, and serves no data\n", address);
+        buffer_append_bytes(out,
+                            bytes_of("this server was removed from these, and serves no data\n"));
 }
 
 static void write_failures(const Replica__ListPeersResponse *peers, struct buffer *out)
@@ -95,10 +135,13 @@ static void write_failures(const Replica__ListPeersResponse *peers, struct buffe
         if (peers->states[i]->failure[0] != '\0')
             buffer_append_format(out, "%u does not answer: %s\n", peers->states[i]->number,
                                  peers->states[i]->failure);
+    for (size_t i = 0; i < peers->n_states; i++)
+        if (peers->states[i]->doubled)
+            buffer_append_format(out, "%u: two servers have its identity\n",
+                                 peers->states[i]->number);
 }
 
-void cluster_write_text(const Replica__ListPeersResponse *peers, const char *address,
-                        struct buffer *out)
+void cluster_write_peers(const Replica__ListPeersResponse *peers, struct buffer *out)
 {
     struct text_column columns[] = {
         {.name = "number", .to_the_right = true},
@@ -107,19 +150,25 @@ void cluster_write_text(const Replica__ListPeersResponse *peers, const char *add
         {.name = "leads"},
         {.name = "state"},
         {.name = "lag", .to_the_right = true},
+        {.name = "not sent", .to_the_right = true},
         {.name = "clock", .to_the_right = true},
     };
     struct text_table table;
-    if (peers->list == NULL) {
-        buffer_append_format(out, "%s has no peers\n", address);
-        return;
-    }
     text_table_begin(&table, columns, sizeof columns / sizeof *columns, true, out);
     for (size_t i = 0; i < peers->list->n_peers; i++)
         add_peer(&table, peers, peers->list->peers[i]);
     text_table_end(&table);
     write_failures(peers, out);
-    write_former(peers, address, out);
+    write_former(peers, out);
+}
+
+void cluster_write_text(const Replica__ListPeersResponse *peers, const char *address,
+                        struct buffer *out)
+{
+    if (peers->list == NULL)
+        buffer_append_format(out, "%s has no peers\n", address);
+    else
+        cluster_write_peers(peers, out);
 }
 
 void cluster_tell_change(const Replica__ChangePeersResponse *change, const char *address,

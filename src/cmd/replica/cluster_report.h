@@ -5,6 +5,9 @@
 #include "base/bytes.h"
 #include "trestle/replica/v1/replica.pb-c.h"
 
+/* The table alone, and a line for each failure: of a server that has peers. */
+void cluster_write_peers(const Replica__ListPeersResponse *peers, struct buffer *out);
+
 /* `address`: the server's that was asked. */
 void cluster_write_text(const Replica__ListPeersResponse *peers, const char *address,
                         struct buffer *out);

@@ -47,6 +47,11 @@ static void each_peer_has_a_row_and_each_failure_a_line(void **state)
     answers.heard_us = NOW_US - 100000;
     answers.clock_ahead_us = -1500;
     answers.applied_until_us = NOW_US - 204000;
+    answers.parked = "being copied";
+    answers.copied_bytes = 1234567;
+    answers.queue_bytes = 999;
+    silent.queue_bytes = 3000000000;
+    unheard.doubled = true;
     silent.number = 3;
     silent.heard_us = NOW_US - 12000000;
     silent.failure = "Connection refused";
@@ -60,13 +65,20 @@ static void each_peer_has_a_row_and_each_failure_a_line(void **state)
     peers.now_us = NOW_US;
     assert_text(
         &peers,
-        " number | location | address        | leads | state               | lag     | clock\n"
-        "--------+----------+----------------+-------+---------------------+---------+----------\n"
-        "      1 | zone-1   | 127.0.0.1:8001 |       | answers             | 0.204 s | -0.002 s\n"
-        "      2 | zone-2   | 127.0.0.1:8002 | leads | itself              |       - |        -\n"
-        "      3 | zone-3   | 127.0.0.1:8003 |       | silent for 12.000 s |       - | +0.000 s\n"
-        "      4 | zone-4   | 127.0.0.1:8004 |       | not heard yet       |       - |        -\n"
-        "3 does not answer: Connection refused\n");
+        " number | location | address        | leads | state                | lag     | not sent | "
+        "clock\n"
+        "--------+----------+----------------+-------+----------------------+---------+----------+-"
+        "---------\n"
+        "      1 | zone-1   | 127.0.0.1:8001 |       | being copied: 1.2 MB | 0.204 s |    999 B | "
+        "-0.002 s\n"
+        "      2 | zone-2   | 127.0.0.1:8002 | leads | itself               |       - |        - | "
+        "       -\n"
+        "      3 | zone-3   | 127.0.0.1:8003 |       | silent for 12.000 s  |       - |   3.0 GB | "
+        "+0.000 s\n"
+        "      4 | zone-4   | 127.0.0.1:8004 |       | not heard yet        |       - |      0 B | "
+        "       -\n"
+        "3 does not answer: Connection refused\n"
+        "4: two servers have its identity\n");
 }
 
 int main(void)

@@ -96,12 +96,38 @@ static status read_options(const char *const *arguments, struct status_options *
 struct look {
     struct arena *arena; /* NULL: none */
     const Insight__Metrics *metrics;
+    const Replica__ListPeersResponse *peers; /* NULL: none, or none that the caller may see */
 };
 
 static void forget(struct look *look)
 {
     arena_destroy(look->arena);
-    *look = (struct look){NULL, NULL};
+    *look = (struct look){.arena = NULL};
+}
+
+static bool has_peers(const Insight__Metrics *metrics)
+{
+    for (size_t i = 0; i < metrics->n_metrics; i++)
+        if (strcmp(metrics->metrics[i]->name, "trestle_peers") == 0)
+            return metrics->metrics[i]->value > 0;
+    return false;
+}
+
+/* Who may see the metrics alone sees these. */
+static status ask_peers(struct client_session *session, struct look *look)
+{
+    Replica__ListPeersRequest request = REPLICA__LIST_PEERS_REQUEST__INIT;
+    const ProtobufCMessage *answer;
+    request.name = "servers/self";
+    status s = client_session_call(session, "/trestle.replica.v1.Replication/ListPeers", NULL,
+                                   &request.base, &replica__list_peers_response__descriptor,
+                                   look->arena, &answer);
+    if (status_is_ok(s))
+        look->peers = (const void *)answer;
+    if (s.code != STATUS_PERMISSION_DENIED)
+        return s;
+    status_free(s);
+    return status_ok();
 }
 
 static status take_look(struct client_session *session, struct look *look)
@@ -115,7 +141,7 @@ static status take_look(struct client_session *session, struct look *look)
     TRY(client_session_call(session, "/trestle.insight.v1.Insight/GetMetrics", NULL, &request.base,
                             &insight__metrics__descriptor, look->arena, &answer));
     look->metrics = (const void *)answer;
-    return status_ok();
+    return has_peers(look->metrics) ? ask_peers(session, look) : status_ok();
 }
 
 static status print(const struct buffer *out)
@@ -140,6 +166,7 @@ static status report(const struct status_options *options, struct client_session
     const struct status_looks looks = {.address = client_session_address(session),
                                        .before = before->metrics,
                                        .now = now->metrics,
+                                       .peers = now->peers,
                                        .has_colors = shows_colors()};
     if (options->format == FORMAT_JSON) {
         status_write_json(&looks, &out);
@@ -159,7 +186,7 @@ static status report(const struct status_options *options, struct client_session
 static status look_again(const struct status_options *options, struct client_session *session,
                          struct look *before, bool *is_in_trouble)
 {
-    struct look now = {NULL, NULL};
+    struct look now = {.arena = NULL};
     TRY(client_session_wait(session, options->interval));
     status s = take_look(session, &now);
     if (status_is_ok(s))
@@ -228,7 +255,7 @@ static status look(const struct status_options *options, bool *is_in_trouble)
     const struct client_session_options server = {.target = options->target,
                                                   .is_interruptible = true};
     struct client_session *session;
-    struct look last = {NULL, NULL};
+    struct look last = {.arena = NULL};
     uint64_t wanted = options->watch ? options->count : 1, done = 0;
     TRY(client_session_create(&server, &session));
     status s = take_look(session, &last);

@@ -1,9 +1,11 @@
 /* See status_report.h. */
 #include "cmd/status/status_report.h"
 
+#include "cmd/replica/cluster_report.h"
 #include "cmd/status/status_text.h"
 #include "cmd/text_table.h"
 #include "sql/functions/json_write.h"
+#include "wire/json.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -470,6 +472,22 @@ static void write_tables(const struct status_looks *looks, struct buffer *out)
          BYTES(NOW("backup_bytes")), COUNT(NOW("backup_failures_total")));
 }
 
+static bool has_peers(const struct status_looks *looks)
+{
+    return looks->peers != NULL && looks->peers->list != NULL;
+}
+
+static void write_peers(const struct status_looks *looks, struct buffer *out)
+{
+    if (!has_peers(looks))
+        return;
+    line(out, "peers", "%s, %s silent; the most that is missing here is %s old",
+         COUNT((double)looks->peers->list->n_peers), COUNT(NOW("peers_silent")),
+         SECONDS(NOW("replication_max_delay_seconds")));
+    buffer_append_byte(out, '\n');
+    cluster_write_peers(looks->peers, out);
+}
+
 void status_write_text(const struct status_looks *looks, struct buffer *out)
 {
     write_head(looks, out);
@@ -479,6 +497,7 @@ void status_write_text(const struct status_looks *looks, struct buffer *out)
     write_store(looks, out);
     write_tables(looks, out);
     write_maintenance(looks, out);
+    write_peers(looks, out);
     buffer_append_byte(out, '\n');
     write_methods(looks, out);
 }
@@ -569,6 +588,17 @@ static void write_health_json(const struct status_looks *looks, struct buffer *o
     close_with(out, '}');
 }
 
+/* As `trestle cluster list` has it. */
+static void write_peers_json(const struct status_looks *looks, struct buffer *out)
+{
+    const struct json_style style = {.compact = true};
+    if (!has_peers(looks))
+        return;
+    buffer_append_bytes(out, bytes_of("\"peers\":"));
+    json_encode(&looks->peers->base, &style, out);
+    buffer_append_byte(out, ',');
+}
+
 void status_write_json(const struct status_looks *looks, struct buffer *out)
 {
     const Insight__Metrics *now = looks->now;
@@ -579,6 +609,7 @@ void status_write_json(const struct status_looks *looks, struct buffer *out)
     member(out, "trouble", now->trouble);
     member(out, "logLevel", now->log_level);
     write_health_json(looks, out);
+    write_peers_json(looks, out);
     number_member(out, "upSeconds", time_of(now->time) - time_of(now->start_time));
     number_member(out, "intervalSeconds", seconds_between(looks));
     buffer_append_bytes(out, bytes_of("\"methods\":["));

@@ -8,12 +8,14 @@
 
 #include "base/bytes.h"
 #include "trestle/insight/v1/insight.pb-c.h"
+#include "trestle/replica/v1/replica.pb-c.h"
 
 struct status_looks {
     const char *address; /* the server's HOST:PORT */
     const Insight__Metrics *before;
     const Insight__Metrics *now;
-    bool has_colors; /* the text is for a terminal that shows them */
+    const Replica__ListPeersResponse *peers; /* NULL: it has none, or the caller may not see them */
+    bool has_colors;                         /* the text is for a terminal that shows them */
 };
 
 /* `out->failed` for want of memory. */

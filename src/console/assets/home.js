@@ -3,7 +3,7 @@
 // such number is the way to its query, and all of them stand below.
 import * as api from "./api.js";
 import { facts, h, link, note, notice, put } from "./dom.js";
-import { ageText, bytesText, plural, secondsText, shortCount } from "./formats.js";
+import { ageText, bytesText, countText, plural, secondsText, shortCount } from "./formats.js";
 import { watchHealth } from "./health.js";
 import { beginnings } from "./home_begin.js";
 import { growthText } from "./home_growth.js";
@@ -20,6 +20,9 @@ const METRICS = [
   "disk_free_bytes",
   "hot_ranges",
   "operations_running",
+  "peers",
+  "peers_silent",
+  "replication_max_delay_seconds",
   "slow_request_threshold_seconds",
   "slow_requests_kept",
   "store_log_bytes",
@@ -63,8 +66,10 @@ function verdict(answer, now, asked, signal) {
 
 // --- the queries ---
 
+const CLUSTERS = ["peers", "peers_silent", "replication_delay_seconds", "replication_queue_bytes"];
+
 // Of each number that is remembered.
-function queriesAt(now) {
+function queriesAt(now, hasPeers) {
   const hour = (lines) => sinceQuery("1m", now - 1000 * HOUR, lines);
   const fortnight = (lines) => sinceQuery("1h", now - 1000 * GROWTH_SECONDS, lines);
   const sizes = ["table_bytes", "log_bytes"];
@@ -78,6 +83,7 @@ function queriesAt(now) {
     "Slow requests": newestQuery(["slow_requests_kept"]),
     "Advice that waits": newestQuery(["advice_waiting"]),
     Operations: newestQuery(["operations_running"]),
+    ...(hasPeers && { Clusters: newestQuery(CLUSTERS) }),
     Requests: hour(["requests", "errors"]),
     Latency: hour(["p50_seconds", "p99_seconds"]),
     Size: fortnight(sizes),
@@ -174,6 +180,11 @@ function slowLink(kept, threshold) {
 const operationsLink = (running) =>
   link("#/operations", running > 0 ? `${running} run` : "none runs");
 
+function clustersLink(count, silent, delay) {
+  const answers = silent > 0 ? `${silent} silent` : "all answer";
+  return [link("#/clusters", countText(count)), `, ${answers}, ${secondsText(delay)} behind`];
+}
+
 function adviceUrl(resource) {
   const [, project, kind, name] = resource.split("/");
   if (kind === "instances") return instanceUrl({ project, instance: name }, "/advice");
@@ -195,6 +206,8 @@ function factsOf(look, growth, asked) {
   const advice = adviceLink(look.byName.get("advice_waiting") ?? [], value("tables"));
   const slow = slowLink(value("slow_requests_kept"), value("slow_request_threshold_seconds"));
   const remembered = (what, told) => [what, h("span", null, told, " ", asked(what))];
+  const peers = value("peers");
+  const delay = value("replication_max_delay_seconds");
   return h(
     "div",
     { class: "home-facts" },
@@ -207,6 +220,11 @@ function factsOf(look, growth, asked) {
       remembered("Slow requests", slow),
       remembered("Advice that waits", advice),
       remembered("Operations", operationsLink(value("operations_running"))),
+      [
+        "Clusters",
+        peers > 0 &&
+          remembered("Clusters", clustersLink(peers, value("peers_silent"), delay))[1],
+      ],
     ]),
   );
 }
@@ -241,7 +259,8 @@ async function board(signal) {
   const isYoung = fortnight.samples.length < LEAST_POINTS;
   const growth = isYoung ? await growthIn(24 * HOUR) : fortnight;
   const tables = look.byName.get("tables")?.[0]?.value ?? 0;
-  const queries = queriesAt(look.time);
+  const peers = look.byName.get("peers")?.[0]?.value ?? 0;
+  const queries = queriesAt(look.time, peers > 0);
   const why = unasked([hour, fortnight]);
   const asked = askedBy(queries, instances, why);
   return [

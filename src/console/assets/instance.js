@@ -105,8 +105,8 @@ export async function clusters(place, _parameters, signal) {
         ? table("Clusters", columns, rows)
         : notice("empty", "There is no cluster"),
       note(
-        "One process serves all clusters of an instance. They are names: " +
-          "what is written in one is in all of them.",
+        "Where a server has no peers, it serves all clusters of an instance. They are names " +
+          "then: what is written in one is in all of them.",
       ),
       h("h2", null, "App profiles"),
       routes.length > 0

@@ -8,6 +8,7 @@
 //     #/slow                                   slow requests
 //     #/metrics                                the server's metrics
 //     #/settings                               the server's settings
+//     #/clusters                               those that copy each other's changes
 //     #/query?…                                what the server remembers of itself, by SQL
 //     #/datastore                              Datastore's databases
 //     #/d/PROJECT/DATABASE                     one of them: its kinds
@@ -54,6 +55,7 @@ function lazily(file, name) {
 const advice = lazily("advice", "advice");
 const audit = lazily("audit", "audit");
 const backups = lazily("instance", "backups");
+const allClusters = lazily("clusters", "clusters");
 const clusters = lazily("instance", "clusters");
 const databases = lazily("datastore", "databases");
 const entities = lazily("datastore_entities", "entities");
@@ -86,6 +88,7 @@ const ROUTES = [
   [/^\/slow$/, slow, []],
   [/^\/metrics$/, metrics, []],
   [/^\/settings$/, settings, []],
+  [/^\/clusters$/, allClusters, []],
   [/^\/query$/, serverQuery, []],
   [/^\/datastore$/, databases, []],
   [new RegExp(`^${DATABASE}$`), kinds, ["project", "database"]],
@@ -115,6 +118,7 @@ const SECTIONS = [
     has: (path) => path === "/instances" || path.startsWith("/p/"),
   },
   { key: "d", to: "/datastore", title: "Datastore", has: (path) => path.startsWith("/d") },
+  { key: "c", to: "/clusters", title: "Clusters", isFor: () => who.clusters },
   { key: "o", to: "/operations", title: "Operations" },
   { key: "a", to: "/audit", title: "Audit log" },
   { key: "r", to: "/running", title: "Running" },
@@ -123,9 +127,12 @@ const SECTIONS = [
   { key: "s", to: "/settings", title: "Settings" },
 ];
 
-const SHORTCUTS = [
+// Those that there are on this server.
+const sections = () => SECTIONS.filter(({ isFor }) => !isFor || isFor());
+
+const shortcuts = () => [
   ["?", "this list"],
-  ...SECTIONS.map(({ key, title }) => [`g  ${key}`, title]),
+  ...sections().map(({ key, title }) => [`g  ${key}`, title]),
   ["/", "the first field of the page"],
   ["n  p", "next and previous rows or results"],
   ["Ctrl + Enter", "run the query"],
@@ -161,7 +168,7 @@ function navigation(path) {
   return h(
     "nav",
     { id: "menu", "aria-label": "Console" },
-    SECTIONS.map((section) =>
+    sections().map((section) =>
       link(`#${section.to}`, section.title, { "aria-current": isCurrent(section) && "page" }),
     ),
   );
@@ -222,7 +229,7 @@ function showShortcuts() {
     body: h(
       "dl",
       { class: "keys" },
-      SHORTCUTS.map(([keys, what]) => [
+      shortcuts().map(([keys, what]) => [
         h(
           "dt",
           null,
@@ -307,7 +314,7 @@ function isTyping(target) {
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-  const section = before === "g" && SECTIONS.find(({ key }) => key === event.key);
+  const section = before === "g" && sections().find(({ key }) => key === event.key);
   before = event.key;
   if (section) {
     location.hash = `#${section.to}`;
