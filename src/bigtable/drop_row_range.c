@@ -1,5 +1,6 @@
 /* DropRowRange. */
 #include "bigtable/names.h"
+#include "bigtable/peers_hook.h"
 #include "bigtable/table_methods.h"
 
 /* Production refuses calls with a deadline under two minutes; a second is allowed for the way. */
@@ -16,6 +17,8 @@ static status check_deadline(const struct admin_request *request)
 
 static status drop(const struct admin_request *request, const char *name, bytes prefix)
 {
+    const char *end = strstr(name, "/tables/"); /* of a name that was checked */
+    TRY(check_is_here(request->bigtable, bytes_make(name, (size_t)(end - name))));
     struct table *table;
     TRY(cluster_table(request->bigtable->cluster, bytes_of(name), &table));
     status s = table_drop_rows(table, prefix);

@@ -1,10 +1,7 @@
 /* Which server answers a call: this one, or the peer that the instance's app profile, or what is
  * administered, has it go to (forward.h).
  *
- *     data              to the cluster that the profile's single-cluster routing names; of several
- *                       that it may be, to the nearest that can be asked, and if that fails to the
- *                       next; with row affinity, if it is about one row, to the one that wants that
- *                       row most (bigtable/nearness.h), and so on
+ *     data              to the cluster that the app profile says (data_router.h)
  *     administration    of what peers share: to the server that leads; what it made is there here,
  *                       too, before the call ends
  *     operations        that are not known here: to the server that leads
