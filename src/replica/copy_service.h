@@ -4,6 +4,7 @@
 #ifndef TRESTLE_REPLICA_COPY_SERVICE_H
 #define TRESTLE_REPLICA_COPY_SERVICE_H
 
+#include "replica/link_rate.h"
 #include "replica/peers.h"
 #include "replica/placed.h"
 #include "wire/grpc.h"
@@ -17,6 +18,7 @@ struct copy_service {
     struct cluster *cluster;
     struct peers *peers;
     struct placed *placed;
+    struct link_rate *rate;
     atomic_size_t running;
 };
 

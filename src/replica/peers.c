@@ -21,6 +21,11 @@ unsigned peers_leader(const struct peers *peers)
     return atomic_load(&peers->leader);
 }
 
+bool peers_pack(const struct peers *peers)
+{
+    return peers->options.packs;
+}
+
 uint64_t peers_generation(const struct peers *peers)
 {
     return atomic_load(&peers->generation);

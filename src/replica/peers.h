@@ -25,6 +25,9 @@ uint64_t peers_generation(const struct peers *peers);
 /* The list, copied into the arena; NULL: it has no peers. */
 status peers_list(struct peers *peers, struct arena *arena, const Replica__PeerList **out);
 
+/* Whether changes and copies are asked for packed. Cheap. */
+bool peers_pack(const struct peers *peers);
+
 /* A session with that peer, over whatever authenticates both: not connected yet. NOT_FOUND: it is
  * none. The session is the caller's, and so is the thread that it is used on. */
 status peers_session(struct peers *peers, unsigned number, struct client_session **out);
@@ -42,6 +45,7 @@ struct peers_options {
     const char *ca;
     const char *certificate;
     const char *key;
+    bool packs; /* what comes from the others is asked for packed */
     const struct log *log;
     struct metrics *metrics; /* may be NULL */
     struct clock *clock;
