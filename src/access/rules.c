@@ -77,8 +77,10 @@ static const char *const open_services[] = {
 
 /* What servers ask each other: they are known by how they are connected, which the service sees to
  * itself (replica/service.h). */
-static const char *const methods_among_peers[] = {"AdmitPeer",   "CopyRows",   "ExchangePeers",
-                                                  "PullChanges", "PullSchema", "TellProgress"};
+static const char *const methods_among_peers[] = {
+    "AdmitPeer",   "CopyRows",   "ExchangePeers",    "HandOver",
+    "PullChanges", "PullSchema", "PreparePromotion", "TellProgress",
+};
 
 size_t requirement_count(void)
 {

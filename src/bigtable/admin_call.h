@@ -37,8 +37,10 @@ void admin_call_run(struct bigtable *bigtable, void *more, struct grpc_call *cal
     static status method##_if_leads(const struct admin_request *request,                           \
                                     const ProtobufCMessage **response)                             \
     {                                                                                              \
-        TRY(check_leads(request->bigtable));                                                       \
-        return method(request, response);                                                          \
+        TRY(change_shared_begin(request->bigtable));                                               \
+        status s = method(request, response);                                                      \
+        change_shared_end(request->bigtable);                                                      \
+        return s;                                                                                  \
     }                                                                                              \
     static void handle_##method(void *context, struct grpc_call *call, bytes request)              \
     {                                                                                              \

@@ -20,6 +20,22 @@ status check_leads(const struct bigtable *bigtable)
     return s;
 }
 
+status change_shared_begin(const struct bigtable *bigtable)
+{
+    const struct bigtable_peers *peers = bigtable->peers;
+    TRY(check_leads(bigtable));
+    return peers == NULL || peers->administer_begin == NULL
+               ? status_ok()
+               : peers->administer_begin(peers->context);
+}
+
+void change_shared_end(const struct bigtable *bigtable)
+{
+    const struct bigtable_peers *peers = bigtable->peers;
+    if (peers != NULL && peers->administer_end != NULL)
+        peers->administer_end(peers->context);
+}
+
 static status not_all_here(void)
 {
     return status_make(STATUS_UNAVAILABLE,
@@ -29,6 +45,9 @@ static status not_all_here(void)
 status check_is_whole(const struct bigtable *bigtable)
 {
     const struct bigtable_peers *peers = bigtable->peers;
+    if (peers != NULL && peers->has_left != NULL && peers->has_left(peers->context))
+        return status_make(STATUS_UNAVAILABLE,
+                           "This server was removed from its peers, and serves no data");
     return peers == NULL || !peers->is_copying(peers->replication) ? status_ok() : not_all_here();
 }
 

@@ -268,9 +268,12 @@ status set_iam_policy(const struct admin_request *request, const ProtobufCMessag
     struct setting setting = {.request = request};
     if (message->policy == NULL)
         return status_make(STATUS_INVALID_ARGUMENT, "policy must be set");
-    if (resource_is_shared(RESOURCE_POLICY, message->resource))
-        TRY(check_leads(request->bigtable));
+    bool is_shared = resource_is_shared(RESOURCE_POLICY, message->resource);
+    if (is_shared)
+        TRY(change_shared_begin(request->bigtable));
     status s = control_edit(request->bigtable->control, stage_policy, &setting);
+    if (is_shared)
+        change_shared_end(request->bigtable);
     if (!status_is_ok(s) && request->caller != NULL)
         request->caller->changes = NULL; /* none of them was made */
     TRY(s);

@@ -2,7 +2,8 @@
  * lock.
  *
  * Invariants
- *  1. `places` only grows until the end; its metadata may be used without the lock.
+ *  1. `places` and `choices` only grow until the end, and what is in them does not change: it may
+ * be used without the lock.
  *  2. An answer is believed if nothing has changed since before it was looked up: `changes` goes up
  *     after a change is visible, and is read before the look.
  *  3. An answer is written under the lock, with `sequence` odd; what was read of it counts if
@@ -10,6 +11,7 @@
 #include "bigtable/served_by.h"
 
 #include "bigtable/names.h"
+#include "bigtable/nearness.h"
 #include "bigtable/replicated.h"
 #include "bigtable/services.h"
 #include "google/bigtable/admin/v2/instance.pb-c.h"
@@ -26,8 +28,17 @@ enum { ANSWERS = 256, ASKED_WORDS = 24, ARENA_BYTES = 1 << 20 };
 struct place {
     struct place *next;
     struct buffer params; /* ResponseParams */
-    struct buffer zone;   /* and a NUL */
+    struct buffer zone;   /* and a NUL, as of the next */
+    struct buffer cluster;
     struct metadata *metadata;
+    struct served_place as;
+};
+
+/* One is kept for all questions that have the same answer. */
+struct choice {
+    struct choice *next;
+    struct served_choice as;
+    const struct served_place *places[];
 };
 
 /* The instance, a zero, the profile, and zeroes up to a whole word. */
@@ -41,7 +52,8 @@ struct answer {
     atomic_uint_fast64_t changes;
     atomic_size_t words; /* of what was asked; 0: none */
     atomic_uint_fast64_t asked[ASKED_WORDS];
-    const struct place *_Atomic place;
+    const struct served_place *_Atomic place;
+    const struct served_choice *_Atomic choice;
     atomic_bool allows_transactions;
     atomic_bool is_lenient;
 };
@@ -52,9 +64,10 @@ struct served_by {
     struct control_watcher clusters;
     struct control_watcher profiles;
     atomic_uint_fast64_t changes;
-    const struct place *nowhere; /* of an instance without clusters */
-    pthread_mutex_t lock;        /* of places, and of threads that write answers */
+    const struct served_place *nowhere; /* of an instance without clusters */
+    pthread_mutex_t lock;               /* of the next two, and of threads that write answers */
     struct place *places;
+    struct choice *choices;
     struct answer answers[ANSWERS]; /* by a hash of what was asked; read without the lock */
 };
 
@@ -78,47 +91,54 @@ static void free_place(struct place *place)
 {
     buffer_free(&place->params);
     buffer_free(&place->zone);
+    buffer_free(&place->cluster);
     grpc_headers_destroy(place->metadata);
     free(place);
 }
 
-/* NULL without memory. */
-static struct place *make_place(const char *zone, struct buffer *params)
+static bool fill_place(struct place *place, const char *zone, const char *cluster)
 {
-    struct place *place = calloc(1, sizeof *place);
-    if (place == NULL || params->failed) {
-        buffer_free(params);
-        free(place);
-        return NULL;
-    }
-    place->params = *params;
+    encode_params(zone, cluster, &place->params);
     buffer_append(&place->zone, zone, strlen(zone) + 1);
+    buffer_append(&place->cluster, cluster, strlen(cluster) + 1);
+    if (place->params.failed || place->zone.failed || place->cluster.failed)
+        return false;
     const struct grpc_field field = {.name = "x-goog-ext-425905942-bin",
                                      .value = buffer_bytes(&place->params)};
     place->metadata = grpc_headers_create(&field, 1);
-    if (place->metadata != NULL && !place->zone.failed)
+    place->as = (struct served_place){.params = place->metadata,
+                                      .zone_id = (const char *)place->zone.data,
+                                      .cluster_id = (const char *)place->cluster.data};
+    return place->metadata != NULL;
+}
+
+/* NULL without memory. */
+static struct place *make_place(const char *zone, const char *cluster)
+{
+    struct place *place = calloc(1, sizeof *place);
+    if (place == NULL || fill_place(place, zone, cluster))
         return place;
     free_place(place);
     return NULL;
 }
 
-static const struct place *find_place(const struct served_by *served_by, bytes params)
+static struct place *find_place(const struct served_by *served_by, bytes params)
 {
-    const struct place *place = served_by->places;
+    struct place *place = served_by->places;
     while (place != NULL && !bytes_equal(buffer_bytes(&place->params), params))
         place = place->next;
     return place;
 }
 
-/* Takes the params. NULL without memory. */
-static const struct place *keep_place(struct served_by *served_by, const char *zone,
-                                      struct buffer *params)
+/* NULL without memory. */
+static const struct served_place *keep_place(struct served_by *served_by, const char *zone,
+                                             const char *cluster)
 {
-    struct place *made = make_place(zone, params);
+    struct place *made = make_place(zone, cluster);
     if (made == NULL)
         return NULL;
     pthread_mutex_lock(&served_by->lock);
-    const struct place *place = find_place(served_by, buffer_bytes(&made->params));
+    struct place *place = find_place(served_by, buffer_bytes(&made->params));
     if (place == NULL) {
         made->next = served_by->places;
         served_by->places = made;
@@ -127,7 +147,46 @@ static const struct place *keep_place(struct served_by *served_by, const char *z
     pthread_mutex_unlock(&served_by->lock);
     if (place != made)
         free_place(made);
-    return place;
+    return &place->as;
+}
+
+/* --- choices --- */
+
+static struct choice *find_choice(const struct served_by *served_by,
+                                  const struct served_choice *wanted)
+{
+    struct choice *choice = served_by->choices;
+    while (choice != NULL &&
+           (choice->as.has_row_affinity != wanted->has_row_affinity ||
+            choice->as.count != wanted->count ||
+            memcmp(choice->places, wanted->places, wanted->count * sizeof *wanted->places) != 0))
+        choice = choice->next;
+    return choice;
+}
+
+/* With the lock held. NULL without memory. */
+static struct choice *add_choice(struct served_by *served_by, const struct served_choice *wanted)
+{
+    size_t size = wanted->count * sizeof *wanted->places;
+    struct choice *choice = malloc(sizeof *choice + size);
+    if (choice == NULL)
+        return NULL;
+    *choice = (struct choice){.next = served_by->choices, .as = *wanted};
+    memcpy(choice->places, wanted->places, size);
+    choice->as.places = choice->places;
+    served_by->choices = choice;
+    return choice;
+}
+
+static const struct served_choice *keep_choice(struct served_by *served_by,
+                                               const struct served_choice *wanted)
+{
+    pthread_mutex_lock(&served_by->lock);
+    struct choice *choice = find_choice(served_by, wanted);
+    if (choice == NULL)
+        choice = add_choice(served_by, wanted);
+    pthread_mutex_unlock(&served_by->lock);
+    return choice == NULL ? NULL : &choice->as;
 }
 
 /* --- looking it up --- */
@@ -137,6 +196,7 @@ struct route {
     const char *cluster_id;   /* in the arena; NULL: none in particular */
     const char *const *group; /* in the arena: the ids of those that it may be */
     size_t group_count;       /* 0: any */
+    bool has_row_affinity;
     bool allows_transactions;
     bool is_lenient; /* as in struct served */
 };
@@ -151,8 +211,11 @@ static struct route route_of(const BtAdmin__AppProfile *profile)
                               is_single ? profile->single_cluster_routing->cluster_id : NULL,
                           .allows_transactions = profile_allows_transactions(profile)};
     if (is_any) {
-        route.group = (const char *const *)profile->multi_cluster_routing_use_any->cluster_ids;
-        route.group_count = profile->multi_cluster_routing_use_any->n_cluster_ids;
+        const BtAdmin__AppProfile__MultiClusterRoutingUseAny *any =
+            profile->multi_cluster_routing_use_any;
+        route.group = (const char *const *)any->cluster_ids;
+        route.group_count = any->n_cluster_ids;
+        route.has_row_affinity = any->row_affinity != NULL;
     }
     return route;
 }
@@ -185,14 +248,21 @@ static status find_route(struct served_by *served_by, const char *instance, cons
     return status_ok();
 }
 
-/* Which of an instance's clusters it is: the first that will do, but for one in the server's zone.
- */
-struct choice {
+/* A cluster that it may be. In the arena. */
+struct candidate {
+    struct candidate *next;
+    const char *id;
+    const char *zone;
+    enum zone_distance distance;
+};
+
+/* Those there are, the nearest first, and of equally near ones in the order of their ids. */
+struct search {
     const struct served_by *served_by;
     const struct route *route;
     struct arena *arena;
-    struct resource *found;
-    const char *location;
+    struct candidate *first;
+    size_t count;
     status s;
 };
 
@@ -204,90 +274,115 @@ static bool is_of_group(const struct route *route, const char *id)
     return route->group_count == 0;
 }
 
-static status location_of(const struct resource *cluster, struct arena *arena, const char **out)
+/* One without a location is here. */
+static status zone_of(const struct search *search, const struct resource *cluster, const char **out)
 {
     ProtobufCMessage *message;
-    TRY(resource_decode(cluster, arena, &message));
-    *out = ((const BtAdmin__Cluster *)(const void *)message)->location;
+    TRY(resource_decode(cluster, search->arena, &message));
+    const char *location = ((const BtAdmin__Cluster *)(const void *)message)->location;
+    *out = location[0] == '\0' ? search->served_by->zone_id : name_id(location);
+    return status_ok();
+}
+
+static bool comes_before(const struct candidate *a, const struct candidate *b)
+{
+    return a->distance != b->distance ? a->distance < b->distance : strcmp(a->id, b->id) < 0;
+}
+
+static status add_candidate(struct search *search, const struct resource *cluster)
+{
+    struct candidate *candidate = arena_zalloc(search->arena, sizeof *candidate);
+    struct candidate **at = &search->first;
+    if (candidate == NULL)
+        return status_out_of_memory();
+    candidate->id = arena_string(search->arena, bytes_of(name_id(cluster->name)));
+    if (candidate->id == NULL)
+        return status_out_of_memory();
+    TRY(zone_of(search, cluster, &candidate->zone));
+    candidate->distance = zone_distance(search->served_by->zone_id, candidate->zone);
+    while (*at != NULL && comes_before(*at, candidate))
+        at = &(*at)->next;
+    candidate->next = *at;
+    *at = candidate;
+    search->count++;
     return status_ok();
 }
 
 static bool consider(void *context, struct resource *cluster)
 {
-    struct choice *choice = context;
-    const char *location;
-    if (!is_of_group(choice->route, name_id(cluster->name)))
-        return true;
-    choice->s = location_of(cluster, choice->arena, &location);
-    if (!status_is_ok(choice->s))
-        return false;
-    bool is_here =
-        location[0] != '\0' && strcmp(name_id(location), choice->served_by->zone_id) == 0;
-    if (choice->found != NULL && !is_here)
-        return true;
-    resource_release(choice->found);
-    resource_retain(cluster);
-    choice->found = cluster;
-    choice->location = location;
-    return !is_here;
+    struct search *search = context;
+    if (is_of_group(search->route, name_id(cluster->name)))
+        search->s = add_candidate(search, cluster);
+    return status_is_ok(search->s);
 }
 
 /* The one of that id; NOT_FOUND: it has just been deleted. */
-static status find_named(struct choice *choice, const char *instance)
+static status find_named(struct search *search, const char *instance)
 {
-    char *name = name_join(choice->arena, instance, "clusters", choice->route->cluster_id);
+    struct resource *cluster;
+    char *name = name_join(search->arena, instance, "clusters", search->route->cluster_id);
     if (name == NULL)
         return status_out_of_memory();
-    TRY(control_find(choice->served_by->control, RESOURCE_CLUSTER, name, &choice->found));
-    return location_of(choice->found, choice->arena, &choice->location);
+    TRY(control_find(search->served_by->control, RESOURCE_CLUSTER, name, &cluster));
+    status s = add_candidate(search, cluster);
+    resource_release(cluster);
+    return s;
 }
 
-/* `found` NULL: the instance has none that will do. */
-static status find_cluster(struct choice *choice, const char *instance)
+/* None: the instance has none that will do. */
+static status find_clusters(struct search *search, const char *instance)
 {
-    if (choice->route->cluster_id != NULL) {
-        status s = find_named(choice, instance);
+    if (search->route->cluster_id != NULL) {
+        status s = find_named(search, instance);
         if (s.code != STATUS_NOT_FOUND)
             return s;
         status_ignore(s);
     }
     status s =
-        control_list(choice->served_by->control, RESOURCE_CLUSTER, instance, "", consider, choice);
+        control_list(search->served_by->control, RESOURCE_CLUSTER, instance, "", consider, search);
     if (status_is_ok(s))
-        return choice->s;
-    status_free(choice->s);
+        return search->s;
+    status_free(search->s);
     return s;
-}
-
-/* Where it is; nowhere if the instance has none. */
-static status find_place_of(struct served_by *served_by, const char *instance,
-                            const struct route *route, struct arena *arena,
-                            const struct place **out)
-{
-    struct choice choice = {
-        .served_by = served_by, .route = route, .arena = arena, .s = status_ok()};
-    struct buffer params = {0};
-    status s = find_cluster(&choice, instance);
-    if (!status_is_ok(s) || choice.found == NULL) {
-        resource_release(choice.found);
-        return s;
-    }
-    const char *zone = choice.location[0] == '\0' ? served_by->zone_id : name_id(choice.location);
-    encode_params(zone, name_id(choice.found->name), &params);
-    resource_release(choice.found);
-    const struct place *kept = keep_place(served_by, zone, &params);
-    if (kept == NULL)
-        return status_out_of_memory();
-    *out = kept;
-    return status_ok();
 }
 
 /* What is remembered of an answer. */
 struct found {
-    const struct place *place;
+    const struct served_place *place;
+    const struct served_choice *choice;
     bool allows_transactions;
     bool is_lenient;
 };
+
+static status keep_found(struct served_by *served_by, const struct search *search,
+                         struct found *out)
+{
+    const struct served_place **places = arena_alloc(search->arena, search->count * sizeof *places);
+    const struct served_choice choice = {.has_row_affinity = search->route->has_row_affinity,
+                                         .count = search->count,
+                                         .places = places};
+    size_t count = 0;
+    if (places == NULL)
+        return status_out_of_memory();
+    for (const struct candidate *each = search->first; each != NULL; each = each->next)
+        if ((places[count++] = keep_place(served_by, each->zone, each->id)) == NULL)
+            return status_out_of_memory();
+    if (search->route->cluster_id == NULL &&
+        (out->choice = keep_choice(served_by, &choice)) == NULL)
+        return status_out_of_memory();
+    out->place = places[0];
+    return status_ok();
+}
+
+/* Where it is; nowhere if the instance has none. */
+static status find_place_of(struct served_by *served_by, const char *instance,
+                            const struct route *route, struct arena *arena, struct found *out)
+{
+    struct search search = {
+        .served_by = served_by, .route = route, .arena = arena, .s = status_ok()};
+    TRY(find_clusters(&search, instance));
+    return search.count == 0 ? status_ok() : keep_found(served_by, &search, out);
+}
 
 static status look_up(struct served_by *served_by, bytes instance, const char *profile,
                       struct arena *arena, struct found *out)
@@ -299,7 +394,7 @@ static status look_up(struct served_by *served_by, bytes instance, const char *p
     TRY(find_route(served_by, name, profile, arena, &route));
     out->allows_transactions = route.allows_transactions;
     out->is_lenient = route.is_lenient;
-    return find_place_of(served_by, name, &route, arena, &out->place);
+    return find_place_of(served_by, name, &route, arena, out);
 }
 
 static status look_up_anew(struct served_by *served_by, bytes instance, const char *profile,
@@ -358,6 +453,7 @@ static bool recall(const struct answer *answer, uint64_t changes, const struct q
         !is_about(answer, question))
         return false;
     out->place = atomic_load(&answer->place);
+    out->choice = atomic_load(&answer->choice);
     out->allows_transactions = atomic_load(&answer->allows_transactions);
     out->is_lenient = atomic_load(&answer->is_lenient);
     return atomic_load(&answer->sequence) == sequence;
@@ -373,6 +469,7 @@ static void remember(struct served_by *served_by, struct answer *answer, uint64_
     for (size_t i = 0; i < question->words; i++)
         atomic_store(&answer->asked[i], question->text[i]);
     atomic_store(&answer->place, found->place);
+    atomic_store(&answer->choice, found->choice);
     atomic_store(&answer->allows_transactions, found->allows_transactions);
     atomic_store(&answer->is_lenient, found->is_lenient);
     atomic_fetch_add(&answer->sequence, 1);
@@ -399,8 +496,10 @@ status served_by_find(struct served_by *served_by, bytes instance, const char *p
 {
     struct found found;
     status s = find(served_by, instance, profile == NULL ? "" : profile, &found);
-    *out = (struct served){.params = found.place->metadata,
-                           .zone_id = (const char *)found.place->zone.data,
+    *out = (struct served){.params = found.place->params,
+                           .zone_id = found.place->zone_id,
+                           .has_cluster = found.place != served_by->nowhere,
+                           .choice = found.choice,
                            .allows_transactions = found.allows_transactions,
                            .is_lenient = found.is_lenient};
     return s;
@@ -419,14 +518,12 @@ static void note_change(void *context, const char *name, const struct resource *
 status served_by_create(struct control *control, const char *zone_id, struct served_by **out)
 {
     struct served_by *served_by = *out = calloc(1, sizeof *served_by);
-    struct buffer params = {0};
     if (served_by == NULL)
         return status_out_of_memory();
     pthread_mutex_init(&served_by->lock, NULL);
     served_by->control = control;
     served_by->zone_id = zone_id;
-    encode_params(zone_id, BIGTABLE_CLUSTER_ID, &params);
-    served_by->nowhere = keep_place(served_by, zone_id, &params);
+    served_by->nowhere = keep_place(served_by, zone_id, BIGTABLE_CLUSTER_ID);
     served_by->clusters = (struct control_watcher){
         .kind = RESOURCE_CLUSTER, .context = served_by, .changed = note_change};
     served_by->profiles = (struct control_watcher){
@@ -444,6 +541,11 @@ void served_by_destroy(struct served_by *served_by)
     while ((place = served_by->places) != NULL) {
         served_by->places = place->next;
         free_place(place);
+    }
+    struct choice *choice;
+    while ((choice = served_by->choices) != NULL) {
+        served_by->choices = choice->next;
+        free(choice);
     }
     pthread_mutex_destroy(&served_by->lock);
     free(served_by);

@@ -289,6 +289,70 @@ static void test_transactions(void **state)
     }
 }
 
+/* --- choices --- */
+
+/* To clusters c2, c1 and c4 alone, by row. */
+static status put_group(void *context, struct edit *edit)
+{
+    const char *list[] = {"c2", "c1", "c4"};
+    char name[] = ONE "/appProfiles/group";
+    BtAdmin__AppProfile__MultiClusterRoutingUseAny__RowAffinity affinity =
+        BT_ADMIN__APP_PROFILE__MULTI_CLUSTER_ROUTING_USE_ANY__ROW_AFFINITY__INIT;
+    BtAdmin__AppProfile__MultiClusterRoutingUseAny any =
+        BT_ADMIN__APP_PROFILE__MULTI_CLUSTER_ROUTING_USE_ANY__INIT;
+    BtAdmin__AppProfile message = BT_ADMIN__APP_PROFILE__INIT;
+    (void)context;
+    any.cluster_ids = list;
+    any.n_cluster_ids = 3;
+    any.affinity_case = BT_ADMIN__APP_PROFILE__MULTI_CLUSTER_ROUTING_USE_ANY__AFFINITY_ROW_AFFINITY;
+    any.row_affinity = &affinity;
+    message.name = name;
+    message.routing_policy_case =
+        BT_ADMIN__APP_PROFILE__ROUTING_POLICY_MULTI_CLUSTER_ROUTING_USE_ANY;
+    message.multi_cluster_routing_use_any = &any;
+    return edit_put(edit, RESOURCE_APP_PROFILE, name, &message.base, bytes_of(""));
+}
+
+/* The ids, each with a space behind it; NULL: there is no choice. */
+static void assert_choice(struct fixture *f, const char *profile, const char *expected,
+                          bool has_row_affinity)
+{
+    for (unsigned times = 0; times < 2; times++) { /* looked up, and remembered */
+        char ids[PLACE_SIZE] = "";
+        size_t size = 0;
+        struct served served;
+        assert_ok(served_by_find(f->served_by, bytes_of(ONE), profile, &served));
+        assert_int_equal(served.choice != NULL, expected != NULL);
+        for (size_t i = 0; served.choice != NULL && i < served.choice->count; i++)
+            size += (size_t)snprintf(ids + size, sizeof ids - size, "%s ",
+                                     served.choice->places[i]->cluster_id);
+        assert_string_equal(ids, expected == NULL ? "" : expected);
+        assert_true(served.choice == NULL || served.choice->has_row_affinity == has_row_affinity);
+        assert_true(served.choice == NULL || served.choice->places[0]->params == served.params);
+    }
+}
+
+/* The nearest first, and of equally near ones by id. */
+static void test_choices(void **state)
+{
+    struct fixture *f = *state;
+    assert_choice(f, "", NULL, false);
+    change(f, CLUSTER(ONE, "c1", "far-east1-b"));
+    change(f, CLUSTER(ONE, "c3", "here"));
+    change(f, CLUSTER(ONE, "c2", "afar"));
+    change(f, CLUSTER(ONE, "c4", "here-b"));
+    change(f, PROFILE(ONE, "any", NULL));
+    change(f, PROFILE(ONE, "one", "c1"));
+    assert_choice(f, "any", "c3 c4 c1 c2 ", false);
+    assert_choice(f, "", "c3 c4 c1 c2 ", false);
+    assert_choice(f, "one", NULL, false);
+    assert_ok(control_edit(f->control, put_group, NULL));
+    assert_choice(f, "group", "c4 c1 c2 ", true);
+    assert_served(f, ONE, "group", "here-b/c4");
+    change(f, CLUSTER(ONE, "c4", NULL));
+    assert_choice(f, "group", "c1 c2 ", true);
+}
+
 /* An instance's name and a profile's that run into each other otherwise, and long ones. */
 static void test_names_are_told_apart(void **state)
 {
@@ -478,6 +542,7 @@ int main(void)
         TEST(test_hits),
         TEST(test_changes_are_seen_at_once),
         TEST(test_transactions),
+        TEST(test_choices),
         TEST(test_names_are_told_apart),
         TEST(test_more_than_are_remembered),
         TEST(test_threads),

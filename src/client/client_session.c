@@ -42,8 +42,10 @@ struct client_session {
     bool is_interrupted;
     atomic_bool is_cancelled; /* client_session_cancel was called */
     struct task cancel;       /* posted once, then */
-    uint32_t window;          /* 0: client_session_narrow was not called */
-    uint64_t received;        /* bytes since it was */
+    atomic_bool is_ending;    /* the next one has been posted */
+    struct task end_call;
+    uint32_t window;   /* 0: client_session_narrow was not called */
+    uint64_t received; /* bytes since it was */
 
     const struct session_call *call; /* the running one, or NULL */
     struct client_call *running;
@@ -144,6 +146,21 @@ void client_session_cancel(struct client_session *session)
         loop_post(session->loop, &session->cancel);
 }
 
+static void end_call(struct task *task)
+{
+    struct client_session *session = LIST_ENTRY(task, struct client_session, end_call);
+    atomic_store(&session->is_ending, false);
+    if (session->running != NULL)
+        client_call_cancel(session->running);
+}
+
+void client_session_end_call(struct client_session *session)
+{
+    DCHECK(session->owns_loop);
+    if (!atomic_exchange(&session->is_ending, true))
+        loop_post(session->loop, &session->end_call);
+}
+
 /* --- making and ending --- */
 
 static status name_things(struct client_session *session,
@@ -185,6 +202,7 @@ status client_session_create(const struct client_session_options *options,
         return status_out_of_memory();
     (*out)->signals = -1;
     (*out)->cancel.run = cancel;
+    (*out)->end_call.run = end_call;
     status s = open_session(*out, options);
     if (!status_is_ok(s)) {
         client_session_destroy(*out);

@@ -76,6 +76,9 @@ status client_session_wait(struct client_session *session, int64_t us);
  * of its own; any thread, as long as nobody destroys it. */
 void client_session_cancel(struct client_session *session);
 
+/* Ends the call that runs, if one does, with CANCELLED, and none of those to come. As the last. */
+void client_session_end_call(struct client_session *session);
+
 /* Forgets the connection, so that the next call makes another. */
 void client_session_disconnect(struct client_session *session);
 

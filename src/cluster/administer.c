@@ -402,10 +402,25 @@ status cluster_create_table_from(struct cluster *cluster, const struct table_spe
 
 /* --- change --- */
 
+/* The first id from that one on that this cluster may give: among peers those of the one that leads
+ * are its own (shared_table.h, 2). */
+static status next_family_id(struct cluster *cluster, uint32_t from, uint32_t *out)
+{
+    uint64_t ids = atomic_load(&cluster->family_ids);
+    uint32_t first = (uint32_t)(ids >> 32), end = (uint32_t)ids;
+    *out = from > first ? from : first;
+    if (ids == 0 || *out < end)
+        return status_ok();
+    return status_make(STATUS_RESOURCE_EXHAUSTED,
+                       "The table has had as many column families as the server that leads may "
+                       "make of one: it takes another leader, or another epoch");
+}
+
 /* New families have id 0 until now, except those of a table that was claimed, which get back the
  * ids that they had (refill.c), and of a peer's, which have the same ids here (shared_table.c). */
-static status make_schema(const struct table_info *now, const struct table_change *change,
-                          struct arena *arena, struct schema **out)
+static status make_schema(struct cluster *cluster, const struct table_info *now,
+                          const struct table_change *change, struct arena *arena,
+                          struct schema **out)
 {
     uint32_t next_id = now->schema->next_family_id;
     if (change->next_family_id > next_id)
@@ -418,8 +433,10 @@ static status make_schema(const struct table_info *now, const struct table_chang
             next_id = change->families[i].id + 1;
     for (size_t i = 0; i < change->family_count; i++) {
         families[i] = change->families[i];
-        if (families[i].id == 0)
-            families[i].id = next_id++;
+        if (families[i].id == 0) {
+            TRY(next_family_id(cluster, next_id, &families[i].id));
+            next_id = families[i].id + 1;
+        }
         DCHECK(families[i].id < next_id);
     }
     return schema_create(now->schema->granularity, families, change->family_count, next_id, out);
@@ -517,7 +534,7 @@ static status change_table(struct table *table, struct arena *arena,
         return cluster_not_found(bytes_of(table->name));
     TRY(table_describe(table, arena, &now));
     TRY(change(context, &now, arena, &next));
-    TRY(make_schema(&now, &next, arena, &schema));
+    TRY(make_schema(table->cluster, &now, &next, arena, &schema));
     status s = apply_change(table, &now, &next, schema);
     schema_destroy(schema);
     return s;

@@ -607,6 +607,11 @@ void cluster_set_number(struct cluster *cluster, unsigned number)
         commit_set_cluster(cluster->shards[i]->commits, number);
 }
 
+void cluster_set_family_ids(struct cluster *cluster, uint32_t from, uint32_t end)
+{
+    atomic_store(&cluster->family_ids, (uint64_t)from << 32 | end);
+}
+
 unsigned cluster_number(const struct cluster *cluster)
 {
     return atomic_load(&cluster->number);

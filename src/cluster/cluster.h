@@ -98,6 +98,10 @@ status cluster_check_true(struct cluster *cluster);
 void cluster_set_number(struct cluster *cluster, unsigned number);
 unsigned cluster_number(const struct cluster *cluster);
 
+/* What tables get of families from now on has ids from that one on, below the other, and still
+ * above all that the table had (shared_table.h). Any thread. */
+void cluster_set_family_ids(struct cluster *cluster, uint32_t from, uint32_t end);
+
 struct pool *cluster_pool(struct cluster *cluster);
 struct clock *cluster_clock(struct cluster *cluster);
 

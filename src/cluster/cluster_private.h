@@ -30,6 +30,7 @@ struct cluster {
     uint32_t magic;
     struct cluster_options options;
     atomic_uint number;          /* cluster_number */
+    atomic_ullong family_ids;    /* cluster_set_family_ids: `from` in the high half; 0: any */
     struct condition *condition; /* of the whole server */
     struct pool *rows;           /* work under row locks: see row_jobs.h */
     struct shard *home;          /* the shard that keeps the catalog */

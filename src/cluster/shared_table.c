@@ -58,6 +58,20 @@ uint64_t shared_table_uid_to_keep(struct cluster *cluster, const struct table_sp
     return number == 0 ? 0 : uid;
 }
 
+/* --- ids of families --- */
+
+void shared_family_ids(uint64_t epoch, unsigned leader, uint32_t *from, uint32_t *end)
+{
+    enum { OF_LEADER = 12, OF_EPOCH = OF_LEADER + VERSION_CLUSTER_BITS };
+    const uint64_t epochs = (UINT64_C(1) << (32 - OF_EPOCH)) - 1;
+    DCHECK(epoch > 0 && leader < VERSION_CLUSTERS);
+    *from = *end = UINT32_MAX;
+    if (epoch > epochs)
+        return;
+    *from = epoch == 1 ? 0 : (uint32_t)((epoch - 1) << OF_EPOCH | leader << OF_LEADER);
+    *end = epoch == 1 ? 1 << OF_EPOCH : *from + (1 << OF_LEADER);
+}
+
 /* --- by uid --- */
 
 static status no_such_uid(uint64_t uid)

@@ -9,7 +9,14 @@
  *     Where that is the uid of a table that was a peer's, as in the restored directory of one, the
  *     highest bit is set besides.
  *  2. A family has the same id at all peers: what was changed is applied as it comes. So at a peer
- *     that follows, ids are given by the record of the one that leads, and by nothing else.
+ *     that follows, ids are given by the record of the one that leads, and by nothing else. And two
+ *     that lead, one after the other or each for itself for a while, never give the same id: what a
+ *     table gets of families after it was made has ids of a range that is the leader's and of the
+ *     epoch in which it leads (shared_family_ids). Of two the range of the one whose list counts in
+ *     the end is the later one. So an id that is not known, and not below all that a table had, is
+ *     of a family that is to come; or one gave it and nobody else has heard of it: then it stays
+ *     nobody else's, and what that one's clients have written there is of no family wherever it
+ *     comes.
  *  3. What is shared of a table's description is its *record*: a trestle.catalog.Table, without
  *     what each cluster has for itself (its id, its generation, the life of its change stream,
  *     whether views read it, when it was deleted). Two peers have the same if these bytes are the
@@ -20,6 +27,11 @@
 #define TRESTLE_CLUSTER_SHARED_TABLE_H
 
 #include "cluster/cluster.h"
+
+/* The range of a leader in its epoch, for cluster_set_family_ids: of the first epoch, in which
+ * there is one leader, what comes after the ids that tables had before; of each later one 4,096 for
+ * each number. Empty if there were too many epochs (32,768). */
+void shared_family_ids(uint64_t epoch, unsigned leader, uint32_t *from, uint32_t *end);
 
 /* 0: it is not shared. Cheap, any thread. */
 uint64_t table_uid(const struct table *table);

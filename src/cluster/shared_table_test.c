@@ -216,6 +216,58 @@ static void ids_that_are_gone_are_not_given_again(void **state)
     assert_true(schema_family_was_dropped(table_schema(f->table), 8));
 }
 
+/* Drops all families but f, and makes one by that name. */
+static status make_family(void *context, const struct table_info *now, struct arena *arena,
+                          struct table_change *next)
+{
+    struct family *families = arena_zalloc(arena, 2 * sizeof *families);
+    assert_non_null(families);
+    families[0] = *schema_family_named(now->schema, bytes_of("f"));
+    families[1] = (struct family){.name = bytes_of(context)};
+    *next = (struct table_change){.families = families, .family_count = 2};
+    return status_ok();
+}
+
+static uint32_t made_family_id(struct cluster_fixture *f, uint64_t epoch, unsigned leader,
+                               const char *name)
+{
+    uint32_t from, end;
+    struct arena *arena = arena_create(1 << 20);
+    shared_family_ids(epoch, leader, &from, &end);
+    cluster_set_family_ids(f->cluster, from, end);
+    assert_ok(table_change_schema(f->table, arena, make_family, (void *)(uintptr_t)name));
+    arena_destroy(arena);
+    return schema_family_named(table_schema(f->table), bytes_of(name))->id;
+}
+
+/* One that leads, and another that does not know what that one has made since. */
+static void two_that_lead_give_different_family_ids(void **state)
+{
+    struct cluster_fixture *f = *state;
+    const uint32_t next = table_schema(f->table)->next_family_id, epoch = 1 << 17, leader = 1 << 12;
+    assert_int_equal(made_family_id(f, 1, 1, "a"), next);
+    assert_int_equal(made_family_id(f, 1, 1, "b"), next + 1);
+    assert_int_equal(made_family_id(f, 2, 2, "c"), epoch + 2 * leader);
+    assert_int_equal(made_family_id(f, 2, 2, "d"), epoch + 2 * leader + 1);
+    assert_int_equal(made_family_id(f, 2, 31, "e"), epoch + 31 * leader);
+    assert_int_equal(made_family_id(f, 3, 1, "g"), 2 * epoch + leader);
+    assert_int_equal(table_schema(f->table)->next_family_id, 2 * epoch + leader + 1);
+}
+
+static void ids_of_families_may_run_out(void **state)
+{
+    struct cluster_fixture *f = *state;
+    uint32_t from, end;
+    struct arena *arena = arena_create(1 << 20);
+    shared_family_ids(32767, 31, &from, &end);
+    assert_int_equal(end, UINT32_MAX - (1 << 17) + 1);
+    shared_family_ids(32768, 1, &from, &end);
+    cluster_set_family_ids(f->cluster, from, end);
+    assert_status(table_change_schema(f->table, arena, make_family, (void *)(uintptr_t) "a"),
+                  STATUS_RESOURCE_EXHAUSTED);
+    arena_destroy(arena);
+}
+
 static void a_protected_table_is_let_go(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -341,6 +393,8 @@ int main(void)
         CASE(a_table_is_found_by_its_uid),
         CASE(families_have_the_peers_ids),
         CASE(ids_that_are_gone_are_not_given_again),
+        CASE(two_that_lead_give_different_family_ids),
+        CASE(ids_of_families_may_run_out),
         CASE(a_protected_table_is_let_go),
         CASE(a_deleted_table_is_found_by_a_uid_that_is_stored),
         CASE(no_uid_is_given_twice),

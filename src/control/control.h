@@ -21,6 +21,11 @@ struct control;
 status control_open(struct cluster *cluster, const struct log *log, struct control **out);
 void control_close(struct control *control); /* NULL is fine */
 
+/* The zone of this server, in names of operations; "local" until it is set, before the first one.
+ * It outlives the control plane. */
+void control_set_location(struct control *control, const char *zone);
+const char *control_location(const struct control *control);
+
 struct cluster *control_cluster(struct control *control);
 const struct log *control_log(struct control *control);
 
@@ -55,6 +60,10 @@ status control_edit(struct control *control, edit_function *change, void *contex
 /* How many edits there were since the start, at least: it is another number after each. What is
  * looked at behind that has all of them. Cheap, any thread. */
 uint64_t control_edit_count(const struct control *control);
+
+/* The version of the last edit: later ones have greater versions. May wait for one that is under
+ * way. Any thread. */
+uint64_t control_last_version(struct control *control);
 
 /* Calls `look` while no edit is under way: what edits change, tables included, stands still. */
 status control_look(struct control *control, status (*look)(void *context), void *context);

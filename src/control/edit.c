@@ -318,6 +318,14 @@ uint64_t control_edit_count(const struct control *control)
     return atomic_load(&control->edit_count);
 }
 
+uint64_t control_last_version(struct control *control)
+{
+    pthread_mutex_lock(&control->edit_lock);
+    uint64_t version = control->last_version;
+    pthread_mutex_unlock(&control->edit_lock);
+    return version;
+}
+
 status control_look(struct control *control, status (*look)(void *context), void *context)
 {
     pthread_mutex_lock(&control->edit_lock);

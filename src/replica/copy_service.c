@@ -120,6 +120,8 @@ static status send_first(struct copy *copy)
         TRY(instance_tables_visit(copy->service->cluster, copy->request->instance, add_table,
                                   copy));
     add_places(copy);
+    /* taken behind the places: see replica.proto */
+    pull_message_edit_version(&copy->message, control_last_version(copy->service->control));
     send_answer(copy);
     return status_ok();
 }

@@ -4,6 +4,7 @@
 #ifndef TRESTLE_REPLICA_COPY_SERVICE_H
 #define TRESTLE_REPLICA_COPY_SERVICE_H
 
+#include "control/control.h"
 #include "replica/link_rate.h"
 #include "replica/peers.h"
 #include "replica/placed.h"
@@ -16,6 +17,7 @@ enum { COPIES_MOST = 2 };
 /* The context of the handler, which outlives all calls. */
 struct copy_service {
     struct cluster *cluster;
+    struct control *control;
     struct peers *peers;
     struct placed *placed;
     struct link_rate *rate;

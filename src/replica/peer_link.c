@@ -62,6 +62,8 @@ static status ask(struct peer_link *link, const Replica__PeerList *list, struct 
     request.list = (Replica__PeerList *)(uintptr_t)list;
     request.identity = peers->identity;
     request.incarnation = peers->incarnation;
+    request.seen = atomic_load(&peers->seen);
+    request.gone = atomic_load(&peers->gone);
     const struct session_call call = {.path = "/trestle.replica.v1.Replication/ExchangePeers",
                                       .request = &request.base,
                                       .timeout_us = PEER_TIMEOUT_US};
@@ -74,7 +76,7 @@ static status ask(struct peer_link *link, const Replica__PeerList *list, struct 
     return status_ok();
 }
 
-static status check_answer(const Replica__Peer *peer, const Replica__ExchangePeersResponse *answer)
+status peer_check_answer(const Replica__Peer *peer, const Replica__ExchangePeersResponse *answer)
 {
     if (answer->number == peer->number && strcmp(answer->identity, peer->identity) == 0)
         return status_ok();
@@ -105,13 +107,16 @@ static status exchange(struct peer_link *link, struct arena *arena)
     struct asking asking;
     TRY(peers_list(link->peers, arena, &list));
     const Replica__Peer *peer = peer_list_find(list, link->number);
-    if (peer == NULL)
-        return status_make(STATUS_NOT_FOUND, "it is in the list of the peers no more");
+    if (peer == NULL || peers_own_number(link->peers) == 0) { /* it, or this server, has left */
+        drop_session(link);
+        return status_ok();
+    }
     TRY(have_session(link, peer));
     TRY(ask(link, list, arena, &asking, &answer));
-    TRY(check_answer(peer, answer));
+    TRY(peer_check_answer(peer, answer));
     note_answer(link, &asking, answer);
-    return peers_adopt(link->peers, answer->list);
+    peers_note_seen(link->peers, answer->seen, answer->gone);
+    return peers_adopt(link->peers, answer->list, false);
 }
 
 /* --- what came of it --- */

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "cluster/checkpoint.h"
+#include "cluster/shared_table.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,6 +25,27 @@ unsigned peers_leader(const struct peers *peers)
 bool peers_pack(const struct peers *peers)
 {
     return peers->options.packs;
+}
+
+bool peers_has_left(const struct peers *peers)
+{
+    return atomic_load(&peers->has_left);
+}
+
+bool peers_was_removed(const void *peers)
+{
+    return peers_has_left(peers);
+}
+
+bool peers_is_gone(const struct peers *peers, unsigned number)
+{
+    return (atomic_load(&peers->gone) & peer_bit(number)) != 0;
+}
+
+void peers_note_seen(struct peers *peers, peer_set seen, peer_set gone)
+{
+    atomic_fetch_or(&peers->seen, seen);
+    atomic_fetch_or(&peers->gone, gone);
 }
 
 uint64_t peers_generation(const struct peers *peers)
@@ -80,13 +102,65 @@ static void start_links(struct peers *peers)
     }
 }
 
+/* With `change` held. */
+static status write_record(struct peers *peers, const Replica__PeerList *list, unsigned own_number)
+{
+    const struct peer_record record = {.list = list,
+                                       .own_number = own_number,
+                                       .promised = peers->promised,
+                                       .led_epoch = peers->led_epoch,
+                                       .seen = atomic_load(&peers->seen),
+                                       .gone = atomic_load(&peers->gone)};
+    DCHECK(check_is_held(&peers->change));
+    return peer_record_write(peers->options.cluster, &record);
+}
+
+status peers_write_promise(struct peers *peers, struct peer_ballot promised)
+{
+    const struct peer_ballot former = peers->promised;
+    peers->promised = promised;
+    status s = write_record(peers, peers->list, peers_own_number(peers));
+    if (!status_is_ok(s))
+        peers->promised = former;
+    return s;
+}
+
+/* Whether that number of the list is this server's. */
+static bool is_own(const struct peers *peers, const Replica__Peer *peer)
+{
+    return peer != NULL && strcmp(peer->identity, peers->identity) == 0;
+}
+
+/* One that is in the list no more asks nobody, and is asked for nothing. */
+static status show_own(struct peers *peers, const Replica__PeerList *list, unsigned own_number)
+{
+    uint32_t from, end;
+    bool is_peer = peer_list_find(list, own_number) != NULL;
+    shared_family_ids(list->epoch, list->leader, &from, &end);
+    cluster_set_family_ids(peers->options.cluster, from, end);
+    TRY(show_list(peers, list, is_peer ? own_number : 0));
+    atomic_store(&peers->has_left, !is_peer);
+    if (!is_peer)
+        log_warn(peers->options.log,
+                 "this server was removed from its peers: it serves no data any more",
+                 LOG_INT("number", own_number));
+    return status_ok();
+}
+
 status peers_change_list(struct peers *peers, const Replica__PeerList *list, unsigned own_number)
 {
-    const struct peer_record record = {.list = list, .own_number = own_number};
+    const uint64_t led_epoch = peers->led_epoch;
     DCHECK(check_is_held(&peers->change));
-    TRY(peer_record_write(peers->options.cluster, &record));
+    if (list->leader == own_number)
+        peers->led_epoch = 0;
+    status s = write_record(peers, list, own_number);
+    if (!status_is_ok(s)) {
+        peers->led_epoch = led_epoch;
+        return s;
+    }
     cluster_set_number(peers->options.cluster, own_number);
-    TRY(show_list(peers, list, own_number));
+    peers_note_seen(peers, peer_list_numbers(list) | peer_list_gone(list), peer_list_gone(list));
+    TRY(show_own(peers, list, own_number));
     if (peers->has_begun && !peers->is_stopping)
         start_links(peers);
     log_info(peers->options.log, "the peers are others", LOG_INT("own_number", own_number),
@@ -95,26 +169,91 @@ status peers_change_list(struct peers *peers, const Replica__PeerList *list, uns
     return status_ok();
 }
 
-/* With `change` held: so nobody else changes it. */
-static status adopt(struct peers *peers, const Replica__PeerList *list)
+static bool is_same_list(const Replica__PeerList *a, const Replica__PeerList *b)
 {
-    unsigned own_number = peers_own_number(peers);
-    if (!peer_list_is_newer(list, peers->list))
-        return status_ok();
-    TRY(peer_list_check(list));
-    const Replica__Peer *own = peer_list_find(list, own_number);
-    if (own == NULL || strcmp(own->identity, peers->identity) != 0)
-        return status_make(STATUS_FAILED_PRECONDITION,
-                           "a newer list of the peers has another server as number %u", own_number);
-    return peers_change_list(peers, list, own_number);
+    return !peer_list_is_newer(a, b) && !peer_list_is_newer(b, a);
 }
 
-status peers_adopt(struct peers *peers, const Replica__PeerList *list)
+status peers_replace_list(struct peers *peers, const Replica__PeerList *former,
+                          const Replica__PeerList *list, unsigned own_number)
 {
     pthread_mutex_lock(&peers->change);
-    status s = list == NULL || peers_own_number(peers) == 0 ? status_ok() : adopt(peers, list);
+    status s = is_same_list(former, peers->list)
+                   ? peers_change_list(peers, list, own_number)
+                   : status_make(STATUS_ABORTED, "the peers are others now: ask again");
     pthread_mutex_unlock(&peers->change);
     return s;
+}
+
+/* Whether this server leads until the list is that one: what it has administered is to be compared
+ * with what the other one has. */
+static bool ends_leading(const struct peers *peers, const Replica__PeerList *list)
+{
+    unsigned own_number = peers_own_number(peers);
+    return peers->list->leader == own_number && list->leader != own_number;
+}
+
+/* With `change` held: so nobody else changes it. A list of before what was promised is left alone.
+ */
+static status adopt(struct peers *peers, const Replica__PeerList *list, bool is_handed_over)
+{
+    unsigned own_number = peers_own_number(peers);
+    const uint64_t led_epoch = peers->led_epoch;
+    if (!peer_list_is_newer(list, peers->list) ||
+        peer_ballot_compare(peer_list_ballot(list), peers->promised) < 0)
+        return status_ok();
+    TRY(peer_list_check(list));
+    if (!is_own(peers, peer_list_find(list, own_number)) &&
+        !is_own(peers, peer_list_former(list, own_number)))
+        return status_make(STATUS_FAILED_PRECONDITION,
+                           "a newer list of the peers has another server as number %u", own_number);
+    if (ends_leading(peers, list) && !is_handed_over)
+        peers->led_epoch = peers->list->epoch;
+    status s = peers_change_list(peers, list, own_number);
+    if (!status_is_ok(s))
+        peers->led_epoch = led_epoch;
+    return s;
+}
+
+status peers_adopt(struct peers *peers, const Replica__PeerList *list, bool is_handed_over)
+{
+    pthread_mutex_lock(&peers->change);
+    status s = list == NULL || peers_own_number(peers) == 0 ? status_ok()
+                                                            : adopt(peers, list, is_handed_over);
+    pthread_mutex_unlock(&peers->change);
+    return s;
+}
+
+uint64_t peers_led_epoch(struct peers *peers)
+{
+    pthread_mutex_lock(&peers->change);
+    uint64_t epoch = peers->led_epoch;
+    pthread_mutex_unlock(&peers->change);
+    return epoch;
+}
+
+status peers_led_compared(struct peers *peers)
+{
+    status s = status_ok();
+    pthread_mutex_lock(&peers->change);
+    const uint64_t led_epoch = peers->led_epoch;
+    peers->led_epoch = 0;
+    if (led_epoch != 0 && peers->list != NULL)
+        s = write_record(peers, peers->list, peers_own_number(peers));
+    if (!status_is_ok(s))
+        peers->led_epoch = led_epoch;
+    pthread_mutex_unlock(&peers->change);
+    return s;
+}
+
+void peers_set_schema(struct peers *peers, const struct peers_schema *schema)
+{
+    const struct peers_schema none = {0};
+    if (peers == NULL)
+        return;
+    pthread_rwlock_wrlock(&peers->schema_lock);
+    peers->schema = schema == NULL ? none : *schema;
+    pthread_rwlock_unlock(&peers->schema_lock);
 }
 
 /* --- sessions --- */
@@ -326,7 +465,9 @@ static status take_record(struct peers *peers, const struct peer_record *record)
     const Replica__Peer *own = peer_list_find(record->list, record->own_number);
     if (record->list == NULL)
         return status_ok();
-    if (own == NULL || strcmp(own->identity, peers->identity) != 0) {
+    if (own == NULL)
+        own = peer_list_former(record->list, record->own_number);
+    if (!is_own(peers, own)) {
         log_warn(peers->options.log,
                  "the data is that of a peer, and this server is another: it has no peers",
                  LOG_INT("number", record->own_number), LOG_STR("identity", peers->identity));
@@ -335,8 +476,11 @@ static status take_record(struct peers *peers, const struct peer_record *record)
     if (strcmp(own->location, peers->options.location) != 0)
         log_warn(peers->options.log, "the setting location is not what the peers know",
                  LOG_STR("location", peers->options.location), LOG_STR("known", own->location));
+    peers->promised = record->promised;
+    peers->led_epoch = record->led_epoch;
+    peers_note_seen(peers, record->seen | peer_list_numbers(record->list), record->gone);
     cluster_set_number(peers->options.cluster, record->own_number);
-    return show_list(peers, record->list, record->own_number);
+    return show_own(peers, record->list, record->own_number);
 }
 
 static status read_record(struct peers *peers)
@@ -369,6 +513,8 @@ status peers_open(const struct peers_options *options, struct peers **out)
     peers->options = *options;
     pthread_mutex_init(&peers->change, NULL);
     pthread_mutex_init(&peers->lock, NULL);
+    peer_gate_init(&peers->gate);
+    pthread_rwlock_init(&peers->schema_lock, NULL);
     for (unsigned i = 0; i <= PEERS_MOST; i++) {
         peers->links[i].peers = peers;
         peers->links[i].number = i;
@@ -445,6 +591,8 @@ void peers_close(struct peers *peers)
     }
     arena_destroy(peers->arena);
     buffer_free(&peers->address);
+    peer_gate_destroy(&peers->gate);
+    pthread_rwlock_destroy(&peers->schema_lock);
     pthread_mutex_destroy(&peers->change);
     pthread_mutex_destroy(&peers->lock);
     free(peers);

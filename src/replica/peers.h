@@ -19,6 +19,11 @@ struct peers;
 unsigned peers_own_number(const struct peers *peers);
 /* The number of the one that leads; 0: it has no peers. Cheap. */
 unsigned peers_leader(const struct peers *peers);
+/* Whether this server was a peer, and is none any more: then its number is 0. Cheap. */
+bool peers_has_left(const struct peers *peers);
+bool peers_was_removed(const void *peers); /* the same, for bigtable/peers_hook.h */
+/* Whether peers of that number have left, by whatever list that was heard of. Cheap. */
+bool peers_is_gone(const struct peers *peers, unsigned number);
 /* Rises whenever the list changes. Cheap. */
 uint64_t peers_generation(const struct peers *peers);
 
@@ -27,10 +32,47 @@ status peers_list(struct peers *peers, struct arena *arena, const Replica__PeerL
 
 /* Whether changes and copies are asked for packed. Cheap. */
 bool peers_pack(const struct peers *peers);
+/* The number of the peer that serves the location, this server's own among them, and whether it did
+ * not answer when it was asked last; 0: none does. Waits for a lock, and for no more. */
+unsigned peers_at(struct peers *peers, const char *location, bool *is_silent);
 
 /* A session with that peer, over whatever authenticates both: not connected yet. NOT_FOUND: it is
  * none. The session is the caller's, and so is the thread that it is used on. */
 status peers_session(struct peers *peers, unsigned number, struct client_session **out);
+
+/* --- who changes what is administered --- */
+
+/* A client's call, for as long as it lasts: UNAVAILABLE while another server is about to lead, or
+ * this one is not ready to. Without peers it always may. */
+status peers_administer_begin(void *peers);
+void peers_administer_end(void *peers);
+
+/* What follows that peer, for as long as it changes what is here: false if that does not lead any
+ * more, or calls take too long. */
+bool peers_mirror_begin(struct peers *peers, unsigned leader);
+void peers_mirror_end(struct peers *peers);
+/* Whether this server leads, and nothing is being mirrored here still. Cheap. */
+bool peers_leads_here(struct peers *peers);
+
+/* The epoch in which this server led, if it follows and what it has of then has not been compared
+ * with what the other one has; 0: there is nothing to compare. Any thread. */
+uint64_t peers_led_epoch(struct peers *peers);
+/* It has been. Blocks. */
+status peers_led_compared(struct peers *peers);
+
+/* What changing who leads needs of what is administered: schema_state.h, schema_follow.h. */
+struct peers_schema {
+    void *context;
+    /* What this server has of it. */
+    status (*tell)(void *context, struct arena *arena, Replica__SchemaState *out);
+    /* Makes it what that peer has. Blocks for the time that this takes. */
+    status (*catch_up)(void *context, unsigned from);
+    /* Whether the rows here are whole. */
+    bool (*is_copying)(const void *replication);
+    void *replication;
+};
+/* NULL: nothing is, from the return on, which waits for what uses it. Any thread. */
+void peers_set_schema(struct peers *peers, const struct peers_schema *schema);
 
 /* --- making and ending --- */
 
@@ -83,6 +125,15 @@ status peers_describe(struct peers *peers, struct arena *arena,
                       const Replica__ListPeersResponse **out);
 status peers_admit(struct peers *peers, const Replica__AdmitPeerRequest *request,
                    struct arena *arena, const Replica__AdmitPeerResponse **out);
+/* Makes this server the one that leads. FAILED_PRECONDITION: no majority of the peers answers, and
+ * it is not forced; its rows are not whole; another one has more of what is administered, and does
+ * not give it. ABORTED, UNAVAILABLE: it is to be asked for again. */
+status peers_promote(struct peers *peers, const Replica__PromotePeerRequest *request,
+                     struct arena *arena, const Replica__ChangePeersResponse **out);
+status peers_prepare(struct peers *peers, const Replica__PreparePromotionRequest *request,
+                     struct arena *arena, const Replica__PreparePromotionResponse **out);
+status peers_hand_over(struct peers *peers, const Replica__HandOverRequest *request,
+                       struct arena *arena, const Replica__HandOverResponse **out);
 /* FAILED_PRECONDITION if the caller is not who it says. */
 status peers_exchange(struct peers *peers, const Replica__ExchangePeersRequest *request,
                       struct arena *arena, const Replica__ExchangePeersResponse **out);

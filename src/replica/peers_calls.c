@@ -68,6 +68,7 @@ status peers_describe(struct peers *peers, struct arena *arena,
     status s = status_ok();
     if (peers->list != NULL) {
         response->own_number = peers_own_number(peers);
+        response->has_left = peers_has_left(peers);
         s = peer_list_copy(peers->list, arena, &list);
         if (status_is_ok(s))
             s = describe_links(peers, arena, response);
@@ -133,17 +134,16 @@ static status refuse_identity(const struct peers *peers, const Replica__Peer *pe
                        peer->number, peer->identity, identity);
 }
 
-/* `list` is the newer one of the two that are known. */
-static status check_caller(struct peers *peers, const Replica__PeerList *list,
-                           const Replica__ExchangePeersRequest *request)
+status peers_check_caller(struct peers *peers, const Replica__PeerList *list,
+                          const struct peer_caller *caller)
 {
-    const Replica__Peer *peer = peer_list_find(list, request->from);
+    const Replica__Peer *peer = peer_list_find(list, caller->number);
     if (peer == NULL)
         return status_make(STATUS_FAILED_PRECONDITION, "%u is the number of no peer",
-                           request->from);
-    if (strcmp(peer->identity, request->identity) != 0)
-        return refuse_identity(peers, peer, request->identity);
-    return check_incarnation(peers, peer, request->incarnation);
+                           caller->number);
+    if (strcmp(peer->identity, caller->identity) != 0)
+        return refuse_identity(peers, peer, caller->identity);
+    return check_incarnation(peers, peer, caller->incarnation);
 }
 
 static status answer_exchange(struct peers *peers, struct arena *arena,
@@ -158,24 +158,37 @@ static status answer_exchange(struct peers *peers, struct arena *arena,
     response->identity = peers->identity;
     response->incarnation = peers->incarnation;
     response->now_us = clock_wall_us(peers->options.clock);
+    response->seen = atomic_load(&peers->seen);
+    response->gone = atomic_load(&peers->gone);
     *out = response;
     return status_ok();
+}
+
+/* Whether the caller has left, by that list: the answer tells it. */
+static bool has_left(const Replica__PeerList *list, const Replica__ExchangePeersRequest *request)
+{
+    const Replica__Peer *former = peer_list_former(list, request->from);
+    return former != NULL && strcmp(former->identity, request->identity) == 0;
 }
 
 status peers_exchange(struct peers *peers, const Replica__ExchangePeersRequest *request,
                       struct arena *arena, const Replica__ExchangePeersResponse **out)
 {
     const Replica__PeerList *list;
+    const struct peer_caller caller = {request->from, request->identity, request->incarnation};
     TRY(peers_list(peers, arena, &list));
-    if (list == NULL)
+    if (list == NULL || peers_own_number(peers) == 0)
         return status_make(STATUS_FAILED_PRECONDITION,
                            "this server has no peers: if it was to join some, that has not ended");
+    if (has_left(list, request))
+        return answer_exchange(peers, arena, out);
     if (peer_list_is_newer(request->list, list)) {
         TRY(peer_list_check(request->list));
         list = request->list;
     }
-    TRY(check_caller(peers, list, request));
-    TRY(peers_adopt(peers, request->list));
+    TRY(peers_check_caller(peers, list, &caller));
+    peers_note_seen(peers, request->seen, request->gone);
+    TRY(peers_adopt(peers, request->list, false));
     return answer_exchange(peers, arena, out);
 }
 
@@ -196,7 +209,7 @@ static status begin_list(struct peers *peers, const char *reached_at, struct are
 }
 
 /* Whether the peer does not answer at the address that the list has. */
-static bool is_silent(struct peers *peers, unsigned number)
+bool peers_is_silent(struct peers *peers, unsigned number)
 {
     pthread_mutex_lock(&peers->lock);
     bool is_silent = peers->links[number].failure != NULL;
@@ -206,33 +219,39 @@ static bool is_silent(struct peers *peers, unsigned number)
 
 /* One that is known and asks from another address has moved, unless somebody answers at the old one
  * still. */
-static status change_for(struct peers *peers, const Replica__PeerList *list,
-                         const Replica__Peer *peer, struct arena *arena,
-                         const Replica__PeerList **out, unsigned *number)
+static bool moves(struct peers *peers, const Replica__PeerList *list, const Replica__Peer *peer,
+                  unsigned *number)
 {
     const Replica__Peer *known = peer_list_of_identity(list, peer->identity);
-    bool moves = known != NULL && strcmp(known->location, peer->location) == 0 &&
-                 strcmp(known->address, peer->address) != 0;
-    if (!moves || !is_silent(peers, known->number))
-        return peer_list_admit(list, peer, arena, out, number);
-    *number = known->number;
-    return peer_list_move(list, known->number, peer->address, arena, out);
+    *number = known == NULL ? 0 : known->number;
+    return known != NULL && strcmp(known->location, peer->location) == 0 &&
+           strcmp(known->address, peer->address) != 0 && peers_is_silent(peers, known->number);
 }
 
-/* With `change` held; this server leads, or has no peers yet. */
+static status change_address(struct peers *peers, const Replica__PeerList *list,
+                             const Replica__Peer *peer, unsigned number, struct arena *arena,
+                             const Replica__PeerList **out)
+{
+    TRY(peer_list_move(list, number, peer->address, arena, out));
+    return peers_replace_list(peers, list, *out, list->leader);
+}
+
+/* This server leads, or has no peers yet, and nobody else changes the list. */
 static status admit(struct peers *peers, const Replica__AdmitPeerRequest *request,
                     struct arena *arena, const Replica__AdmitPeerResponse **out)
 {
     Replica__AdmitPeerResponse *response;
-    const Replica__PeerList *list, *longer;
+    const Replica__PeerList *standing, *list, *longer;
     unsigned number;
     PROTO_NEW(arena, response, REPLICA__ADMIT_PEER_RESPONSE__INIT);
-    TRY(peers_list(peers, arena, &list));
+    TRY(peers_list(peers, arena, &standing));
+    list = standing;
     if (list == NULL)
         TRY(begin_list(peers, request->reached_at, arena, &list));
-    TRY(change_for(peers, list, request->peer, arena, &longer, &number));
-    if (longer != list)
-        TRY(peers_change_list(peers, longer, list->leader));
+    if (moves(peers, list, request->peer, &number))
+        TRY(change_address(peers, list, request->peer, number, arena, &longer));
+    else
+        TRY(peers_admit_new(peers, standing, list, request->peer, arena, &longer, &number));
     response->list = unconst(longer);
     response->number = number;
     *out = response;
@@ -257,12 +276,27 @@ static status pass_on(struct peers *peers, const Replica__AdmitPeerRequest *requ
     client_session_destroy(session);
     TRY(s);
     *out = (const void *)answer;
-    return peers_adopt(peers, (*out)->list);
+    return peers_adopt(peers, (*out)->list, false);
 }
 
-static bool another_leads(const struct peers *peers)
+bool peers_another_leads(const struct peers *peers)
 {
     return peers_leader(peers) != peers_own_number(peers);
+}
+
+/* Whether this server may let others in. */
+static status check_may_admit(struct peers *peers)
+{
+    status s = status_ok();
+    pthread_mutex_lock(&peers->change);
+    if (peers->is_joining || peers_another_leads(peers))
+        s = status_make(STATUS_ABORTED, "this server is joining others: ask again in a moment");
+    else if (!peers->has_begun || peers->is_stopping)
+        s = status_make(STATUS_UNAVAILABLE, "the server is not ready");
+    else if (peers_has_left(peers))
+        s = status_make(STATUS_FAILED_PRECONDITION, "this server was removed from its peers");
+    pthread_mutex_unlock(&peers->change);
+    return s;
 }
 
 status peers_admit(struct peers *peers, const Replica__AdmitPeerRequest *request,
@@ -270,17 +304,14 @@ status peers_admit(struct peers *peers, const Replica__AdmitPeerRequest *request
 {
     if (request->peer == NULL)
         return status_make(STATUS_INVALID_ARGUMENT, "peer is not set");
-    if (another_leads(peers))
+    if (peers_another_leads(peers) && !peers_has_left(peers))
         return pass_on(peers, request, arena, out);
-    pthread_mutex_lock(&peers->change);
-    status s;
-    if (peers->is_joining || another_leads(peers))
-        s = status_make(STATUS_ABORTED, "this server is joining others: ask again in a moment");
-    else if (!peers->has_begun || peers->is_stopping)
-        s = status_make(STATUS_UNAVAILABLE, "the server is not ready");
-    else
+    TRY(check_may_admit(peers));
+    TRY(peers_changing_begin(peers));
+    status s = check_may_admit(peers);
+    if (status_is_ok(s))
         s = admit(peers, request, arena, out);
-    pthread_mutex_unlock(&peers->change);
+    peers_changing_end(peers);
     return s;
 }
 
@@ -324,6 +355,10 @@ static status check_may_join(struct peers *peers, const char *own_address)
         return status_make(STATUS_UNAVAILABLE, "the server is not ready");
     if (peers->is_joining)
         return status_make(STATUS_ABORTED, "this server is joining others already");
+    if (peers_has_left(peers))
+        return status_make(STATUS_FAILED_PRECONDITION,
+                           "this server was removed from its peers: one joins with a data "
+                           "directory that is empty");
     if (wants_to_move(peers, own_address))
         return status_ok();
     if (peers->list != NULL)
@@ -423,7 +458,7 @@ status peers_join(struct peers *peers, const Replica__JoinPeersRequest *request,
     status s = check_may_join(peers, request->own_address);
     if (status_is_ok(s))
         s = describe_oneself(peers, request->own_address, arena, &own);
-    bool leads = peers->list != NULL && !another_leads(peers);
+    bool leads = peers->list != NULL && !peers_another_leads(peers);
     peers->is_joining |= status_is_ok(s) && !leads;
     pthread_mutex_unlock(&peers->change);
     TRY(s);

@@ -2,6 +2,7 @@
  * written. */
 #include "replica/placed.h"
 
+#include "base/big_endian.h"
 #include "base/check.h"
 #include "cluster/catalog_txn.h"
 #include "wire/proto.h"
@@ -17,9 +18,10 @@ struct entry {
 
 struct placed {
     struct cluster *cluster;
-    pthread_mutex_t changes; /* whoever has it may look at entries without the next one */
-    pthread_mutex_t lock;    /* held to change one, for no longer than that takes */
-    enum placed_phase phase;
+    pthread_mutex_t changes;
+    pthread_mutex_t lock; /* of the next ones; never held over the disk */
+    bool has_begun;
+    uint64_t since;
     struct entry *entries; /* by name */
     size_t count;
     size_t capacity;
@@ -185,11 +187,12 @@ static status damaged(void)
     return status_make(STATUS_DATA_LOSS, "a record of what rows are here is damaged");
 }
 
-static status load_phase(struct placed *placed, bytes value)
+static status load_since(struct placed *placed, bytes value)
 {
-    if (value.size != 1 || value.data[0] > 1)
+    if (value.size != BIG_ENDIAN_SIZE)
         return damaged();
-    placed->phase = value.data[0] == 1 ? PLACED_SETTLED : PLACED_NEW;
+    placed->has_begun = true;
+    placed->since = big_endian_read(value.data);
     return status_ok();
 }
 
@@ -218,7 +221,7 @@ static status load(void *context, bytes key, bytes value, struct arena *arena)
     ProtobufCMessage *record;
     bytes rest = bytes_from(key, strlen(KEY));
     if (rest.size == 0)
-        return load_phase(placed, value);
+        return load_since(placed, value);
     status s = proto_decode(&replica__placed_record__descriptor, value, arena, &record);
     if (!status_is_ok(s)) {
         status_free(s);
@@ -275,39 +278,31 @@ void placed_unlock_changes(struct placed *placed)
 
 /* --- the whole --- */
 
-enum placed_phase placed_phase(struct placed *placed)
+bool placed_has_begun(struct placed *placed)
 {
     pthread_mutex_lock(&placed->lock);
-    enum placed_phase phase = placed->phase;
+    bool has_begun = placed->has_begun;
     pthread_mutex_unlock(&placed->lock);
-    return phase;
+    return has_begun;
 }
 
-static status delete_records(struct placed *placed)
+uint64_t placed_since(struct placed *placed)
 {
-    for (size_t i = 0; i < placed->count; i++) {
-        struct buffer key = {0};
-        status s = key_of(placed->entries[i].name, &key);
-        if (status_is_ok(s))
-            s = write_record(placed, buffer_bytes(&key), bytes_make(NULL, 0));
-        buffer_free(&key);
-        TRY(s);
-    }
-    return status_ok();
-}
-
-status placed_set_phase(struct placed *placed, enum placed_phase phase)
-{
-    DCHECK(check_is_held(&placed->changes));
-    const uint8_t value = phase == PLACED_SETTLED;
-    if (phase == PLACED_NEVER)
-        TRY(delete_records(placed));
-    TRY(write_record(placed, bytes_of(KEY),
-                     phase == PLACED_NEVER ? bytes_make(NULL, 0) : bytes_make(&value, 1)));
     pthread_mutex_lock(&placed->lock);
-    placed->phase = phase;
-    if (phase == PLACED_NEVER)
-        free_entries(placed);
+    uint64_t since = placed->since;
+    pthread_mutex_unlock(&placed->lock);
+    return since;
+}
+
+status placed_set_since(struct placed *placed, uint64_t version)
+{
+    uint8_t value[BIG_ENDIAN_SIZE];
+    DCHECK(check_is_held(&placed->changes));
+    big_endian_write(value, version);
+    TRY(write_record(placed, bytes_of(KEY), bytes_make(value, sizeof value)));
+    pthread_mutex_lock(&placed->lock);
+    placed->has_begun = true;
+    placed->since = version;
     pthread_mutex_unlock(&placed->lock);
     return status_ok();
 }
@@ -327,34 +322,63 @@ bool placed_is_here(struct placed *placed, bytes instance)
 {
     pthread_mutex_lock(&placed->lock);
     const struct entry *entry = find(placed, instance);
-    bool is_so = placed->phase == PLACED_NEVER || (entry != NULL && is_whole(entry));
+    bool is_so = !placed->has_begun || (entry != NULL && is_whole(entry));
     pthread_mutex_unlock(&placed->lock);
     return is_so;
 }
 
-/* What the entry is to be is written from a copy, so that it shows once it is durable. */
-static status write_as(struct placed *placed, const char *instance,
-                       const struct placed_instance *to)
+/* What is known of it, which is little if that is nothing. Its name is the caller's. */
+static struct entry copy_of(struct placed *placed, const char *instance)
 {
-    struct entry copy = {0}, *entry;
+    union { /* the entry's own is not const */
+        const char *given;
+        char *wanted;
+    } name = {.given = instance};
     pthread_mutex_lock(&placed->lock);
-    status s = take(placed, instance, &entry);
-    if (status_is_ok(s))
-        copy = *entry;
+    const struct entry *entry = find(placed, bytes_of(instance));
+    struct entry copy = entry == NULL ? (struct entry){0} : *entry;
     pthread_mutex_unlock(&placed->lock);
-    TRY(s);
-    copy.is = *to;
-    return write_entry(placed, &copy);
+    copy.name = name.wanted;
+    return copy;
+}
+
+static status show(struct placed *placed, const struct entry *as)
+{
+    struct entry *entry;
+    pthread_mutex_lock(&placed->lock);
+    status s = take(placed, as->name, &entry);
+    if (status_is_ok(s)) {
+        entry->is = as->is;
+        memcpy(entry->from, as->from, sizeof entry->from);
+    }
+    pthread_mutex_unlock(&placed->lock);
+    return s;
 }
 
 status placed_set(struct placed *placed, const char *instance, const struct placed_instance *to)
 {
     DCHECK(check_is_held(&placed->changes));
-    TRY(write_as(placed, instance, to));
+    struct entry entry = copy_of(placed, instance);
+    entry.is = *to;
+    entry.is.is_noted = false;
+    TRY(write_entry(placed, &entry));
+    return show(placed, &entry);
+}
+
+status placed_note_new(struct placed *placed, const char *instance, uint64_t made_in)
+{
+    struct entry *entry;
+    status s = status_ok();
     pthread_mutex_lock(&placed->lock);
-    find(placed, bytes_of(instance))->is = *to;
+    bool is_news =
+        placed->has_begun && made_in > placed->since && find(placed, bytes_of(instance)) == NULL;
+    if (is_news)
+        s = take(placed, instance, &entry);
+    if (is_news && status_is_ok(s))
+        entry->is = (struct placed_instance){
+            .state = PLACED_HERE, .made_in = made_in, .has_rows = true, .is_noted = true};
     pthread_mutex_unlock(&placed->lock);
-    return status_ok();
+    return s;
 }
 
 status placed_forget(struct placed *placed, const char *instance)
@@ -462,23 +486,55 @@ void placed_set_from(struct placed *placed, const char *instance, unsigned origi
     pthread_mutex_unlock(&placed->lock);
 }
 
-static status raise(struct placed *placed, size_t at, unsigned origin, struct stream_position to)
+struct raising {
+    struct placed *placed;
+    unsigned origin;
+    struct stream_position to;
+    status s;
+};
+
+static bool raise_one(void *context, const char *name, const struct placed_instance *instance)
 {
-    struct entry copy = placed->entries[at];
-    if (!is_whole(&copy) || stream_position_compare(copy.from[origin], to) >= 0)
-        return status_ok();
-    copy.from[origin] = to;
-    TRY(write_entry(placed, &copy));
-    pthread_mutex_lock(&placed->lock);
-    placed->entries[at].from[origin] = to;
-    pthread_mutex_unlock(&placed->lock);
-    return status_ok();
+    struct raising *raising = context;
+    struct entry entry = copy_of(raising->placed, name);
+    (void)instance;
+    if (!is_whole(&entry) || stream_position_compare(entry.from[raising->origin], raising->to) >= 0)
+        return true;
+    entry.from[raising->origin] = raising->to;
+    entry.is.is_noted = false;
+    raising->s = write_entry(raising->placed, &entry);
+    if (status_is_ok(raising->s))
+        raising->s = show(raising->placed, &entry);
+    return status_is_ok(raising->s);
 }
 
 status placed_raise(struct placed *placed, unsigned origin, struct stream_position to)
 {
+    struct raising raising = {placed, origin, to, status_ok()};
     DCHECK(origin < VERSION_CLUSTERS && check_is_held(&placed->changes));
-    for (size_t i = 0; i < placed->count; i++)
-        TRY(raise(placed, i, origin, to));
+    TRY(placed_visit(placed, raise_one, &raising));
+    return raising.s;
+}
+
+/* --- the end --- */
+
+static bool delete_record(void *context, const char *name, const struct placed_instance *instance)
+{
+    struct raising *ending = context;
+    (void)instance;
+    ending->s = placed_forget(ending->placed, name);
+    return status_is_ok(ending->s);
+}
+
+status placed_end(struct placed *placed)
+{
+    struct raising ending = {.placed = placed, .s = status_ok()};
+    DCHECK(check_is_held(&placed->changes));
+    TRY(placed_visit(placed, delete_record, &ending));
+    TRY(ending.s);
+    TRY(write_record(placed, bytes_of(KEY), bytes_make(NULL, 0)));
+    pthread_mutex_lock(&placed->lock);
+    placed->has_begun = false;
+    pthread_mutex_unlock(&placed->lock);
     return status_ok();
 }

@@ -15,7 +15,7 @@
  * The records are in the catalog:
  *
  *     'placed' <instance>      PlacedRecord (proto/trestle/replica/v1/replica.proto)
- *     'placed'                 one byte: 1 where all instances of the first time are known, else 0
+ *     'placed'                 8 bytes, big-endian: placed_since
  *
  * A server without the last one has never had peers: then all rows are here.
  *
@@ -39,16 +39,16 @@ void placed_unlock_changes(struct placed *placed);
 
 /* --- the whole --- */
 
-enum placed_phase {
-    PLACED_NEVER,   /* there were no peers */
-    PLACED_NEW,     /* what instances there were before is not known yet: all rows of those that
-                       turn up are elsewhere */
-    PLACED_SETTLED, /* those that turn up are new, and have none */
-};
-
-enum placed_phase placed_phase(struct placed *placed);
-/* Durable on return. Blocks, as all that changes. NEVER forgets all instances. */
-status placed_set_phase(struct placed *placed, enum placed_phase phase);
+/* Whether there are, or were, peers. */
+bool placed_has_begun(struct placed *placed);
+/* The version of an edit: an instance that turns up, with a cluster here from the beginning, has no
+ * rows elsewhere if it was made by a later one. */
+uint64_t placed_since(struct placed *placed);
+/* Begins, or changes that. UINT64_MAX: it is not known. Durable on return. Blocks, as all that
+ * changes. */
+status placed_set_since(struct placed *placed, uint64_t version);
+/* Forgets all: there are no peers any more. */
+status placed_end(struct placed *placed);
 
 /* --- an instance: "projects/P/instances/I" --- */
 
@@ -64,12 +64,18 @@ struct placed_instance {
     uint64_t made_in; /* the version of the edit that made the cluster here; 0: none */
     bool was_whole;   /* of one that is wanted: all that it had once is still here */
     bool has_rows;    /* there may be rows, which go before others are copied */
+    bool is_noted;    /* there is no record of it: placed_note_new */
 };
 
 /* False: it was never heard of. */
 bool placed_find(struct placed *placed, bytes instance, struct placed_instance *out);
 /* All rows are here: HERE or LEAVING, or there were never peers. Cheap: a lock and a search. */
 bool placed_is_here(struct placed *placed, bytes instance);
+
+/* An instance that is made just now, with a cluster here, of which nothing was heard before: all of
+ * it is here, and a start finds that out by itself as long as placed_since is what it is. Any
+ * thread; never waits for the disk. */
+status placed_note_new(struct placed *placed, const char *instance, uint64_t made_in);
 
 /* Durable on return, but that one is being copied: of that a start says WANTED. */
 status placed_set(struct placed *placed, const char *instance, const struct placed_instance *to);

@@ -34,15 +34,7 @@ status placement_clear(struct placement *placement, const char *instance)
     return instance_tables_visit(placement_cluster(placement), instance, clear_table, NULL);
 }
 
-/* --- phases --- */
-
-static void note_new(struct placement *placement)
-{
-    int64_t now_us = clock_steady_us(cluster_clock(placement_cluster(placement)));
-    pthread_mutex_lock(&placement->lock);
-    placement->new_since_us = now_us;
-    pthread_mutex_unlock(&placement->lock);
-}
+/* --- beginning and ending --- */
 
 struct naming {
     struct placement *placement;
@@ -68,12 +60,19 @@ static status say_all_here(struct placement *placement)
 static status begin(struct placement *placement, bool is_new)
 {
     struct placed *placed = placement->placed;
-    if (placed_phase(placed) != PLACED_NEVER)
+    if (placed_has_begun(placed))
         return status_ok();
-    note_new(placement);
     if (!is_new)
         TRY(say_all_here(placement));
-    return placed_set_phase(placed, is_new ? PLACED_NEW : PLACED_SETTLED);
+    return placed_set_since(placed, is_new ? UINT64_MAX : 0);
+}
+
+status placement_set_since(struct placement *placement, uint64_t version)
+{
+    placed_lock_changes(placement->placed);
+    status s = placed_set_since(placement->placed, version);
+    placed_unlock_changes(placement->placed);
+    return s;
 }
 
 status placement_begin(struct placement *placement, bool is_new)
@@ -86,8 +85,8 @@ status placement_begin(struct placement *placement, bool is_new)
 
 static status end(struct placement *placement)
 {
-    if (placed_phase(placement->placed) != PLACED_NEVER)
-        TRY(placed_set_phase(placement->placed, PLACED_NEVER));
+    if (placed_has_begun(placement->placed))
+        TRY(placed_end(placement->placed));
     return origins_keeps_all(placement_cluster(placement))
                ? origins_keep_all(placement_cluster(placement), false)
                : status_ok();
@@ -109,7 +108,8 @@ struct losing {
     status s;
 };
 
-/* What is at this server alone nobody else's clients have changed. */
+/* What is at this server alone nobody else's clients have changed: it is recorded that it is here.
+ */
 static status lose_one(struct losing *losing, const char *name,
                        const struct placed_instance *instance)
 {
@@ -124,7 +124,7 @@ static status lose_one(struct losing *losing, const char *name,
     }
     TRY(s);
     if ((sites.peers & ~(UINT32_C(1) << own)) == 0)
-        return status_ok();
+        return placed_set(placement->placed, name, instance);
     next.state = PLACED_WANTED;
     next.was_whole = true;
     return placed_set(placement->placed, name, &next);
@@ -144,8 +144,7 @@ static status lose(struct placement *placement, struct arena *arena)
     TRY(peers_list(placement->options.peers, arena, &losing.list));
     if (losing.list == NULL)
         return status_ok();
-    note_new(placement);
-    TRY(placed_set_phase(placement->placed, PLACED_NEW));
+    TRY(placed_set_since(placement->placed, UINT64_MAX));
     TRY(placed_visit(placement->placed, lose_each, &losing));
     return losing.s;
 }
@@ -283,8 +282,15 @@ status placement_create(const struct placement_options *options, struct placemen
     if (!status_is_ok(s)) {
         placement_destroy(placement);
         *out = NULL;
+        return s;
     }
-    return s;
+    placement->instances = (struct control_watcher){
+        .kind = RESOURCE_INSTANCE, .context = placement, .changed = placement_note_instance};
+    placement->clusters = (struct control_watcher){
+        .kind = RESOURCE_CLUSTER, .context = placement, .changed = placement_note_cluster};
+    control_watch(options->control, &placement->instances);
+    control_watch(options->control, &placement->clusters);
+    return status_ok();
 }
 
 void placement_destroy(struct placement *placement)
@@ -293,6 +299,7 @@ void placement_destroy(struct placement *placement)
         return;
     CHECK(!placement->has_looker && !placement->has_copier);
     placed_close(placement->placed);
+    arena_destroy(placement->created);
     thread_stop_destroy(&placement->look_stop);
     thread_stop_destroy(&placement->copy_stop);
     pthread_mutex_destroy(&placement->lock);
@@ -304,7 +311,6 @@ status placement_start(struct placement *placement,
 {
     placement->options.apply.knows_schema_since = knows_schema_since;
     placement->options.apply.context = context;
-    note_new(placement);
     TRY(thread_start(&placement->looker, "placement", look, placement));
     placement->has_looker = true;
     TRY(thread_start(&placement->copier, "copy", copy, placement));

@@ -18,6 +18,7 @@
 #ifndef TRESTLE_REPLICA_PLACEMENT_H
 #define TRESTLE_REPLICA_PLACEMENT_H
 
+#include "bigtable/peers_hook.h"
 #include "control/control.h"
 #include "replica/peers.h"
 #include "replica/placed.h"
@@ -51,6 +52,10 @@ struct placed *placement_placed(struct placement *placement);
  * instances that there are elsewhere are to be copied; else all are here. Fine once it has begun.
  * Blocks, and so do the next ones. */
 status placement_begin(struct placement *placement, bool is_new);
+/* It has asked from where on to go on: what was made by an edit behind that version comes by
+ * itself.
+ */
+status placement_set_since(struct placement *placement, uint64_t version);
 /* There are no peers any more: all is here. */
 status placement_end(struct placement *placement);
 /* Some of what others' clients have changed will never come: what others have, too, is to be copied
@@ -60,6 +65,11 @@ status placement_lose(struct placement *placement);
 /* The instance whose rows are being copied here, in the arena; NULL: none's are. Any thread. */
 status placement_tell_copied(struct placement *placement, struct arena *arena,
                              Replica__PlacedInstance **out);
+/* As bigtable_peers.copied, of a server that leads. */
+bool placement_creation(struct placement *placement, const char *cluster,
+                        void (*tell)(void *context, const struct table_copied *table),
+                        void *context);
+
 /* What is here of the instances of these names, in the arena. */
 status placement_tell(struct placement *placement, const char *const *instances, size_t count,
                       struct arena *arena, Replica__TellProgressResponse *out);

@@ -11,6 +11,7 @@
 struct copying {
     struct placement *placement;
     const char *instance;
+    unsigned from;     /* the peer's number */
     uint64_t own_mark; /* what this server's clients were told of has at most this version */
 };
 
@@ -88,12 +89,13 @@ static void tell_over(struct placement *placement)
 static void note_change(struct placement *placement, const Replica__PulledChange *change)
 {
     struct table_copy *tables = placement->tables.items;
+    int64_t bytes = (int64_t)(change->from.len + change->change.len);
     size_t at = 0, count = placement->tables.count;
     while (at < count && tables[at].uid != change->table)
         at++;
     if (at == count)
         return;
-    tables[at].copied_bytes += (int64_t)(change->from.len + change->change.len);
+    tables[at].copied_bytes += bytes;
     for (size_t i = 0; i < at; i++)
         tables[i].is_over = true;
 }
@@ -240,7 +242,7 @@ static status await_source(struct copying *copying, unsigned number)
 
 static status copy_from(struct placement *placement, const char *instance, unsigned number)
 {
-    struct copying copying = {.placement = placement, .instance = instance};
+    struct copying copying = {.placement = placement, .instance = instance, .from = number};
     const struct copier_options options = {.apply = placement->options.apply,
                                            .peers = placement->options.peers,
                                            .from = number,

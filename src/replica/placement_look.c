@@ -5,12 +5,14 @@
 
 /* --- an instance --- */
 
-/* Of one that was never heard of. One whose cluster here is as old as itself never had a row
- * anywhere without this server being told. */
+/* Of one that was never heard of: all that was changed in its rows, wherever that was, is told
+ * here.
+ */
 static placed_state first_state(const struct placement *placement, const struct sites *sites)
 {
-    bool has_none = placed_phase(placement->placed) == PLACED_SETTLED && sites->is_of_instance_edit;
-    return has_none ? PLACED_HERE : PLACED_WANTED;
+    bool is_new = sites->made_in == sites->instance_made_in &&
+                  sites->made_in > placed_since(placement->placed);
+    return is_new ? PLACED_HERE : PLACED_WANTED;
 }
 
 static placed_state state_with_site(const struct placement *placement, const struct sites *sites,
@@ -30,28 +32,75 @@ static placed_state state_without_site(placed_state now)
     return now == PLACED_HERE ? PLACED_LEAVING : now;
 }
 
-static status look_at(struct placement *placement, const Replica__PeerList *list, const char *name)
+struct found {
+    const char *name;
+    struct sites sites;
+};
+
+static status take(struct placement *placement, const struct found *found)
 {
     struct placed_instance now, next;
-    struct sites sites;
-    unsigned own = peers_own_number(placement->options.peers);
-    TRY(sites_find(placement->options.control, list, own, name, &sites));
+    const char *name = found->name;
     bool is_known = placed_find(placement->placed, bytes_of(name), &now);
-    bool is_site = sites_has(&sites, own);
+    bool is_site = sites_has(&found->sites, peers_own_number(placement->options.peers));
     next = now;
-    next.made_in = sites.made_in;
-    next.state = is_site ? state_with_site(placement, &sites, is_known, now.state)
+    next.made_in = found->sites.made_in;
+    next.state = is_site ? state_with_site(placement, &found->sites, is_known, now.state)
                          : state_without_site(now.state);
     if (next.state == PLACED_HERE)
         next.has_rows = true;
     if (now.state == PLACED_COPYING && !is_site)
         placement_cancel_copy(placement, name);
-    if (is_known && next.state == now.state && next.made_in == now.made_in)
+    bool is_same = next.state == now.state && next.made_in == now.made_in && !now.is_noted;
+    if (is_known && is_same)
         return status_ok();
     return placed_set(placement->placed, name, &next);
 }
 
 /* --- all of them --- */
+
+struct looking {
+    struct placement *placement;
+    const Replica__PeerList *list;
+    struct arena *arena;
+    struct vector found; /* of struct found */
+    status s;
+};
+
+static bool find_instance(void *context, struct resource *resource)
+{
+    struct looking *looking = context;
+    struct control *control = looking->placement->options.control;
+    unsigned own = peers_own_number(looking->placement->options.peers);
+    struct found found = {.name = arena_string(looking->arena, bytes_of(resource->name))};
+    looking->s = found.name == NULL
+                     ? status_out_of_memory()
+                     : sites_find(control, looking->list, own, found.name, &found.sites);
+    if (status_is_ok(looking->s))
+        looking->s = vector_add(&looking->found, looking->arena, &found, sizeof found);
+    return status_is_ok(looking->s);
+}
+
+/* Of one moment: an instance has all clusters of the edit that made it. */
+static status find_all(void *context)
+{
+    struct looking *looking = context;
+    TRY(control_list(looking->placement->options.control, RESOURCE_INSTANCE, "", "", find_instance,
+                     looking));
+    return looking->s;
+}
+
+static status look_at_all(struct placement *placement, const Replica__PeerList *list,
+                          struct arena *arena)
+{
+    struct looking looking = {
+        .placement = placement, .list = list, .arena = arena, .s = status_ok()};
+    TRY(control_look(placement->options.control, find_all, &looking));
+    const struct found *found = looking.found.items;
+    for (size_t i = 0; i < looking.found.count; i++)
+        TRY(take(placement, &found[i]));
+    return status_ok();
+}
 
 struct names {
     struct arena *arena;
@@ -65,29 +114,6 @@ static bool add_name(struct names *names, const char *name)
     names->s = copy == NULL ? status_out_of_memory()
                             : vector_add(&names->list, names->arena, &copy, sizeof copy);
     return status_is_ok(names->s);
-}
-
-static bool add_instance(void *context, struct resource *resource)
-{
-    return add_name(context, resource->name);
-}
-
-/* One that is deleted meanwhile is forgotten in the next turn. */
-static status look_at_all(struct placement *placement, const Replica__PeerList *list,
-                          struct arena *arena)
-{
-    struct names names = {.arena = arena, .s = status_ok()};
-    TRY(control_list(placement->options.control, RESOURCE_INSTANCE, "", "", add_instance, &names));
-    TRY(names.s);
-    const char *const *all = names.list.items;
-    for (size_t i = 0; i < names.list.count; i++) {
-        status s = look_at(placement, list, all[i]);
-        if (s.code != STATUS_NOT_FOUND)
-            TRY(s);
-        else
-            status_free(s);
-    }
-    return status_ok();
 }
 
 struct known {
@@ -117,32 +143,52 @@ static status forget_gone(struct placement *placement, struct arena *arena)
     return status_ok();
 }
 
-static bool knows_what_there_was(struct placement *placement)
-{
-    const struct pull_apply_options *apply = &placement->options.apply;
-    pthread_mutex_lock(&placement->lock);
-    int64_t since_us = placement->new_since_us;
-    pthread_mutex_unlock(&placement->lock);
-    return apply->knows_schema_since(apply->context, since_us);
-}
-
-static status look_anew(struct placement *placement, const Replica__PeerList *list,
-                        struct arena *arena)
-{
-    bool is_known = knows_what_there_was(placement);
-    TRY(look_at_all(placement, list, arena));
-    if (placed_phase(placement->placed) == PLACED_NEW && is_known)
-        TRY(placed_set_phase(placement->placed, PLACED_SETTLED));
-    return is_known ? forget_gone(placement, arena) : status_ok();
-}
-
 static status look_locked(struct placement *placement, const Replica__PeerList *list,
                           struct arena *arena)
 {
     placed_lock_changes(placement->placed);
-    status s = look_anew(placement, list, arena);
+    status s = look_at_all(placement, list, arena);
+    if (status_is_ok(s))
+        s = forget_gone(placement, arena);
     placed_unlock_changes(placement->placed);
     return s;
+}
+
+/* --- in the edit that makes one --- */
+
+static status note(struct placement *placement, const char *instance, struct arena *arena)
+{
+    const Replica__PeerList *list = NULL;
+    struct sites sites;
+    TRY(peers_list(placement->options.peers, arena, &list));
+    if (list == NULL)
+        return status_ok();
+    TRY(sites_find(placement->options.control, list, peers_own_number(placement->options.peers),
+                   instance, &sites));
+    return sites.made_in != 0 && sites.made_in == sites.instance_made_in
+               ? placed_note_new(placement->placed, instance, sites.made_in)
+               : status_ok();
+}
+
+/* What fails is found by the looker a moment later. */
+void placement_note_instance(void *context, const char *name, const struct resource *resource)
+{
+    struct placement *placement = context;
+    if (resource == NULL || !placed_has_begun(placement->placed))
+        return;
+    struct arena *arena = arena_create(PLACEMENT_ARENA_BYTES);
+    status_ignore(arena == NULL ? status_out_of_memory() : note(placement, name, arena));
+    arena_destroy(arena);
+}
+
+void placement_note_cluster(void *context, const char *name, const struct resource *resource)
+{
+    struct buffer instance = {0};
+    buffer_append_bytes(&instance, sites_instance_of(bytes_of(name)));
+    buffer_append_byte(&instance, '\0');
+    if (!instance.failed)
+        placement_note_instance(context, (const char *)instance.data, resource);
+    buffer_free(&instance);
 }
 
 /* --- what is to go --- */
@@ -247,7 +293,7 @@ static bool is_to_look(struct placement *placement)
     placement->edits = edits;
     placement->generation = generation;
     placement->is_fresh = false;
-    return !is_same || placed_phase(placement->placed) == PLACED_NEW;
+    return !is_same;
 }
 
 static status take_turn(struct placement *placement, struct arena *arena)
@@ -269,8 +315,7 @@ static status take_turn(struct placement *placement, struct arena *arena)
 
 status placement_look(struct placement *placement)
 {
-    if (peers_own_number(placement->options.peers) == 0 ||
-        placed_phase(placement->placed) == PLACED_NEVER)
+    if (peers_own_number(placement->options.peers) == 0 || !placed_has_begun(placement->placed))
         return status_ok();
     struct arena *arena = arena_create(PLACEMENT_ARENA_BYTES);
     if (arena == NULL)

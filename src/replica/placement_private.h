@@ -14,6 +14,8 @@ enum { PLACEMENT_ARENA_BYTES = 64 << 20 };
 struct placement {
     struct placement_options options;
     struct placed *placed;
+    struct control_watcher instances;
+    struct control_watcher clusters;
     bool has_looker, has_copier;
     pthread_t looker;
     pthread_t copier;
@@ -37,6 +39,16 @@ struct placement {
     char *copied;                   /* the instance, or NULL */
     struct arena *told;             /* of the next one */
     struct vector tables;           /* of struct table_copy, of that instance */
+    struct arena *created;          /* of the next one */
+    struct vector creations;        /* of struct creation */
+    int64_t created_us;             /* clock_steady_us, when they were told last */
+};
+
+/* What is known of a cluster that is being made. */
+struct creation {
+    const char *cluster;
+    const Replica__PlacedInstance *placed;
+    bool is_news; /* nobody has asked since */
 };
 
 struct table_copy {
@@ -57,6 +69,10 @@ bool placement_is_stopping(void *placement);
 /* A turn of the looker, and of the copier. Both block. */
 status placement_look(struct placement *placement);
 status placement_copy(struct placement *placement);
+
+/* An instance, or a cluster of one, is made, or changes: in that edit. */
+void placement_note_instance(void *placement, const char *name, const struct resource *resource);
+void placement_note_cluster(void *placement, const char *name, const struct resource *resource);
 
 /* Ends the copy of that instance, if it is under way. Any thread. */
 void placement_cancel_copy(struct placement *placement, const char *instance);

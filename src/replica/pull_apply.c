@@ -41,6 +41,7 @@ struct pull_apply {
     struct packed_change changes[WRITES_MOST];
     size_t write_count;
     size_t write_bytes;
+    int64_t family_missed_us; /* clock_steady_us, when one was not known first; 0: all are */
 };
 
 const char *park_words(enum park_reason reason)
@@ -214,14 +215,27 @@ static status flush(struct pull_apply *apply)
     return s;
 }
 
-static status check_families(const struct table *table, const struct packed_change *change,
-                             enum park_reason *parked)
+/* One that the leader did not have after the change came was given by a former leader, and nobody
+ * has it: its cells are of no family, and nobody else's id is that one (cluster/shared_table.h). A
+ * change that comes while others are looked at so may be taken before its family is here: folds
+ * leave alone what is newer than their schema, and it is read as soon as that has come. */
+static bool waits_for_family(struct pull_apply *apply, bool is_unknown)
+{
+    if (!is_unknown)
+        return false;
+    if (apply->family_missed_us == 0)
+        apply->family_missed_us = steady_us(apply);
+    return !apply->options.knows_schema_since(apply->options.context, apply->family_missed_us);
+}
+
+static status check_families(struct pull_apply *apply, const struct table *table,
+                             const struct packed_change *change, enum park_reason *parked)
 {
     bool is_bad;
     bool is_unknown = is_of_unknown_family(table_schema(table), change, &is_bad);
     if (is_bad)
         return bad_change();
-    return is_unknown ? park(PARK_FAMILY_UNKNOWN, parked) : status_ok();
+    return waits_for_family(apply, is_unknown) ? park(PARK_FAMILY_UNKNOWN, parked) : status_ok();
 }
 
 static status add_row(struct pull_apply *apply, struct table *table,
@@ -232,7 +246,7 @@ static status add_row(struct pull_apply *apply, struct table *table,
     if (key.size == 0 || key.size > LIMIT_ROW_KEY_BYTES)
         return bad_change();
     TRY(unpack(pulled, apply->arena, change));
-    status s = check_families(table, change, parked);
+    status s = check_families(apply, table, change, parked);
     if (!status_is_ok(s)) {
         packed_change_free(change);
         return s;
@@ -306,6 +320,8 @@ status pull_apply_run(struct pull_apply *apply, const Replica__PullChangesRespon
         s = last;
     else
         status_free(last);
+    if (status_is_ok(s))
+        apply->family_missed_us = 0;
     return after_failure(apply, s);
 }
 

@@ -68,6 +68,13 @@ void pull_message_place(struct buffer *out, unsigned number, struct stream_posit
     proto_encode(&response.base, out);
 }
 
+void pull_message_edit_version(struct buffer *out, uint64_t version)
+{
+    Replica__PullChangesResponse response = REPLICA__PULL_CHANGES_RESPONSE__INIT;
+    response.edit_version = version;
+    proto_encode(&response.base, out);
+}
+
 void pull_message_whole(struct buffer *out)
 {
     Replica__PullChangesResponse response = REPLICA__PULL_CHANGES_RESPONSE__INIT;

@@ -13,9 +13,11 @@ void pull_message_change(struct buffer *out, uint64_t uid, const struct origin_c
 /* `complete_version`: 0: it is not known. */
 void pull_message_reached(struct buffer *out, struct stream_position reached,
                           uint64_t complete_version);
-/* Of a copy: where to go on with the cluster of that number; and that all of it was told. */
+/* Of a copy: where to go on with the cluster of that number; the version of the last edit; and that
+ * all of it was told. */
 void pull_message_place(struct buffer *out, unsigned number, struct stream_position after,
                         uint64_t complete_version);
+void pull_message_edit_version(struct buffer *out, uint64_t version);
 void pull_message_whole(struct buffer *out);
 
 #endif

@@ -108,8 +108,18 @@ static bool hold_session(void *context, struct client_session *session)
     return goes_on;
 }
 
+/* All edits are the leader's. */
+static uint64_t edits_since(struct replication *replication,
+                            const Replica__PullChangesResponse *first)
+{
+    const struct peers *peers = replication->options.peers;
+    return peers_leader(peers) == peers_own_number(peers)
+               ? control_last_version(replication->options.control)
+               : first->edit_version;
+}
+
 /* Of each cluster that is followed, and has no place: one of which nothing is known there begins
- * with its feed. */
+ * with its feed. Only then is anything new that is made. */
 static status take_places(void *context, const Replica__PullChangesResponse *first)
 {
     struct replication *replication = context;
@@ -125,7 +135,7 @@ static status take_places(void *context, const Replica__PullChangesResponse *fir
     for (unsigned i = 1; i < VERSION_CLUSTERS; i++)
         if (origin_applied(cluster_of(replication), i, &before) && origin_wants_copy(&before))
             TRY(origin_applied_record(cluster_of(replication), i, &places[i]));
-    return status_ok();
+    return placement_set_since(replication->placement, edits_since(replication, first));
 }
 
 static unsigned first_without_place(struct replication *replication)
@@ -274,6 +284,18 @@ static void stop_pullers(struct replication *replication)
 
 /* --- the thread --- */
 
+/* Which edits are of later than all places, too, if that is not known. */
+static status find_places(struct replication *replication, bool wants_places, bool leads)
+{
+    struct placement *placement = replication->placement;
+    bool is_known = placed_since(placement_placed(placement)) != UINT64_MAX;
+    if (wants_places || (!is_known && !leads))
+        return ask_places(replication);
+    return is_known
+               ? status_ok()
+               : placement_set_since(placement, control_last_version(replication->options.control));
+}
+
 static status take_part(struct replication *replication, const Replica__PeerList *list)
 {
     bool wants_places;
@@ -283,8 +305,7 @@ static status take_part(struct replication *replication, const Replica__PeerList
     TRY(placement_begin(replication->placement, !leads && !has_followed));
     TRY(follow(replication, list));
     (void)follows_any(replication, &wants_places);
-    if (wants_places)
-        TRY(ask_places(replication));
+    TRY(find_places(replication, wants_places, leads));
     atomic_store(&replication->has_all, true);
     return start_pullers(replication);
 }
@@ -366,6 +387,7 @@ static status create_placement(struct replication *replication)
                                               .context = replication};
     TRY(placement_create(&options, &replication->placement));
     replication->copies = (struct copy_service){.cluster = cluster_of(replication),
+                                                .control = replication->options.control,
                                                 .peers = replication->options.peers,
                                                 .placed = placement_placed(replication->placement),
                                                 .rate = &replication->rate};
@@ -453,13 +475,26 @@ bool replication_is_copying(const void *context)
            peers_leader(peers) != own;
 }
 
+static bool has_begun(void *context)
+{
+    struct replication *replication = context;
+    return placed_has_begun(placement_placed(replication->placement)) &&
+           atomic_load(&replication->has_all);
+}
+
+void replication_await_beginning(void *replication)
+{
+    enum { MOST_US = 10 * 1000 * 1000 };
+    (void)thread_wait_for(has_begun, replication, MOST_US);
+}
+
 bool replication_is_here(void *context, bytes instance)
 {
     struct replication *replication = context;
     return placed_is_here(placement_placed(replication->placement), instance);
 }
 
-status replication_copied(void *context, struct arena *arena, Replica__PlacedInstance **out)
+status replication_copying(void *context, struct arena *arena, Replica__PlacedInstance **out)
 {
     struct replication *replication = context;
     return placement_tell_copied(replication->placement, arena, out);
@@ -530,4 +565,12 @@ bool replication_has_peers(const void *context)
 {
     const struct replication *replication = context;
     return peers_own_number(replication->options.peers) != 0;
+}
+
+bool replication_copied(void *context, const char *cluster,
+                        void (*tell)(void *context, const struct table_copied *table),
+                        void *tell_context)
+{
+    struct replication *replication = context;
+    return placement_creation(replication->placement, cluster, tell, tell_context);
 }

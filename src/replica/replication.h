@@ -7,6 +7,7 @@
 #ifndef TRESTLE_REPLICA_REPLICATION_H
 #define TRESTLE_REPLICA_REPLICATION_H
 
+#include "bigtable/peers_hook.h"
 #include "replica/peers.h"
 #include "replica/pull_apply.h"
 #include "wire/grpc.h"
@@ -44,6 +45,8 @@ void replication_copy_rows(void *replication, struct grpc_call *call, bytes requ
 /* Whether it is not known yet from where to follow the others: no rows of any instance are here.
  * Cheap; any thread. */
 bool replication_is_copying(const void *replication);
+/* Waits until that is known, some seconds at most. Blocks. */
+void replication_await_beginning(void *replication);
 /* Whether all rows of the instance are here (placed_is_here). */
 bool replication_is_here(void *replication, bytes instance);
 
@@ -51,12 +54,15 @@ bool replication_is_here(void *replication, bytes instance);
 status replication_mark(void *replication, struct arena *arena, struct buffer *out);
 status replication_has_reached(void *replication, struct arena *arena, const char *marks,
                                bool *out);
-/* As bigtable_peers.has_peers, and location. */
+/* As bigtable_peers.has_peers, copied and location. */
 bool replication_has_peers(const void *replication);
+bool replication_copied(void *replication, const char *cluster,
+                        void (*tell)(void *context, const struct table_copied *table),
+                        void *context);
 bool replication_location(void *replication, unsigned number, struct buffer *out);
 
-/* For the service (service.h): placement_tell_copied. */
-status replication_copied(void *replication, struct arena *arena, Replica__PlacedInstance **out);
+/* For ListPeers: placement_tell_copied. */
+status replication_copying(void *replication, struct arena *arena, Replica__PlacedInstance **out);
 
 /* How often that peer's changes began to wait for each reason; zeroes: it is not followed. Any
  * thread. */

@@ -2,11 +2,13 @@
  * administered, has it go to (forward.h).
  *
  *     data              to the cluster that the profile's single-cluster routing names; of several
- *                       that it may be, here if one is in this zone, else to one of them whose
- *                       server answers
+ *                       that it may be, to the nearest that can be asked, and if that fails to the
+ *                       next; with row affinity, if it is about one row, to the one that wants that
+ *                       row most (bigtable/nearness.h), and so on
  *     administration    of what peers share: to the server that leads; what it made is there here,
  *                       too, before the call ends
  *     operations        that are not known here: to the server that leads
+ *     Datastore         all of it to the server that leads: databases are there alone
  *     all else          here
  *
  * A call that was forwarded is answered where it comes to. Without peers nothing is looked at. */
@@ -21,7 +23,8 @@ struct router;
 struct router_options {
     struct bigtable *bigtable;
     struct peers *peers;
-    const char *location; /* this server's */
+    const char *location;    /* this server's */
+    struct metrics *metrics; /* may be NULL */
 };
 
 status router_create(const struct router_options *options, struct router **out);

@@ -14,6 +14,7 @@ struct peers {
 
 struct client_session {
     atomic_bool is_cancelled;
+    atomic_bool has_call_to_end;
 };
 
 static struct fixture {
@@ -27,7 +28,8 @@ static struct fixture {
     atomic_bool is_cut; /* the last piece does not come */
     atomic_ulong answers_epoch;
     atomic_uint calls;
-    atomic_uint empty_calls; /* of those that had all */
+    atomic_uint empty_calls; /* of those that had all, and waited */
+    atomic_llong waits_us;   /* such a one, if nobody ends it */
     atomic_uint sessions;    /* open */
 } * fixture;
 
@@ -72,6 +74,29 @@ status peers_session(struct peers *peers, unsigned number, struct client_session
     return status_ok();
 }
 
+/* Nobody administers here, and this server has not led. */
+bool peers_mirror_begin(struct peers *peers, unsigned leader)
+{
+    return peers_leader(peers) == leader;
+}
+
+void peers_mirror_end(struct peers *peers)
+{
+    (void)peers;
+}
+
+uint64_t peers_led_epoch(struct peers *peers)
+{
+    (void)peers;
+    return 0;
+}
+
+status peers_led_compared(struct peers *peers)
+{
+    (void)peers;
+    return status_ok();
+}
+
 void client_session_destroy(struct client_session *session)
 {
     atomic_fetch_sub(&fixture->sessions, 1);
@@ -81,6 +106,11 @@ void client_session_destroy(struct client_session *session)
 void client_session_cancel(struct client_session *session)
 {
     atomic_store(&session->is_cancelled, true);
+}
+
+void client_session_end_call(struct client_session *session)
+{
+    atomic_store(&session->has_call_to_end, true);
 }
 
 /* Of the answer to that call. */
@@ -106,7 +136,8 @@ static status hand_over(void *context, const Replica__PullSchemaResponse *piece)
 static bool is_over(void *context)
 {
     const struct client_session *session = context;
-    return atomic_load(&session->is_cancelled) || atomic_load(&fixture->fails);
+    return atomic_load(&session->is_cancelled) || atomic_load(&session->has_call_to_end) ||
+           atomic_load(&fixture->fails);
 }
 
 status client_session_stream(struct client_session *session, const struct session_call *call,
@@ -124,12 +155,13 @@ status client_session_stream(struct client_session *session, const struct sessio
     if (!bytes_equal(proto_bytes(request->digest), schema_snapshot_digest(snapshot))) {
         s = schema_snapshot_send(snapshot, atomic_load(&fixture->answers_epoch), hand_over,
                                  &answer);
-    } else {
-        thread_wait_for(is_over, session, 20000);
+    } else if (!request->at_once) {
+        thread_wait_for(is_over, session, atomic_load(&fixture->waits_us));
         atomic_fetch_add(&fixture->empty_calls, 1);
     }
     schema_snapshot_release(snapshot);
-    if (atomic_load(&session->is_cancelled)) {
+    bool is_ended = atomic_exchange(&session->has_call_to_end, false);
+    if (atomic_load(&session->is_cancelled) || is_ended) {
         status_free(s);
         return status_make(STATUS_CANCELLED, "the session is ended");
     }
@@ -161,6 +193,7 @@ static int setup(void **state)
     make_peer(&f->follower, 2);
     atomic_store(&f->peers.own, 2);
     atomic_store(&f->peers.leader, 1);
+    atomic_store(&f->waits_us, 20000);
     start(f);
     *state = f;
     return 0;
@@ -257,6 +290,23 @@ static void it_says_up_to_when_all_is_known(void **state)
     assert_false(is_known(&moment));
     atomic_store(&f->peers.leader, 2);
     assert_true(is_known(&moment));
+}
+
+/* Calls would wait for an hour: whoever wants to know more has none that does. */
+static void who_wants_to_know_waits_for_no_call(void **state)
+{
+    struct fixture *f = *state;
+    struct moment moment = {.f = f};
+    atomic_store(&f->waits_us, INT64_C(3600) * 1000000);
+    for (unsigned i = 0; i < 50; i++) {
+        if (i % 3 == 0)
+            make_table(&f->leader, TABLE_T);
+        else if (i % 3 == 1)
+            delete_table_at(&f->leader, TABLE_T);
+        moment.us = now_us(f);
+        wait_until(is_known, &moment);
+        assert_true(are_alike(f));
+    }
 }
 
 static void what_fails_is_asked_for_again(void **state)
@@ -362,10 +412,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-        CASE(what_the_leader_has_is_followed), CASE(it_says_up_to_when_all_is_known),
-        CASE(what_fails_is_asked_for_again),   CASE(what_is_not_whole_is_not_mirrored),
-        CASE(who_led_before_is_not_followed),  CASE(who_leads_follows_nobody),
-        CASE(what_is_made_here_alone_goes),    CASE(it_can_be_stopped_at_any_time),
+        CASE(what_the_leader_has_is_followed),     CASE(it_says_up_to_when_all_is_known),
+        CASE(what_fails_is_asked_for_again),       CASE(what_is_not_whole_is_not_mirrored),
+        CASE(who_led_before_is_not_followed),      CASE(who_leads_follows_nobody),
+        CASE(what_is_made_here_alone_goes),        CASE(it_can_be_stopped_at_any_time),
+        CASE(who_wants_to_know_waits_for_no_call),
     };
     return cmocka_run_group_tests_name("schema_follow", tests, NULL, NULL);
 }

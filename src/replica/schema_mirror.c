@@ -143,7 +143,7 @@ static void delete_parents(struct mirror *mirror)
     struct resource *const *resources = mirror->local->resources.items;
     for (size_t i = 0; i < mirror->local->resources.count; i++) {
         const struct resource *at = resources[i];
-        if (at->kind == RESOURCE_INSTANCE &&
+        if (at->kind == RESOURCE_INSTANCE && !mirror->options->keeps_tables &&
             schema_snapshot_resource(mirror->wanted, at->kind, at->name) == NULL)
             take_step(mirror, at->name, NULL, delete_instance);
     }

@@ -25,6 +25,9 @@ struct schema_mirror_options {
      * of the table, which is durable, to this call nothing is on record. NULL: nobody asks. */
     void (*made)(void *context, struct table *table);
     void *context;
+    /* Tables go as a client deletes them also if their instances do: they are kept for the undelete
+     * window. Of a server that led, and has some that nobody else has. */
+    bool keeps_tables;
 };
 
 /* Blocks; one at a time. The first failure of a step. */

@@ -12,6 +12,7 @@
 #include "os/loop.h"
 #include "os/pool.h"
 #include "replica/schema_snapshot.h"
+#include "replica/schema_state.h"
 #include "wire/proto_call.h"
 
 #include <stdlib.h>
@@ -31,6 +32,7 @@ struct schema_service {
     pthread_mutex_t lock;         /* of the next ones; held while a picture is taken */
     struct schema_snapshot *kept; /* the last picture; NULL: there is none yet */
     uint64_t edits;               /* that it has, at least */
+    uint64_t as_of_us;            /* when it was taken, by the versions' clock */
 };
 
 /* In the call's arena. */
@@ -38,9 +40,13 @@ struct schema_call {
     struct schema_service *service;
     struct grpc_call *call;
     bytes digest;    /* what the caller has */
+    bool is_to_lead; /* the caller takes it from one that does not lead, too */
+    uint64_t epoch;  /* of what is sent, and of when it is */
+    uint64_t as_of_us;
     uint64_t edits;  /* that the last look has seen */
     bool is_over;    /* with `result` */
     bool is_leaving; /* the client is to go, or has gone */
+    bool is_hasty;   /* it does not wait */
     bool is_timed;   /* the timer is set: nothing else is under way */
     status result;
     int64_t rests_since_us;
@@ -50,8 +56,9 @@ struct schema_call {
 
 /* --- pictures --- */
 
-/* The newest, with a reference. */
-static status current(struct schema_service *service, struct schema_snapshot **out)
+/* The newest, with a reference, and when it was taken. */
+static status current(struct schema_service *service, struct schema_snapshot **out,
+                      uint64_t *as_of_us)
 {
     status s = status_ok();
     pthread_mutex_lock(&service->lock);
@@ -63,8 +70,10 @@ static status current(struct schema_service *service, struct schema_snapshot **o
             schema_snapshot_release(service->kept);
             service->kept = taken;
             service->edits = edits;
+            service->as_of_us = (uint64_t)cluster_version_us(control_cluster(service->control));
         }
     }
+    *as_of_us = service->as_of_us;
     *out = status_is_ok(s) ? service->kept : NULL;
     if (*out != NULL)
         schema_snapshot_retain(*out);
@@ -75,18 +84,24 @@ static status current(struct schema_service *service, struct schema_snapshot **o
 static status check_leads_here(const struct schema_service *service)
 {
     unsigned leader = peers_leader(service->peers);
-    if (leader != 0 && leader == peers_own_number(service->peers))
+    if (peers_leads_here(service->peers))
         return status_ok();
+    if (leader != 0 && leader == peers_own_number(service->peers))
+        return status_make(STATUS_UNAVAILABLE, "This server is about to lead");
     return status_make(STATUS_FAILED_PRECONDITION, "This server does not lead: peer %u does",
                        leader);
 }
 
-static status find_epoch(struct schema_service *service, uint64_t *epoch)
+/* Which picture it is: of one that does not lead, that of which it has all. */
+static status find_state(struct schema_call *self, uint64_t as_of_us)
 {
-    const Replica__PeerList *list = NULL;
+    struct schema_service *service = self->service;
+    Replica__SchemaState state = REPLICA__SCHEMA_STATE__INIT;
     struct arena *arena = arena_create(LIST_MEMORY);
-    status s = arena == NULL ? status_out_of_memory() : peers_list(service->peers, arena, &list);
-    *epoch = list == NULL ? 0 : list->epoch;
+    status s = arena == NULL ? status_out_of_memory()
+                             : schema_state_tell(service->control, service->peers, arena, &state);
+    self->epoch = state.epoch;
+    self->as_of_us = state.as_of_us == UINT64_MAX ? as_of_us : state.as_of_us;
     arena_destroy(arena);
     return s;
 }
@@ -97,29 +112,33 @@ static status find_epoch(struct schema_service *service, uint64_t *epoch)
 static status send_piece(void *context, const Replica__PullSchemaResponse *piece)
 {
     const struct schema_call *self = context;
+    Replica__PullSchemaResponse told = *piece;
     if (grpc_call_is_cancelled(self->call))
         return status_make(STATUS_CANCELLED, "The call was cancelled");
-    grpc_call_send_proto(self->call, &piece->base);
+    told.as_of_us = self->as_of_us;
+    grpc_call_send_proto(self->call, &told.base);
     return status_ok();
 }
 
-static status send_if_new(struct schema_call *self, const struct schema_snapshot *snapshot)
+static status send_if_new(struct schema_call *self, const struct schema_snapshot *snapshot,
+                          uint64_t as_of_us)
 {
-    uint64_t epoch;
     if (bytes_equal(schema_snapshot_digest(snapshot), self->digest))
         return status_ok();
     self->is_over = true;
-    TRY(find_epoch(self->service, &epoch));
-    return schema_snapshot_send(snapshot, epoch, send_piece, self);
+    TRY(find_state(self, as_of_us));
+    return schema_snapshot_send(snapshot, self->epoch, send_piece, self);
 }
 
 static status look(struct schema_call *self)
 {
     struct schema_snapshot *snapshot;
-    TRY(check_leads_here(self->service));
+    uint64_t as_of_us;
+    if (!self->is_to_lead)
+        TRY(check_leads_here(self->service));
     self->edits = control_edit_count(self->service->control);
-    TRY(current(self->service, &snapshot));
-    status s = send_if_new(self, snapshot);
+    TRY(current(self->service, &snapshot, &as_of_us));
+    status s = send_if_new(self, snapshot, as_of_us);
     schema_snapshot_release(snapshot);
     return s;
 }
@@ -130,7 +149,7 @@ static void run_on_pool(struct task *task)
 {
     struct schema_call *self = LIST_ENTRY(&task->link, struct schema_call, task.link);
     self->result = look(self);
-    self->is_over |= !status_is_ok(self->result);
+    self->is_over |= self->is_hasty || !status_is_ok(self->result);
     self->task.run = go_on;
     loop_post(grpc_call_loop(self->call), &self->task);
 }
@@ -225,6 +244,8 @@ static status begin(struct schema_service *service, struct grpc_call *call, byte
     self->service = service;
     self->call = call;
     self->digest = proto_bytes(request->digest);
+    self->is_hasty = request->at_once;
+    self->is_to_lead = request->is_to_lead;
     self->edits = UINT64_MAX; /* of none */
     self->timer.run = on_time;
     self->result = status_ok();

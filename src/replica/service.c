@@ -2,6 +2,7 @@
 #include "replica/service.h"
 
 #include "bigtable/admin_call.h"
+#include "replica/replication.h"
 
 static struct peers *peers_of(const struct admin_request *request)
 {
@@ -24,6 +25,38 @@ static status join_peers(const struct admin_request *request, const ProtobufCMes
     const Replica__ListPeersResponse *told;
     TRY(check_server(message->name));
     TRY(peers_join(peers_of(request), message, request->arena, &told));
+    const struct replica_service *service = request->more;
+    if (service->await_beginning != NULL)
+        service->await_beginning(service->changes);
+    *response = &told->base;
+    return status_ok();
+}
+
+static status promote_peer(const struct admin_request *request, const ProtobufCMessage **response)
+{
+    const Replica__PromotePeerRequest *message = (const void *)request->message;
+    const Replica__ChangePeersResponse *told;
+    TRY(check_server(message->name));
+    TRY(peers_promote(peers_of(request), message, request->arena, &told));
+    *response = &told->base;
+    return status_ok();
+}
+
+static status prepare_promotion(const struct admin_request *request,
+                                const ProtobufCMessage **response)
+{
+    const Replica__PreparePromotionRequest *message = (const void *)request->message;
+    const Replica__PreparePromotionResponse *told;
+    TRY(peers_prepare(peers_of(request), message, request->arena, &told));
+    *response = &told->base;
+    return status_ok();
+}
+
+static status hand_over_lead(const struct admin_request *request, const ProtobufCMessage **response)
+{
+    const Replica__HandOverRequest *message = (const void *)request->message;
+    const Replica__HandOverResponse *told;
+    TRY(peers_hand_over(peers_of(request), message, request->arena, &told));
     *response = &told->base;
     return status_ok();
 }
@@ -31,9 +64,9 @@ static status join_peers(const struct admin_request *request, const ProtobufCMes
 static status add_copied(const struct admin_request *request, Replica__ListPeersResponse *out)
 {
     const struct replica_service *service = request->more;
-    return service->copied == NULL || out->list == NULL
+    return service->changes == NULL || out->list == NULL
                ? status_ok()
-               : service->copied(service->changes, request->arena, &out->copied);
+               : replication_copying(service->changes, request->arena, &out->copied);
 }
 
 static status list_peers(const struct admin_request *request, const ProtobufCMessage **response)
@@ -88,6 +121,9 @@ static status tell_progress(const struct admin_request *request, const ProtobufC
 
 REPLICA_HANDLER(join_peers, replica__join_peers_request)
 REPLICA_HANDLER(list_peers, replica__list_peers_request)
+REPLICA_HANDLER(promote_peer, replica__promote_peer_request)
+REPLICA_HANDLER(prepare_promotion, replica__prepare_promotion_request)
+REPLICA_HANDLER(hand_over_lead, replica__hand_over_request)
 REPLICA_HANDLER(admit_peer, replica__admit_peer_request)
 REPLICA_HANDLER(exchange_peers, replica__exchange_peers_request)
 REPLICA_HANDLER(tell_progress, replica__tell_progress_request)
@@ -114,6 +150,18 @@ static void handle_exchange(void *context, struct grpc_call *call, bytes request
 {
     if (is_of_fellow(call))
         handle_exchange_peers(context, call, request);
+}
+
+static void handle_preparation(void *context, struct grpc_call *call, bytes request)
+{
+    if (is_of_fellow(call))
+        handle_prepare_promotion(context, call, request);
+}
+
+static void handle_hand_over(void *context, struct grpc_call *call, bytes request)
+{
+    if (is_of_fellow(call))
+        handle_hand_over_lead(context, call, request);
 }
 
 static void handle_progress(void *context, struct grpc_call *call, bytes request)
@@ -155,12 +203,15 @@ struct grpc_service replica_grpc_service(struct replica_service *service)
     static const struct grpc_method methods[] = {
         {"JoinPeers", GRPC_UNARY, handle_join_peers},
         {"ListPeers", GRPC_UNARY, handle_list_peers},
+        {"PromotePeer", GRPC_UNARY, handle_promote_peer},
         {"AdmitPeer", GRPC_UNARY, handle_admission},
         {"ExchangePeers", GRPC_UNARY, handle_exchange},
         {"PullChanges", GRPC_SERVER_STREAMING, handle_pull_changes},
         {"CopyRows", GRPC_SERVER_STREAMING, handle_copy_rows},
         {"TellProgress", GRPC_UNARY, handle_progress},
         {"PullSchema", GRPC_SERVER_STREAMING, handle_pull_schema},
+        {"PreparePromotion", GRPC_UNARY, handle_preparation},
+        {"HandOver", GRPC_UNARY, handle_hand_over},
     };
     return (struct grpc_service){.name = "trestle.replica.v1.Replication",
                                  .methods = methods,

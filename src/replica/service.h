@@ -15,11 +15,11 @@ struct replica_service {
      * alone, each with its context. NULL: UNIMPLEMENTED. */
     grpc_handler *pull_changes;
     grpc_handler *copy_rows;
+    /* Waits until a server that has just joined knows where to begin; NULL: it does. */
+    void (*await_beginning)(void *changes);
     status (*tell_progress)(void *changes, const Replica__TellProgressRequest *request,
                             struct arena *arena, const Replica__TellProgressResponse **out);
-    /* What is being copied here, for ListPeers; `*out` NULL: nothing is. NULL: nothing ever is. */
-    status (*copied)(void *changes, struct arena *arena, Replica__PlacedInstance **out);
-    void *changes; /* of these four */
+    void *changes; /* of these three: the struct replication */
     grpc_handler *pull_schema;
     void *schema;
 };

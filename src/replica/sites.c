@@ -28,7 +28,6 @@ bytes sites_instance_of(bytes name)
 struct looking {
     const Replica__PeerList *list;
     unsigned own_number;
-    uint64_t instance_made_in;
     struct arena *arena;
     struct sites *sites;
     status s;
@@ -43,10 +42,8 @@ static status add_cluster(struct looking *looking, const struct resource *resour
     unsigned number =
         sites_peer_of(looking->list, location[0] == '\0' ? location : name_id(location));
     sites->peers |= UINT32_C(1) << number;
-    if (number == looking->own_number && sites->made_in == 0) {
+    if (number == looking->own_number && sites->made_in == 0)
         sites->made_in = resource_made_in(resource);
-        sites->is_of_instance_edit = sites->made_in == looking->instance_made_in;
-    }
     return status_ok();
 }
 
@@ -61,7 +58,7 @@ static status look(struct control *control, const char *instance, struct looking
 {
     struct resource *resource;
     TRY(control_find(control, RESOURCE_INSTANCE, instance, &resource));
-    looking->instance_made_in = resource_made_in(resource);
+    looking->sites->instance_made_in = resource_made_in(resource);
     resource_release(resource);
     TRY(control_list(control, RESOURCE_CLUSTER, instance, "", visit_cluster, looking));
     return looking->s;

@@ -11,7 +11,7 @@ struct sites {
     uint32_t peers;   /* a bit for each number */
     uint64_t made_in; /* the version of the edit that made the first cluster at the peer that
                          asks; 0: none is */
-    bool is_of_instance_edit; /* the instance was made by the same edit */
+    uint64_t instance_made_in;
 };
 
 static inline bool sites_has(const struct sites *sites, unsigned number)

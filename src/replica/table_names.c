@@ -3,6 +3,7 @@
 
 #include "cluster/shared_table.h"
 #include "replica/pull_message.h"
+#include "replica/schema_snapshot.h"
 
 static uint64_t look_up(struct cluster *cluster, uint64_t id, struct buffer *answer)
 {
@@ -10,7 +11,7 @@ static uint64_t look_up(struct cluster *cluster, uint64_t id, struct buffer *ans
     uint64_t uid = 0;
     status s = cluster_table_of_id(cluster, id, &table);
     if (status_is_ok(s)) {
-        uid = table_uid(table);
+        uid = schema_has_table(table) ? table_uid(table) : 0;
         if (uid != 0)
             pull_message_table(answer, uid, table_name(table));
         table_release(table);

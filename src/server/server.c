@@ -131,9 +131,18 @@ const struct address *server_address(const struct server *server)
 
 static status follow_schema(struct server *server)
 {
-    const struct schema_follow_options options = {
-        .peers = server->peers, .mirror = {.control = server->control}, .log = server->log};
-    return schema_follow_start(&options, &server->schema_follow);
+    const struct schema_follow_options options = {.peers = server->peers,
+                                                  .mirror = {.control = server->control},
+                                                  .data_directory = server->settings->data_dir,
+                                                  .log = server->log};
+    TRY(schema_follow_start(&options, &server->schema_follow));
+    const struct peers_schema schema = {.context = server->schema_follow,
+                                        .tell = schema_follow_tell,
+                                        .catch_up = schema_follow_catch_up,
+                                        .is_copying = replication_is_copying,
+                                        .replication = server->copying};
+    peers_set_schema(server->peers, &schema);
+    return status_ok();
 }
 
 status server_start(struct server *server)
@@ -261,6 +270,7 @@ status server_destroy(struct server *server)
     replication_stop(server->copying);
     if (server->peer_router != NULL)
         router_set_schema(server->peer_router, NULL, NULL);
+    peers_set_schema(server->peers, NULL);
     schema_follow_stop(server->schema_follow);
     peers_stop(server->peers);
     end_calls(server);

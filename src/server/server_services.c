@@ -153,9 +153,13 @@ static status open_peers(struct server *server)
                                              .metrics = server->metrics};
     const struct router_options router = {.bigtable = &server->bigtable,
                                           .peers = server->peers,
-                                          .location = server->settings->location};
+                                          .location = server->settings->location,
+                                          .metrics = server->metrics};
     TRY(router_create(&router, &server->peer_router));
     server->peers_hook = (struct bigtable_peers){.follows = schema_follows,
+                                                 .administer_begin = peers_administer_begin,
+                                                 .administer_end = peers_administer_end,
+                                                 .has_left = peers_was_removed,
                                                  .context = server->peers,
                                                  .is_copying = replication_is_copying,
                                                  .is_here = replication_is_here,
@@ -163,13 +167,14 @@ static status open_peers(struct server *server)
                                                  .has_reached = replication_has_reached,
                                                  .location = replication_location,
                                                  .has_peers = replication_has_peers,
+                                                 .copied = replication_copied,
                                                  .replication = server->copying};
     server->replication = (struct replica_service){.bigtable = &server->bigtable,
                                                    .peers = server->peers,
                                                    .pull_changes = replication_pull_changes,
                                                    .copy_rows = replication_copy_rows,
+                                                   .await_beginning = replication_await_beginning,
                                                    .tell_progress = replication_progress,
-                                                   .copied = replication_copied,
                                                    .changes = server->copying,
                                                    .pull_schema = schema_service_handle,
                                                    .schema = server->schema_service};
@@ -217,6 +222,7 @@ static status list_services(struct server *server)
 status server_create_services(struct server *server)
 {
     TRY(control_open(server->cluster, server->log, &server->control));
+    control_set_location(server->control, server->settings->location);
     TRY(open_peers(server));
     TRY(create_bigtable(server));
     TRY(create_datastore(server));

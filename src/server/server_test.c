@@ -414,6 +414,41 @@ status peers_begin(struct peers *peers, const struct address *listen)
     return status_ok();
 }
 
+status peers_administer_begin(void *peers)
+{
+    assert_null(peers);
+    return status_ok();
+}
+
+void peers_administer_end(void *peers)
+{
+    assert_null(peers);
+}
+
+bool peers_was_removed(const void *peers)
+{
+    assert_null(peers);
+    return false;
+}
+
+void peers_set_schema(struct peers *peers, const struct peers_schema *schema)
+{
+    assert_null(peers);
+    (void)schema;
+}
+
+status schema_follow_tell(void *follow, struct arena *arena, Replica__SchemaState *out)
+{
+    (void)follow, (void)arena, (void)out;
+    return status_ok();
+}
+
+status schema_follow_catch_up(void *follow, unsigned from)
+{
+    (void)follow, (void)from;
+    return status_ok();
+}
+
 void peers_measure(struct peers *peers)
 {
     assert_null(peers);
@@ -529,12 +564,6 @@ bool replication_is_here(void *replication, bytes instance)
 {
     (void)replication, (void)instance;
     return true;
-}
-
-status replication_copied(void *replication, struct arena *arena, Replica__PlacedInstance **out)
-{
-    (void)replication, (void)arena, (void)out;
-    return status_ok();
 }
 
 bool replication_is_copying(const void *replication)

@@ -39,7 +39,8 @@ struct client_call {
     unsigned pins;
     bool ended;
     bool closed;
-    bool was_sent; /* false: the request never left */
+    bool was_sent;    /* false: the request never left */
+    bool was_refused; /* by the server, which has not looked at it */
     bool is_paused;
     size_t unconsumed;                  /* bytes received whose credit is held back while paused */
     struct client_call_options options; /* of its pointers only context and callbacks are used */
@@ -288,6 +289,11 @@ bool client_call_metadata(const struct client_call *call, const char *name, byte
     return false;
 }
 
+bool client_call_was_taken(const struct client_call *call)
+{
+    return call->was_sent && !call->was_refused;
+}
+
 static int on_frame_received(nghttp2_session *session, const nghttp2_frame *frame, void *user_data)
 {
     (void)user_data;
@@ -460,6 +466,7 @@ static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t
         return 0;
     call->pins++;
     call->closed = true;
+    call->was_refused = error_code == NGHTTP2_REFUSED_STREAM;
     if (!call->ended)
         end_call(call, final_status(call, error_code));
     unpin(call);

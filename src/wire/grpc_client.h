@@ -66,6 +66,10 @@ void client_call_cancel(struct client_call *call);
  * are base64. Until on_end returns. False if absent. */
 bool client_call_metadata(const struct client_call *call, const char *name, bytes *value);
 
+/* Of a call that ends: false if the server has certainly not begun with it, for it never left, or
+ * its stream was refused. Until on_end returns. */
+bool client_call_was_taken(const struct client_call *call);
+
 /* While paused, the server may send no more than the stream's window. */
 void client_call_pause(struct client_call *call, bool paused);
 

@@ -280,6 +280,11 @@ bool grpc_link_is_lost(const struct grpc_link *link)
     return link->client == NULL;
 }
 
+bool grpc_link_has_moved(const struct grpc_link *link)
+{
+    return link->has_moved;
+}
+
 status grpc_link_failure(const struct grpc_link *link)
 {
     return status_copy(link->failure);

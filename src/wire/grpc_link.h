@@ -37,6 +37,9 @@ void grpc_link_narrow(struct grpc_link *link, uint32_t window, uint64_t *receive
 /* Whether it will carry no more calls. */
 bool grpc_link_is_lost(const struct grpc_link *link);
 
+/* Whether anything has come or gone: if not, no server has seen a call of it. */
+bool grpc_link_has_moved(const struct grpc_link *link);
+
 /* Why it was lost, as far as this side knows; else OK. A copy: the caller's. */
 status grpc_link_failure(const struct grpc_link *link);
 

@@ -46,8 +46,8 @@ def rows_of(said):
 def tiebreaker_of(server, number, table, connect):
     """That of a write that is served there."""
     rpc = connect(server.host)
-    wait_for_table(rpc, table)
     profile = {"app_profile_id": f"c{number}"}
+    wait_for_table(rpc, table, f"c{number}")
     with Reader(rpc, table, **profile).begun() as reader:
         rpc.mutate(table, b"k", set_cell("f", b"q", b"v"), **profile)
         return reader.next_of(Change).tiebreaker
@@ -211,15 +211,24 @@ def test_server_with_tables_joins_nobody(tmp_path, own_servers, connect):
     assert join(third, first)["ownNumber"] == 2
 
 
-def test_there_are_31_numbers(peers_of):
+def admit(server, number):
+    """Of one that is not there: the number that it gets."""
+    answers = ask(
+        server.host, "AdmitPeer", admission(f"z-{number}", f"127.0.0.1:{number}", f"i{number}")
+    )
+    return answers[0].number
+
+
+def test_numbers_take_a_majority(peers_of):
+    """What is not there does not answer either: but for one number without a majority."""
     first, _ = peers_of(2)
-    for number in range(3, 32):
-        ask(first.host, "AdmitPeer", admission(f"z-{number}", f"127.0.0.1:{number}", f"i{number}"))
-    ask(first.host, "AdmitPeer", admission("z-31", "127.0.0.1:31", "i31"))  # again: the same
-    with fails_with(StatusCode.RESOURCE_EXHAUSTED, "there are 31 peers"):
-        ask(first.host, "AdmitPeer", admission("z-32", "127.0.0.1:32", "i32"))
+    assert [admit(first, number) for number in (3, 4)] == [3, 4]
+    assert admit(first, 5) == 17
+    assert admit(first, 5) == 17  # again: the same
+    with fails_with(StatusCode.FAILED_PRECONDITION, "no majority of the peers answers"):
+        admit(first, 6)
     with fails_with(StatusCode.ALREADY_EXISTS, "is a copy"):
-        ask(first.host, "AdmitPeer", admission("z-33", "127.0.0.1:33", "i31"))
+        ask(first.host, "AdmitPeer", admission("z-7", "127.0.0.1:7", "i3"))
 
 
 def test_who_has_another_identity_is_refused(peers_of):
@@ -277,7 +286,8 @@ def test_restored_server_is_no_peer(peers_of, tmp_path, own_servers, connect):
 # --- who may ask ---
 
 METHODS_AMONG_PEERS = (
-    "AdmitPeer", "CopyRows", "ExchangePeers", "PullChanges", "PullSchema", "TellProgress",
+    "AdmitPeer", "CopyRows", "ExchangePeers", "HandOver", "PreparePromotion", "PullChanges",
+    "PullSchema", "TellProgress",
 )  # fmt: skip
 
 

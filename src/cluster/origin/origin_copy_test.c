@@ -187,6 +187,13 @@ static bool pull_between(struct mesh *mesh, unsigned one, unsigned another, size
     return is_end;
 }
 
+static void compact(struct member *member, unsigned table)
+{
+    for (size_t i = 0; i < member->tables[table]->space_count; i++)
+        assert_ok(keyspace_compact(member->tables[table]->spaces[i].keyspace, bytes_of(""),
+                                   bytes_of("")));
+}
+
 /* What has come so far becomes one as far as it may. */
 static void settle(struct mesh *mesh, unsigned one)
 {
@@ -225,6 +232,8 @@ static status take(void *context, const struct origin_change *change)
     if (draw(&mesh->random, 3) == 0)
         step_of(mesh, draw(&mesh->random, count_of(mesh)));
     assert_true(change->is_drop || event_change_read(change->encoded, &copied.change));
+    if (draw(&mesh->random, 6) == 0)
+        compact(to, copy->table);
     to->f->table = to->tables[copy->table];
     return apply(&replica, &copied, &enough);
 }

@@ -10,7 +10,7 @@
 
 #define SERVICE "/trestle.replica.v1.Replication/"
 
-enum { MEMORY_LIMIT = 4 << 20 };
+enum { MEMORY_LIMIT = 4 << 20, CHANGE_US = 120 * 1000 * 1000 };
 
 enum format { FORMAT_TEXT, FORMAT_JSON };
 
@@ -18,6 +18,7 @@ struct cluster_options {
     struct target_options target;
     int format; /* enum format */
     const char *own_address;
+    bool force;
 };
 
 #define ROW(kind_, member_, preset_, unit_, sentence_)                                             \
@@ -41,6 +42,14 @@ static status read_options(const struct option_table *table, struct option_origi
     return target_options_resolve(table, origins, &out->target);
 }
 
+static void write_text(const char *address, const ProtobufCMessage *answer, struct buffer *out)
+{
+    if (answer->descriptor == &replica__change_peers_response__descriptor)
+        cluster_tell_change((const void *)answer, address, out);
+    else
+        cluster_write_text((const void *)answer, address, out);
+}
+
 static status print(const struct cluster_options *options, const char *address,
                     const ProtobufCMessage *answer)
 {
@@ -50,7 +59,7 @@ static status print(const struct cluster_options *options, const char *address,
         json_encode(answer, &style, &out);
         buffer_append_byte(&out, '\n');
     } else {
-        cluster_write_text((const void *)answer, address, &out);
+        write_text(address, answer, &out);
     }
     bool is_written =
         !out.failed && fwrite(out.data, 1, out.size, stdout) == out.size && fflush(stdout) == 0;
@@ -58,9 +67,20 @@ static status print(const struct cluster_options *options, const char *address,
     return is_written ? status_ok() : status_make(STATUS_UNAVAILABLE, "cannot write the answer");
 }
 
-/* Both methods answer with the peers as they are then. */
-static status ask(const struct cluster_options *options, const char *method,
-                  const ProtobufCMessage *request)
+static status call(struct client_session *session, const char *method,
+                   const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
+                   struct arena *arena, const ProtobufCMessage **out)
+{
+    const struct session_call changes = {
+        .path = method, .request = request, .timeout_us = CHANGE_US};
+    return type == &replica__change_peers_response__descriptor
+               ? client_session_ask(session, &changes, type, arena, out)
+               : client_session_call(session, method, NULL, request, type, arena, out);
+}
+
+/* A method that changes the peers is asked once, and may take long. */
+static status ask_for(const struct cluster_options *options, const char *method,
+                      const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type)
 {
     const struct client_session_options server = {.target = options->target,
                                                   .is_interruptible = true};
@@ -69,13 +89,19 @@ static status ask(const struct cluster_options *options, const char *method,
     struct arena *arena = arena_create(MEMORY_LIMIT);
     status s = arena == NULL ? status_out_of_memory() : client_session_create(&server, &session);
     if (status_is_ok(s))
-        s = client_session_call(session, method, NULL, request,
-                                &replica__list_peers_response__descriptor, arena, &answer);
+        s = call(session, method, request, type, arena, &answer);
     if (status_is_ok(s))
         s = print(options, client_session_address(session), answer);
     client_session_destroy(session);
     arena_destroy(arena);
     return s;
+}
+
+/* These answer with the peers as they are then. */
+static status ask(const struct cluster_options *options, const char *method,
+                  const ProtobufCMessage *request)
+{
+    return ask_for(options, method, request, &replica__list_peers_response__descriptor);
 }
 
 /* --- list --- */
@@ -153,9 +179,46 @@ static int join_command(const char *const *arguments)
     return command_end("cluster join", ask(&options, SERVICE "JoinPeers", &request.base), true);
 }
 
+/* --- promote --- */
+
+static const struct option promote_rows[] = {
+    ROW(BOOLEAN, force, "false", "", "Also without a majority of the peers."),
+    TARGET_SERVER_ROWS(struct cluster_options, target),
+    FORMAT_ROW,
+};
+
+enum { PROMOTE_ROWS = sizeof promote_rows / sizeof *promote_rows };
+
+static const struct option_table promote_table = {
+    .rows = promote_rows, .count = PROMOTE_ROWS, .command = "trestle cluster promote"};
+
+static void write_promote_help(struct buffer *out)
+{
+    options_write_help(&promote_table, out);
+}
+
+static int promote_command(const char *const *arguments)
+{
+    struct cluster_options options;
+    struct option_origin origins[PROMOTE_ROWS] = {0};
+    Replica__PromotePeerRequest request = REPLICA__PROMOTE_PEER_REQUEST__INIT;
+    if (command_asks_for(arguments, "--help"))
+        return command_print(write_promote_help);
+    status s = read_options(&promote_table, origins, arguments, &options);
+    if (!status_is_ok(s))
+        return command_refuse("cluster promote", s);
+    request.name = "servers/self";
+    request.force = options.force;
+    return command_end("cluster promote",
+                       ask_for(&options, SERVICE "PromotePeer", &request.base,
+                               &replica__change_peers_response__descriptor),
+                       true);
+}
+
 static const struct command_kind all[] = {
     {"list", list_command, "the clusters that a server knows, and how they are"},
     {"join", join_command, "make a server, which is empty, one of those that another one knows"},
+    {"promote", promote_command, "have a server lead, also when the one that led is gone"},
 };
 
 static const struct command_kinds kinds = {.command = "cluster",

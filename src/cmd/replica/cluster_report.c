@@ -159,3 +159,12 @@ void cluster_write_text(const Replica__ListPeersResponse *peers, const char *add
     else
         cluster_write_peers(peers, out);
 }
+
+void cluster_tell_change(const Replica__ChangePeersResponse *change, const char *address,
+                         struct buffer *out)
+{
+    if (change->peers != NULL)
+        cluster_write_text(change->peers, address, out);
+    for (size_t i = 0; i < change->n_notes; i++)
+        buffer_append_format(out, "%s\n", change->notes[i]);
+}

@@ -12,4 +12,8 @@ void cluster_write_peers(const Replica__ListPeersResponse *peers, struct buffer 
 void cluster_write_text(const Replica__ListPeersResponse *peers, const char *address,
                         struct buffer *out);
 
+/* The same once they were changed, with what is to be known of that behind it. */
+void cluster_tell_change(const Replica__ChangePeersResponse *change, const char *address,
+                         struct buffer *out);
+
 #endif

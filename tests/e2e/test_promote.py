@@ -1,0 +1,308 @@
+"""Another server comes to lead: when the one that led is gone, and when it is not."""
+
+import json
+import threading
+import time
+
+import grpc
+import pytest
+from google.api_core import exceptions
+from harness.patience import PATIENCE_SECONDS
+from harness.peers import (
+    ask,
+    join,
+    know_each_other,
+    list_peers,
+    peer_server,
+    spread_instance,
+    wait_for_peers,
+    wait_for_table,
+)
+from harness.rest import Rest
+from harness.rpc import set_cell
+from harness.server import run_trestle
+from harness.views import comes_to as comes_to_within
+
+PROJECT = "projects/p"
+INSTANCE = f"{PROJECT}/instances/spread"
+TABLE = f"{INSTANCE}/tables/t"
+
+
+def comes_to(look, expected):
+    comes_to_within(look, expected, PATIENCE_SECONDS)
+
+
+def becomes(condition):
+    comes_to(lambda: bool(condition()), True)
+
+
+def promote(server, expect=200, **fields):
+    """What comes of it: {"peers": …, "notes": […]}."""
+    return Rest(server.host).call("POST", "/v1/servers/self/peers:promote", fields, expect)
+
+
+def leader_of(server):
+    return list_peers(server)["list"]["leader"]
+
+
+def follow(servers, number):
+    for server in servers:
+        wait_for_peers(server, lambda said: said["list"]["leader"] == number)
+
+
+def make_table(admin, table_id, *families):
+    return admin.create_table(INSTANCE, table_id, families or ("f",))
+
+
+def add_family(admin, table, family):
+    admin.tables.modify_column_families(
+        request={"name": table, "modifications": [{"id": family, "create": {}}]}
+    )
+
+
+def families_at(admin, table):
+    """None while it does not tell."""
+    try:
+        return sorted(admin.tables.get_table(name=table).column_families)
+    except (exceptions.NotFound, exceptions.ServiceUnavailable):
+        return None
+
+
+def tables_at(admin):
+    return sorted(table.name.rsplit("/")[-1] for table in admin.tables.list_tables(parent=INSTANCE))
+
+
+def values_at(rpc, table):
+    """None while it does not tell."""
+    try:
+        return [(key, [cell.value for cell in cells]) for key, cells in rpc.read(table)]
+    except grpc.RpcError:
+        return None
+
+
+def edits_of(server, epoch):
+    """What the server kept of what was administered while it led."""
+    return json.loads((server.directory / "data" / f"edits-of-epoch-{epoch}.json").read_text())
+
+
+def is_copied(said):
+    return all(int(state.get("appliedUntilUs", 0)) > 0 for state in said["states"])
+
+
+class Group:
+    """Servers that are peers, and clients of each; the first leads to begin with."""
+
+    def __init__(self, servers, administer, connect):
+        self.servers = servers
+        self.admins = [administer(each.host) for each in servers]
+        self.rpcs = [connect(each.host) for each in servers]
+        for server in servers:
+            wait_for_peers(server, is_copied)
+        assert spread_instance(self.admins[0], "spread", len(servers)) == INSTANCE
+
+    def have(self, table_id):
+        for admin in self.admins:
+            becomes(lambda admin=admin: table_id in tables_at(admin))
+        for number, rpc in enumerate(self.rpcs, 1):
+            wait_for_table(rpc, f"{INSTANCE}/tables/{table_id}", f"c{number}")
+
+
+@pytest.fixture
+def group_of(peers_of, administer, connect):
+    return lambda count, *arguments: Group(peers_of(count, *arguments), administer, connect)
+
+
+# --- the leader is gone ---
+
+
+def test_one_leads_when_the_leader_is_gone(group_of):
+    group = group_of(3)
+    make_table(group.admins[0], "t")
+    group.have("t")
+    group.servers[0].kill()
+    said = promote(group.servers[1])
+    assert said["peers"]["list"]["leader"] == 2 and said["peers"]["list"]["epoch"] == "2"
+    assert "Peer 1, in zone-1, led and does not answer" in said["notes"][0]
+    follow(group.servers[1:], 2)
+    made = make_table(group.admins[2], "made")  # by way of the new one
+    for admin in group.admins[1:]:
+        becomes(lambda admin=admin: "made" in tables_at(admin))
+    add_family(group.admins[1], made, "g")
+    group.servers[0].start()
+    follow(group.servers, 2)
+    know_each_other(group.servers)
+    comes_to(lambda: families_at(group.admins[0], made), ["f", "g"])
+    make_table(group.admins[0], "again")  # is sent on
+    group.have("again")
+    kept = edits_of(group.servers[0], 1)
+    assert [(each["name"], "here" in each) for each in kept["differences"]] == [
+        (made, False)
+    ]  # which it has now; nothing of its own is lost
+
+
+def test_what_the_former_leader_alone_had_is_kept_in_a_file(group_of):
+    group = group_of(3)
+    table = make_table(group.admins[0], "t")
+    group.have("t")
+    for server in group.servers[1:]:
+        server.kill()
+    alone = make_table(group.admins[0], "alone", "x")
+    group.rpcs[0].mutate(alone, b"k", set_cell("x", b"q", b"v", 1000))
+    add_family(group.admins[0], table, "lost")
+    group.rpcs[0].mutate(table, b"k", set_cell("lost", b"q", b"of nobody", 1000))
+    group.rpcs[0].mutate(table, b"k", set_cell("f", b"q", b"stays", 1000))
+    group.servers[0].kill()
+    for server in group.servers[1:]:
+        server.start()
+    know_half = lambda said: "refused" in said["states"][0].get("failure", "")
+    for server in group.servers[1:]:
+        wait_for_peers(server, know_half)
+    promote(group.servers[2])
+    add_family(group.admins[2], table, "mine")
+    group.rpcs[2].mutate(table, b"k", set_cell("mine", b"q", b"m", 1000))
+    group.servers[0].start()
+    follow(group.servers, 3)
+    for admin in group.admins:
+        comes_to(lambda admin=admin: families_at(admin, table), ["f", "mine"])
+        assert tables_at(admin) == ["t"]
+    for rpc in group.rpcs:
+        comes_to(lambda rpc=rpc: values_at(rpc, table), [(b"k", [b"stays", b"m"])])
+    kept = edits_of(group.servers[0], 1)
+    assert kept["epoch"] == "1" and kept["follows"] == 3
+    differences = {each["name"]: each for each in kept["differences"]}
+    assert sorted(differences) == [alone, table]
+    assert [f["name"] for f in differences[alone]["here"]["families"]] == ["x"]
+    assert "there" not in differences[alone]
+    named = [f["name"] for f in differences[table]["here"]["families"]]
+    assert "lost" in named and "mine" not in named
+    assert "edits-of-epoch" in group.servers[0].stderr()
+
+
+def test_no_cell_of_a_lost_family_lands_in_another(group_of):
+    """A family that only the former leader had, and one that the new one makes."""
+    group = group_of(2)
+    table = make_table(group.admins[0], "t")
+    group.have("t")
+    group.servers[1].kill()
+    add_family(group.admins[0], table, "lost")
+    for number in range(20):
+        group.rpcs[0].mutate(table, b"k%02d" % number, set_cell("lost", b"q", b"wrong", 1000))
+    group.rpcs[0].mutate(table, b"last", set_cell("f", b"q", b"right", 1000))
+    group.servers[0].kill()
+    group.servers[1].start()
+    wait_for_peers(group.servers[1], lambda said: said["states"][0].get("failure"))
+    promote(group.servers[1], force=True)
+    add_family(group.admins[1], table, "new")
+    group.servers[0].start()
+    follow(group.servers, 2)
+    for rpc in group.rpcs:
+        comes_to(lambda rpc=rpc: values_at(rpc, table), [(b"last", [b"right"])])
+
+
+# --- a majority ---
+
+
+def test_without_a_majority_it_takes_force(group_of):
+    group = group_of(3)
+    for server in (group.servers[0], group.servers[2]):
+        server.kill()
+    says = promote(group.servers[1], expect=400)["error"]
+    assert "1 of the 3 known peers answer" in says["message"]
+    assert "zone-1 (1), zone-3 (3)" in says["message"] and "--force" in says["message"]
+    assert list_peers(group.servers[1])["list"]["epoch"] == "1"
+    done = run_trestle("cluster", "promote", "--force", "--endpoint", group.servers[1].host)
+    assert done.returncode == 0, done.stderr
+    assert "No majority of the peers knows that this server leads" in done.stdout
+    for server in (group.servers[0], group.servers[2]):
+        server.start()
+    follow(group.servers, 2)
+    know_each_other(group.servers)
+
+
+def test_two_that_were_forced_to_lead_meet_again(group_of, tmp_path, own_servers):
+    """Each for itself on its side of what parts them: the numbers that they give differ."""
+    group = group_of(2)
+    first, second = group.servers
+    second.kill()
+    promote(first, force=True)
+    third = peer_server(tmp_path / "peer-3", 3)
+    own_servers.append(third)
+    assert join(third, first)["ownNumber"] == 17
+    make_table(group.admins[0], "of-first")
+    first.kill()
+    third.kill()
+    second.start()
+    wait_for_peers(second, lambda said: said["states"][0].get("failure"))
+    promote(second, force=True)
+    promote(second, force=True)  # its epoch is the greater one
+    fourth = peer_server(tmp_path / "peer-4", 4)
+    own_servers.append(fourth)
+    assert join(fourth, second)["ownNumber"] == 18
+    fifth = peer_server(tmp_path / "peer-5", 5)
+    own_servers.append(fifth)
+    says = join(fifth, second, expect=400)["error"]
+    assert "no majority" in says["message"] and "has been given" in says["message"]
+    first.start()
+    follow([first, second, fourth], 2)
+    assert join(fifth, second)["ownNumber"] == 3
+
+
+# --- the leader is there ---
+
+
+class Load:
+    """Clients that administer, by one server or another, until it is ended: what was acknowledged.
+    """
+
+    def __init__(self, admins):
+        self.made = []
+        self.is_over = False
+        self.threads = [
+            threading.Thread(target=self.run, args=(number, admin))
+            for number, admin in enumerate(admins)
+        ]
+        for thread in self.threads:
+            thread.start()
+
+    def run(self, number, admin):
+        at = 0
+        while not self.is_over:
+            name = f"t-{number}-{at}"
+            at += 1
+            try:
+                make_table(admin, name)
+            except (
+                exceptions.ServiceUnavailable,
+                exceptions.FailedPrecondition,
+                exceptions.Unknown,
+                exceptions.DeadlineExceeded,
+            ):
+                continue
+            self.made.append(name)
+
+    def end(self):
+        self.is_over = True
+        for thread in self.threads:
+            thread.join()
+
+
+def test_hand_over_under_load_loses_nothing(group_of):
+    group = group_of(3)
+    load = Load(group.admins)
+    for number in (2, 3, 1, 2):
+        count = len(load.made)
+        becomes(lambda: len(load.made) > count + 3)
+        said = promote(group.servers[number - 1])
+        assert said["peers"]["list"]["leader"] == number
+        assert "notes" not in said
+        follow(group.servers, number)
+    count = len(load.made)
+    becomes(lambda: len(load.made) > count + 3)
+    load.end()
+    for admin in group.admins:
+        becomes(lambda admin=admin: set(load.made) <= set(tables_at(admin)))
+    first = tables_at(group.admins[0])
+    for admin in group.admins:
+        comes_to(lambda admin=admin: tables_at(admin), first)
+    for server in group.servers:
+        assert not list((server.directory / "data").glob("edits-of-epoch-*"))
