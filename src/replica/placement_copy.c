@@ -11,7 +11,6 @@
 struct copying {
     struct placement *placement;
     const char *instance;
-    unsigned from;     /* the peer's number */
     uint64_t own_mark; /* what this server's clients were told of has at most this version */
 };
 
@@ -242,7 +241,7 @@ static status await_source(struct copying *copying, unsigned number)
 
 static status copy_from(struct placement *placement, const char *instance, unsigned number)
 {
-    struct copying copying = {.placement = placement, .instance = instance, .from = number};
+    struct copying copying = {.placement = placement, .instance = instance};
     const struct copier_options options = {.apply = placement->options.apply,
                                            .peers = placement->options.peers,
                                            .from = number,

@@ -494,7 +494,7 @@ bool replication_is_here(void *context, bytes instance)
     return placed_is_here(placement_placed(replication->placement), instance);
 }
 
-status replication_copying(void *context, struct arena *arena, Replica__PlacedInstance **out)
+status replication_copied(void *context, struct arena *arena, Replica__PlacedInstance **out)
 {
     struct replication *replication = context;
     return placement_tell_copied(replication->placement, arena, out);
@@ -567,9 +567,9 @@ bool replication_has_peers(const void *context)
     return peers_own_number(replication->options.peers) != 0;
 }
 
-bool replication_copied(void *context, const char *cluster,
-                        void (*tell)(void *context, const struct table_copied *table),
-                        void *tell_context)
+bool replication_creation(void *context, const char *cluster,
+                          void (*tell)(void *context, const struct table_copied *table),
+                          void *tell_context)
 {
     struct replication *replication = context;
     return placement_creation(replication->placement, cluster, tell, tell_context);

@@ -2,7 +2,6 @@
 #include "replica/service.h"
 
 #include "bigtable/admin_call.h"
-#include "replica/replication.h"
 
 static struct peers *peers_of(const struct admin_request *request)
 {
@@ -64,9 +63,9 @@ static status hand_over_lead(const struct admin_request *request, const Protobuf
 static status add_copied(const struct admin_request *request, Replica__ListPeersResponse *out)
 {
     const struct replica_service *service = request->more;
-    return service->changes == NULL || out->list == NULL
+    return service->copied == NULL || out->list == NULL
                ? status_ok()
-               : replication_copying(service->changes, request->arena, &out->copied);
+               : service->copied(service->changes, request->arena, &out->copied);
 }
 
 static status list_peers(const struct admin_request *request, const ProtobufCMessage **response)
