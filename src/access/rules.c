@@ -78,8 +78,8 @@ static const char *const open_services[] = {
 /* What servers ask each other: they are known by how they are connected, which the service sees to
  * itself (replica/service.h). */
 static const char *const methods_among_peers[] = {
-    "AdmitPeer",   "CopyRows",   "ExchangePeers",    "HandOver",
-    "PullChanges", "PullSchema", "PreparePromotion", "TellProgress",
+    "AdmitPeer",        "CopyRows",    "DismissPeer", "ExchangePeers", "HandOver",
+    "PreparePromotion", "PullChanges", "PullSchema",  "TellProgress",
 };
 
 size_t requirement_count(void)

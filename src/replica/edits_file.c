@@ -203,7 +203,7 @@ status edits_file_write(const struct edits_file *file, const struct schema_snaps
     if (size < 0 || (size_t)size >= sizeof path - 8)
         return status_make(STATUS_INVALID_ARGUMENT, "the data directory's name is too long");
     if (access(path, F_OK) == 0)
-        return status_ok();
+        return file_sync_parent(path);
     buffer_append_format(&out, "{\"epoch\": \"%" PRIu64 "\", \"follows\": %u, \"differences\": [",
                          file->epoch, file->follows);
     status s = edits_append_differences(here, there, &out, count);

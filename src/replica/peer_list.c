@@ -497,3 +497,38 @@ status peer_list_dismiss(const Replica__PeerList *list, unsigned number,
     *out = next;
     return status_ok();
 }
+
+static status all_former(const Replica__PeerList *list, struct arena *arena, Replica__PeerList *out)
+{
+    out->former = list->former;
+    out->n_former = list->n_former;
+    for (size_t i = 0; i < list->n_peers; i++) {
+        TRY(insert_peer(out->former, out->n_former, list->peers[i], arena, &out->former));
+        out->n_former++;
+    }
+    return status_ok();
+}
+
+status peer_list_found(const Replica__PeerList *list, const Replica__Peer *peer, peer_set seen,
+                       struct arena *arena, const Replica__PeerList **out)
+{
+    Replica__PeerList *next;
+    Replica__Peer *numbered;
+    unsigned number = 1;
+    TRY(check_texts(peer));
+    seen |= peer_list_numbers(list) | peer_list_gone(list);
+    while (number <= PEERS_MOST && (seen & peer_bit(number)) != 0)
+        number++;
+    if (number > PEERS_MOST)
+        return status_make(STATUS_RESOURCE_EXHAUSTED, "all %d numbers have been given", PEERS_MOST);
+    TRY(number_peer(peer, number, arena, &numbered));
+    PROTO_NEW(arena, next, REPLICA__PEER_LIST__INIT);
+    TRY(all_former(list, arena, next));
+    TRY(insert_peer(NULL, 0, numbered, arena, &next->peers));
+    next->n_peers = 1;
+    next->epoch = list->epoch + 1;
+    next->revision = list->revision + 1;
+    next->leader = number;
+    *out = next;
+    return status_ok();
+}

@@ -122,6 +122,12 @@ status peer_list_dismiss(const Replica__PeerList *list, unsigned number,
 status peer_list_move(const Replica__PeerList *list, unsigned number, const char *address,
                       struct arena *arena, const Replica__PeerList **out);
 
+/* The first list of a group of its own, of one that has the data of a peer of that list, or was
+ * one: all of that have left, and its number, and the epoch, are new. RESOURCE_EXHAUSTED: there is
+ * no number that has not been seen. */
+status peer_list_found(const Replica__PeerList *list, const Replica__Peer *peer, peer_set seen,
+                       struct arena *arena, const Replica__PeerList **out);
+
 /* The first list: `leader` gets number 1, and is alone so far. */
 status peer_list_begin(const Replica__Peer *leader, struct arena *arena,
                        const Replica__PeerList **out);

@@ -312,6 +312,25 @@ static void what_was_forced_waits_for_the_others(void **state)
     assert_true(peer_list_has_majority(next, SET(2)));
 }
 
+static void a_group_of_its_own_begins_with_a_new_number(void **state)
+{
+    struct lists *l = *state;
+    const Replica__PeerList *list = list_of(l, 4), *found;
+    const struct peer_support all = {.have = peer_list_numbers(list)};
+    Replica__Peer restored = peer_of(l, 2);
+    restored.identity = (char *)(uintptr_t) "restored";
+    assert_ok(peer_list_dismiss(list, 3, &all, l->arena, &list));
+    assert_ok(peer_list_found(list, &restored, SET(5), l->arena, &found));
+    assert_ok(peer_list_check(found));
+    assert_int_equal(found->leader, 6);
+    assert_int_equal(found->epoch, 2);
+    assert_int_equal(found->n_peers, 1);
+    assert_int_equal(peer_list_gone(found), SET(1, 2, 3, 4));
+    assert_int_equal(next_number(l, found, SET(6), SET(5)), 7);
+    assert_status(peer_list_found(list, &restored, UINT32_MAX, l->arena, &found),
+                  STATUS_RESOURCE_EXHAUSTED);
+}
+
 static void one_that_is_let_in_is_not_asked(void **state)
 {
     const Replica__PeerList *list = list_of(*state, 3);
@@ -409,6 +428,8 @@ static void memory_may_run_out(void **state)
             s = peer_list_admit(next, &peer, &two, small.arena, &next, &number);
         if (status_is_ok(s))
             s = peer_list_dismiss(next, 3, &two, small.arena, &next);
+        if (status_is_ok(s))
+            s = peer_list_found(next, &peer, 0, small.arena, &next);
         assert_true(status_is_ok(s) || s.code == STATUS_RESOURCE_EXHAUSTED);
         status_free(s);
         arena_destroy(small.arena);
@@ -446,6 +467,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_is_made_to_lead, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_forced_waits_for_the_others, setup, teardown),
         cmocka_unit_test_setup_teardown(one_that_is_let_in_is_not_asked, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_group_of_its_own_begins_with_a_new_number, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(memory_may_run_out, setup, teardown),
         cmocka_unit_test_setup_teardown(unsound_lists_are_seen, setup, teardown),
         cmocka_unit_test_setup_teardown(record_is_there_after_a_start, setup_cluster, teardown),

@@ -32,9 +32,10 @@ bool peers_has_left(const struct peers *peers)
     return atomic_load(&peers->has_left);
 }
 
-bool peers_was_removed(const void *peers)
+bool peers_was_removed(const void *context)
 {
-    return peers_has_left(peers);
+    const struct peers *peers = context;
+    return peers_has_left(peers) || atomic_load(&peers->is_leaving);
 }
 
 bool peers_is_gone(const struct peers *peers, unsigned number)

@@ -21,7 +21,8 @@ unsigned peers_own_number(const struct peers *peers);
 unsigned peers_leader(const struct peers *peers);
 /* Whether this server was a peer, and is none any more: then its number is 0. Cheap. */
 bool peers_has_left(const struct peers *peers);
-bool peers_was_removed(const void *peers); /* the same, for bigtable/peers_hook.h */
+/* The same, or it is about to leave: for bigtable/peers_hook.h. */
+bool peers_was_removed(const void *peers);
 /* Whether peers of that number have left, by whatever list that was heard of. Cheap. */
 bool peers_is_gone(const struct peers *peers, unsigned number);
 /* Rises whenever the list changes. Cheap. */
@@ -67,8 +68,13 @@ struct peers_schema {
     status (*tell)(void *context, struct arena *arena, Replica__SchemaState *out);
     /* Makes it what that peer has. Blocks for the time that this takes. */
     status (*catch_up)(void *context, unsigned from);
+    /* FAILED_PRECONDITION, naming it, if an instance has a cluster at the location. */
+    status (*check_unused)(void *context, const char *location);
     /* Whether the rows here are whole. */
     bool (*is_copying)(const void *replication);
+    /* How far this server has come with the others' changes: as replication_progress. */
+    status (*progress)(void *replication, const Replica__TellProgressRequest *request,
+                       struct arena *arena, const Replica__TellProgressResponse **out);
     void *replication;
 };
 /* NULL: nothing is, from the return on, which waits for what uses it. Any thread. */
@@ -134,6 +140,14 @@ status peers_prepare(struct peers *peers, const Replica__PreparePromotionRequest
                      struct arena *arena, const Replica__PreparePromotionResponse **out);
 status peers_hand_over(struct peers *peers, const Replica__HandOverRequest *request,
                        struct arena *arena, const Replica__HandOverResponse **out);
+/* Takes another one, or this server, out of the peers: FAILED_PRECONDITION says what would be lost,
+ * or what is in the way; it may be forced. */
+status peers_remove(struct peers *peers, const Replica__RemovePeerRequest *request,
+                    struct arena *arena, const Replica__ChangePeersResponse **out);
+status peers_leave(struct peers *peers, const Replica__LeavePeersRequest *request,
+                   struct arena *arena, const Replica__ChangePeersResponse **out);
+status peers_dismiss(struct peers *peers, const Replica__DismissPeerRequest *request,
+                     struct arena *arena, const Replica__DismissPeerResponse **out);
 /* FAILED_PRECONDITION if the caller is not who it says. */
 status peers_exchange(struct peers *peers, const Replica__ExchangePeersRequest *request,
                       struct arena *arena, const Replica__ExchangePeersResponse **out);

@@ -368,9 +368,8 @@ static status check_may_join(struct peers *peers, const char *own_address)
     return check_tables(peers->options.cluster);
 }
 
-/* With `change` held: how others know this server. */
-static status describe_oneself(struct peers *peers, const char *own_address, struct arena *arena,
-                               Replica__Peer **out)
+status peers_describe_oneself(struct peers *peers, const char *own_address, struct arena *arena,
+                              Replica__Peer **out)
 {
     PROTO_NEW(arena, *out, REPLICA__PEER__INIT);
     if (own_address[0] == '\0' && peers->address.size > 0)
@@ -457,7 +456,7 @@ status peers_join(struct peers *peers, const Replica__JoinPeersRequest *request,
     pthread_mutex_lock(&peers->change);
     status s = check_may_join(peers, request->own_address);
     if (status_is_ok(s))
-        s = describe_oneself(peers, request->own_address, arena, &own);
+        s = peers_describe_oneself(peers, request->own_address, arena, &own);
     bool leads = peers->list != NULL && !peers_another_leads(peers);
     peers->is_joining |= status_is_ok(s) && !leads;
     pthread_mutex_unlock(&peers->change);

@@ -1,5 +1,6 @@
 /* What peers.c (who they are), peers_calls.c (what is asked), peers_settle.c (what takes a
- * majority), peers_promote.c (who leads), peers_gate.c and peer_link.c (asking) share. */
+ * majority), peers_promote.c (who leads), peers_leave.c, peers_gate.c and peer_link.c (asking)
+ * share. */
 #ifndef TRESTLE_REPLICA_PEERS_PRIVATE_H
 #define TRESTLE_REPLICA_PEERS_PRIVATE_H
 
@@ -86,6 +87,7 @@ struct peers {
     atomic_uint seen; /* peer_set: as in the record, with what was heard since it was written */
     atomic_uint gone;
     atomic_bool has_left;                   /* then own_number is 0 */
+    atomic_bool is_leaving;                 /* it is to be so soon: it serves no data meanwhile */
     struct peer_link links[PEERS_MOST + 1]; /* by number */
 };
 
@@ -120,6 +122,9 @@ struct peer_caller {
 };
 status peers_check_caller(struct peers *peers, const Replica__PeerList *list,
                           const struct peer_caller *caller);
+/* With `change` held: how others know this server. */
+status peers_describe_oneself(struct peers *peers, const char *own_address, struct arena *arena,
+                              Replica__Peer **out);
 bool peers_another_leads(const struct peers *peers);
 /* Whether that peer did not answer when it was asked last. */
 bool peers_is_silent(struct peers *peers, unsigned number);
@@ -143,6 +148,27 @@ status peers_settle(struct peers *peers, const Replica__PeerList *list, struct a
 status peers_admit_new(struct peers *peers, const Replica__PeerList *former,
                        const Replica__PeerList *list, const Replica__Peer *peer,
                        struct arena *arena, const Replica__PeerList **out, unsigned *number);
+
+/* Microseconds since 1970, for people; 0: it is not known. */
+enum { PEER_TIME_SIZE = 48 };
+void peers_format_time(int64_t us, char out[PEER_TIME_SIZE]);
+
+/* What a change of the peers tells of itself. */
+enum { PEER_NOTES_MOST = 8 };
+struct peer_notes {
+    char *text[PEER_NOTES_MOST];
+    size_t count;
+};
+/* In the arena; what does not find room is left out. */
+status peers_note(struct peer_notes *notes, struct arena *arena, const char *text);
+status peers_tell_change(struct peers *peers, const struct peer_notes *notes, struct arena *arena,
+                         const Replica__ChangePeersResponse **out);
+
+/* --- peers_found.c --- */
+
+/* peers_promote, of one that has no peers. */
+status peers_found(struct peers *peers, const Replica__PromotePeerRequest *request,
+                   struct arena *arena, const Replica__ChangePeersResponse **out);
 
 /* --- peers_gate.c --- */
 

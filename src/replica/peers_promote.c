@@ -21,7 +21,6 @@
 
 #include "base/check.h"
 #include "replica/schema_state.h"
-#include "wire/json.h"
 #include "wire/proto.h"
 
 #include <stdio.h>
@@ -29,7 +28,7 @@
 #define PREPARE   "/trestle.replica.v1.Replication/PreparePromotion"
 #define HAND_OVER "/trestle.replica.v1.Replication/HandOver"
 
-enum { ATTEMPTS = 4, NOTES_MOST = 4 };
+enum { ATTEMPTS = 4 };
 
 /* Of one call. */
 struct promotion {
@@ -43,8 +42,7 @@ struct promotion {
     const Replica__SchemaState *leaders; /* NULL: it did not answer, or is this server */
     const Replica__SchemaState *newest;  /* of the others; NULL: none answered */
     unsigned newest_of;
-    char *notes[NOTES_MOST];
-    size_t note_count;
+    struct peer_notes notes;
 };
 
 static Replica__PeerList *unconst(const Replica__PeerList *list)
@@ -65,12 +63,7 @@ static const char *location_of(const Replica__PeerList *list, unsigned number)
 
 static status note(struct promotion *promotion, const char *text)
 {
-    DCHECK(promotion->note_count < NOTES_MOST);
-    char *kept = arena_string(promotion->arena, bytes_of(text));
-    if (kept == NULL)
-        return status_out_of_memory();
-    promotion->notes[promotion->note_count++] = kept;
-    return status_ok();
+    return peers_note(&promotion->notes, promotion->arena, text);
 }
 
 /* --- what the others are asked: the asked side --- */
@@ -379,27 +372,15 @@ static status check_is_whole(const struct promotion *promotion)
 
 /* --- what may be lost --- */
 
-enum { TIME_TEXT_SIZE = 48 };
-
-static void format_time(int64_t us, char out[TIME_TEXT_SIZE])
-{
-    struct buffer text = {0};
-    json_write_timestamp(us / 1000000, (int32_t)(us % 1000000) * 1000, &text);
-    bool is_known = us != 0 && text.size > 2 && !text.failed;
-    snprintf(out, TIME_TEXT_SIZE, "%.*s", is_known ? (int)text.size - 2 : 32,
-             is_known ? (const char *)text.data + 1 : "the last time it was pulled here");
-    buffer_free(&text);
-}
-
 static status note_lost(struct promotion *promotion)
 {
-    char text[512], since[TIME_TEXT_SIZE];
+    char text[512], since[PEER_TIME_SIZE];
     unsigned leader = promotion->list->leader;
     int64_t us = promotion->own.known_until_us != 0 ? promotion->own.known_until_us
                                                     : (int64_t)promotion->own.as_of_us;
     if (leader == own_number(promotion) || promotion->leaders != NULL)
         return status_ok();
-    format_time(us, since);
+    peers_format_time(us, since);
     snprintf(text, sizeof text,
              "Peer %u, in %s, led and does not answer: what was administered there after %s is "
              "lost. If it comes back it keeps that in a file, and follows.",
@@ -540,22 +521,6 @@ static status check_may_lead(struct peers *peers)
     return check_has_rows(peers);
 }
 
-static status tell(struct promotion *promotion, const Replica__ChangePeersResponse **out)
-{
-    Replica__ChangePeersResponse *response;
-    const Replica__ListPeersResponse *described;
-    PROTO_NEW(promotion->arena, response, REPLICA__CHANGE_PEERS_RESPONSE__INIT);
-    TRY(peers_describe(promotion->peers, promotion->arena, &described));
-    response->peers = (Replica__ListPeersResponse *)(uintptr_t)described;
-    response->n_notes = promotion->note_count;
-    response->notes = arena_alloc(promotion->arena, sizeof promotion->notes);
-    if (response->notes == NULL)
-        return status_out_of_memory();
-    memcpy(response->notes, promotion->notes, sizeof promotion->notes);
-    *out = response;
-    return status_ok();
-}
-
 status peers_promote(struct peers *peers, const Replica__PromotePeerRequest *request,
                      struct arena *arena, const Replica__ChangePeersResponse **out)
 {
@@ -564,10 +529,12 @@ status peers_promote(struct peers *peers, const Replica__PromotePeerRequest *req
                                   .is_forced = request->force,
                                   .ballot = {0, peers_own_number(peers)},
                                   .own = REPLICA__SCHEMA_STATE__INIT};
+    if (request->from_backup)
+        return peers_found(peers, request, arena, out);
     TRY(check_may_lead(peers));
     TRY(peers_changing_begin(peers));
     status s = run(&promotion);
     peers_changing_end(peers);
     TRY(s);
-    return tell(&promotion, out);
+    return peers_tell_change(peers, &promotion.notes, arena, out);
 }

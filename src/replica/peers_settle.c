@@ -2,7 +2,10 @@
 #include "replica/peers_private.h"
 
 #include "base/check.h"
+#include "wire/json.h"
 #include "wire/proto.h"
+
+#include <stdio.h>
 
 #define EXCHANGE "/trestle.replica.v1.Replication/ExchangePeers"
 
@@ -165,4 +168,45 @@ status peers_admit_new(struct peers *peers, const Replica__PeerList *former,
     if (*out != list)
         TRY(peers_replace_list(peers, former, *out, list->leader));
     return await_majority(peers, *out, *number, arena);
+}
+
+/* --- what is told of it --- */
+
+void peers_format_time(int64_t us, char out[PEER_TIME_SIZE])
+{
+    struct buffer text = {0};
+    json_write_timestamp(us / 1000000, (int32_t)(us % 1000000) * 1000, &text);
+    bool is_known = us != 0 && text.size > 2 && !text.failed;
+    if (is_known) /* without its quotes */
+        snprintf(out, PEER_TIME_SIZE, "%.*s", (int)text.size - 2, (const char *)text.data + 1);
+    else
+        snprintf(out, PEER_TIME_SIZE, "a time that is not known");
+    buffer_free(&text);
+}
+
+status peers_note(struct peer_notes *notes, struct arena *arena, const char *text)
+{
+    char *kept = arena_string(arena, bytes_of(text));
+    if (kept == NULL)
+        return status_out_of_memory();
+    if (notes->count < PEER_NOTES_MOST)
+        notes->text[notes->count++] = kept;
+    return status_ok();
+}
+
+status peers_tell_change(struct peers *peers, const struct peer_notes *notes, struct arena *arena,
+                         const Replica__ChangePeersResponse **out)
+{
+    Replica__ChangePeersResponse *response;
+    const Replica__ListPeersResponse *described;
+    PROTO_NEW(arena, response, REPLICA__CHANGE_PEERS_RESPONSE__INIT);
+    TRY(peers_describe(peers, arena, &described));
+    response->peers = (Replica__ListPeersResponse *)(uintptr_t)described;
+    response->n_notes = notes->count;
+    response->notes = arena_alloc(arena, sizeof notes->text);
+    if (response->notes == NULL)
+        return status_out_of_memory();
+    memcpy(response->notes, notes->text, sizeof notes->text);
+    *out = response;
+    return status_ok();
 }

@@ -13,6 +13,7 @@
 #include "os/thread.h"
 #include "wire/proto.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 enum {
@@ -40,6 +41,7 @@ struct puller {
     int64_t wait_us;
     enum park_reason reason; /* of the last answer */
     bool has_told;           /* the log, of the failure that lasts */
+    atomic_ullong greatest;  /* no version that was applied is above; others look at it */
 
     pthread_mutex_t lock;           /* of the next ones */
     struct client_session *session; /* of the call under way, or NULL */
@@ -131,6 +133,9 @@ static void take_reached(struct puller *puller, const Replica__PullChangesRespon
         puller->reached.complete = answer->complete_version;
     if (answer->n_changes > 0)
         puller->has_changes = true;
+    for (size_t i = 0; i < answer->n_changes; i++)
+        if (answer->changes[i]->version > atomic_load(&puller->greatest))
+            atomic_store(&puller->greatest, answer->changes[i]->version);
 }
 
 /* --- a call --- */
@@ -334,6 +339,9 @@ status puller_start(const struct puller_options *options, struct puller **out)
     pthread_mutex_init(&puller->lock, NULL);
     pthread_cond_init(&puller->rested, NULL);
     puller->is_held = options->is_held;
+    /* What was applied before is of before; and of what was ahead then (pull_apply.c). */
+    atomic_init(&puller->greatest,
+                version_at(cluster_version_us(options->apply.cluster) + 500 * 1000));
     puller->arena = arena_create(ANSWER_BYTES);
     status s = puller->arena == NULL ? status_out_of_memory()
                                      : pull_apply_create(&options->apply, &puller->apply);
@@ -381,6 +389,11 @@ void puller_release(struct puller *puller)
 unsigned puller_number(const struct puller *puller)
 {
     return puller->options.number;
+}
+
+uint64_t puller_greatest(struct puller *puller)
+{
+    return atomic_load(&puller->greatest);
 }
 
 void puller_parks(struct puller *puller, uint64_t out[PARK_REASONS])

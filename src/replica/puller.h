@@ -39,4 +39,7 @@ void puller_parks(struct puller *puller, uint64_t out[PARK_REASONS]);
 /* Fills in what is known of the peer's changes; strings are literals. Any thread. */
 void puller_state(struct puller *puller, Replica__PeerState *out);
 
+/* No change of the peer that was applied here has a greater version. Any thread. */
+uint64_t puller_greatest(struct puller *puller);
+
 #endif

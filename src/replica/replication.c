@@ -40,6 +40,8 @@ struct replication {
     uint64_t generation; /* of the peers, that was looked at */
     unsigned failures;   /* in a row */
 
+    /* Held by who stops pullers, and who holds them; taken before the next. */
+    pthread_mutex_t pulling;
     pthread_mutex_t lock; /* of the next ones */
     struct puller *pullers[VERSION_CLUSTERS];
     uint64_t parks[VERSION_CLUSTERS][PARK_REASONS]; /* of pullers that have ended */
@@ -80,6 +82,7 @@ static status follow(struct replication *replication, const Replica__PeerList *l
     for (size_t i = 0; i < list->n_peers; i++) {
         unsigned number = list->peers[i]->number;
         if (number == peers_own_number(replication->options.peers) ||
+            peers_is_gone(replication->options.peers, number) ||
             origin_applied(cluster_of(replication), number, &before))
             continue;
         TRY(origin_applied_record(cluster_of(replication), number, &from));
@@ -214,10 +217,11 @@ static status start_puller(struct replication *replication, unsigned number)
     return s;
 }
 
-/* Nobody stops pullers meanwhile: who holds them is stopped before. */
+/* Nobody stops pullers meanwhile. */
 static void hold(void *context)
 {
     struct replication *replication = context;
+    pthread_mutex_lock(&replication->pulling);
     pthread_mutex_lock(&replication->lock);
     replication->holds++;
     pthread_mutex_unlock(&replication->lock);
@@ -228,6 +232,7 @@ static void hold(void *context)
         if (puller != NULL)
             puller_hold(puller);
     }
+    pthread_mutex_unlock(&replication->pulling);
 }
 
 static void release(void *context)
@@ -269,17 +274,65 @@ void replication_parks(struct replication *replication, unsigned number, uint64_
     pthread_mutex_unlock(&replication->lock);
 }
 
+/* With `pulling` held. */
+static void stop_of(struct replication *replication, unsigned number)
+{
+    pthread_mutex_lock(&replication->lock);
+    struct puller *puller = replication->pullers[number];
+    replication->pullers[number] = NULL;
+    if (puller != NULL)
+        add_parks(puller, replication->parks[number]);
+    pthread_mutex_unlock(&replication->lock);
+    puller_stop(puller);
+}
+
 static void stop_pullers(struct replication *replication)
 {
-    for (unsigned i = 0; i < VERSION_CLUSTERS; i++) {
-        pthread_mutex_lock(&replication->lock);
-        struct puller *puller = replication->pullers[i];
-        replication->pullers[i] = NULL;
-        if (puller != NULL)
-            add_parks(puller, replication->parks[i]);
-        pthread_mutex_unlock(&replication->lock);
-        puller_stop(puller);
+    pthread_mutex_lock(&replication->pulling);
+    for (unsigned i = 0; i < VERSION_CLUSTERS; i++)
+        stop_of(replication, i);
+    pthread_mutex_unlock(&replication->pulling);
+}
+
+static bool is_in(const Replica__PeerList *list, unsigned number)
+{
+    for (size_t i = 0; i < list->n_peers; i++)
+        if (list->peers[i]->number == number)
+            return true;
+    return false;
+}
+
+static bool is_held(struct replication *replication)
+{
+    pthread_mutex_lock(&replication->lock);
+    bool is_so = replication->holds > 0;
+    pthread_mutex_unlock(&replication->lock);
+    return is_so;
+}
+
+/* With `pulling` held. */
+static status forget(struct replication *replication, unsigned number)
+{
+    if (is_held(replication)) /* places are being set */
+        return status_make(STATUS_UNAVAILABLE, "peer %u has gone, and is forgotten in a moment",
+                           number);
+    stop_of(replication, number);
+    return origin_applied_forget(cluster_of(replication), number);
+}
+
+/* Who has left is waited for no more: nothing comes of it any more. */
+static status forget_gone(struct replication *replication, const Replica__PeerList *list)
+{
+    struct origin_applied applied;
+    status s = status_ok();
+    pthread_mutex_lock(&replication->pulling);
+    for (unsigned i = 1; status_is_ok(s) && i < VERSION_CLUSTERS; i++) {
+        bool is_peer = is_in(list, i) && !peers_is_gone(replication->options.peers, i);
+        if (!is_peer && origin_applied(cluster_of(replication), i, &applied))
+            s = forget(replication, i);
     }
+    pthread_mutex_unlock(&replication->pulling);
+    return s;
 }
 
 /* --- the thread --- */
@@ -302,6 +355,7 @@ static status take_part(struct replication *replication, const Replica__PeerList
     bool leads = list->leader == peers_own_number(replication->options.peers);
     bool has_followed = follows_any(replication, &wants_places) && !wants_places;
     TRY(origin_feeds_begin(cluster_of(replication)));
+    TRY(forget_gone(replication, list));
     TRY(placement_begin(replication->placement, !leads && !has_followed));
     TRY(follow(replication, list));
     (void)follows_any(replication, &wants_places);
@@ -310,12 +364,13 @@ static status take_part(struct replication *replication, const Replica__PeerList
     return start_pullers(replication);
 }
 
-/* A server without peers whose directory is a former peer's, restored: what that one kept for
- * others is kept for nobody. */
+/* A server without peers whose directory is a former peer's, restored, or that has left: what it
+ * kept for others is kept for nobody. */
 static status end_all(struct replication *replication)
 {
     struct cluster *cluster = cluster_of(replication);
     struct origin_applied applied;
+    stop_pullers(replication);
     for (unsigned i = 1; i < VERSION_CLUSTERS; i++)
         if (origin_applied(cluster, i, &applied))
             TRY(origin_applied_forget(cluster, i));
@@ -403,6 +458,7 @@ status replication_create(const struct replication_options *options, struct repl
     link_rate_init(&replication->rate, options->bytes_per_second,
                    cluster_clock(options->apply.cluster));
     thread_stop_init(&replication->stop);
+    pthread_mutex_init(&replication->pulling, NULL);
     pthread_mutex_init(&replication->lock, NULL);
     atomic_init(&replication->has_all, has_all(replication));
     status s = create_placement(replication);
@@ -424,6 +480,7 @@ void replication_destroy(struct replication *replication)
     placement_destroy(replication->placement);
     link_rate_destroy(&replication->rate);
     thread_stop_destroy(&replication->stop);
+    pthread_mutex_destroy(&replication->pulling);
     pthread_mutex_destroy(&replication->lock);
     free(replication);
 }
@@ -521,6 +578,17 @@ static struct progress progress_of(const struct replication *replication)
     return (struct progress){cluster_of(replication), replication->options.peers};
 }
 
+static void tell_greatest(struct replication *replication, Replica__TellProgressResponse *answer)
+{
+    pthread_mutex_lock(&replication->lock);
+    for (size_t i = 0; i < answer->n_applied; i++) {
+        struct puller *puller = replication->pullers[answer->applied[i]->number];
+        if (puller != NULL)
+            answer->applied[i]->greatest = puller_greatest(puller);
+    }
+    pthread_mutex_unlock(&replication->lock);
+}
+
 status replication_progress(void *context, const Replica__TellProgressRequest *request,
                             struct arena *arena, const Replica__TellProgressResponse **out)
 {
@@ -529,6 +597,7 @@ status replication_progress(void *context, const Replica__TellProgressRequest *r
     Replica__TellProgressResponse *answer;
     TRY(progress_tell(&progress, arena, &answer));
     *out = answer;
+    tell_greatest(replication, answer);
     return placement_tell(replication->placement, request->instances, request->n_instances, arena,
                           answer);
 }

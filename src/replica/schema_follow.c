@@ -12,6 +12,7 @@
 #include "client/endpoint.h"
 #include "os/thread.h"
 #include "replica/edits_file.h"
+#include "replica/location_use.h"
 #include "replica/schema_state.h"
 #include "wire/proto.h"
 
@@ -393,6 +394,12 @@ status schema_follow_catch_up(void *context, unsigned from)
     }
     schema_snapshot_release(pull.received);
     return s;
+}
+
+status schema_follow_check_unused(void *context, const char *location)
+{
+    struct schema_follow *follow = context;
+    return location_check_unused(follow->options.mirror.control, location);
 }
 
 /* --- the thread --- */

@@ -34,6 +34,7 @@ bool schema_follow_knows_since(void *follow, int64_t since_us);
  * that need not lead. UNAVAILABLE: it could not be had whole. */
 status schema_follow_tell(void *follow, struct arena *arena, Replica__SchemaState *out);
 status schema_follow_catch_up(void *follow, unsigned from);
+status schema_follow_check_unused(void *follow, const char *location);
 
 /* The bigtable_peers function (bigtable/peers_hook.h), of the peers. */
 bool schema_follows(void *peers, struct buffer *leader_address);

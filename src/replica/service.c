@@ -41,6 +41,35 @@ static status promote_peer(const struct admin_request *request, const ProtobufCM
     return status_ok();
 }
 
+static status remove_peer(const struct admin_request *request, const ProtobufCMessage **response)
+{
+    const Replica__RemovePeerRequest *message = (const void *)request->message;
+    const Replica__ChangePeersResponse *told;
+    TRY(check_server(message->name));
+    TRY(peers_remove(peers_of(request), message, request->arena, &told));
+    *response = &told->base;
+    return status_ok();
+}
+
+static status leave_peers(const struct admin_request *request, const ProtobufCMessage **response)
+{
+    const Replica__LeavePeersRequest *message = (const void *)request->message;
+    const Replica__ChangePeersResponse *told;
+    TRY(check_server(message->name));
+    TRY(peers_leave(peers_of(request), message, request->arena, &told));
+    *response = &told->base;
+    return status_ok();
+}
+
+static status dismiss_peer(const struct admin_request *request, const ProtobufCMessage **response)
+{
+    const Replica__DismissPeerRequest *message = (const void *)request->message;
+    const Replica__DismissPeerResponse *told;
+    TRY(peers_dismiss(peers_of(request), message, request->arena, &told));
+    *response = &told->base;
+    return status_ok();
+}
+
 static status prepare_promotion(const struct admin_request *request,
                                 const ProtobufCMessage **response)
 {
@@ -121,6 +150,9 @@ static status tell_progress(const struct admin_request *request, const ProtobufC
 REPLICA_HANDLER(join_peers, replica__join_peers_request)
 REPLICA_HANDLER(list_peers, replica__list_peers_request)
 REPLICA_HANDLER(promote_peer, replica__promote_peer_request)
+REPLICA_HANDLER(remove_peer, replica__remove_peer_request)
+REPLICA_HANDLER(leave_peers, replica__leave_peers_request)
+REPLICA_HANDLER(dismiss_peer, replica__dismiss_peer_request)
 REPLICA_HANDLER(prepare_promotion, replica__prepare_promotion_request)
 REPLICA_HANDLER(hand_over_lead, replica__hand_over_request)
 REPLICA_HANDLER(admit_peer, replica__admit_peer_request)
@@ -163,6 +195,12 @@ static void handle_hand_over(void *context, struct grpc_call *call, bytes reques
         handle_hand_over_lead(context, call, request);
 }
 
+static void handle_dismissal(void *context, struct grpc_call *call, bytes request)
+{
+    if (is_of_fellow(call))
+        handle_dismiss_peer(context, call, request);
+}
+
 static void handle_progress(void *context, struct grpc_call *call, bytes request)
 {
     if (is_of_fellow(call))
@@ -203,6 +241,8 @@ struct grpc_service replica_grpc_service(struct replica_service *service)
         {"JoinPeers", GRPC_UNARY, handle_join_peers},
         {"ListPeers", GRPC_UNARY, handle_list_peers},
         {"PromotePeer", GRPC_UNARY, handle_promote_peer},
+        {"RemovePeer", GRPC_UNARY, handle_remove_peer},
+        {"LeavePeers", GRPC_UNARY, handle_leave_peers},
         {"AdmitPeer", GRPC_UNARY, handle_admission},
         {"ExchangePeers", GRPC_UNARY, handle_exchange},
         {"PullChanges", GRPC_SERVER_STREAMING, handle_pull_changes},
@@ -211,6 +251,7 @@ struct grpc_service replica_grpc_service(struct replica_service *service)
         {"PullSchema", GRPC_SERVER_STREAMING, handle_pull_schema},
         {"PreparePromotion", GRPC_UNARY, handle_preparation},
         {"HandOver", GRPC_UNARY, handle_hand_over},
+        {"DismissPeer", GRPC_UNARY, handle_dismissal},
     };
     return (struct grpc_service){.name = "trestle.replica.v1.Replication",
                                  .methods = methods,

@@ -139,7 +139,9 @@ static status follow_schema(struct server *server)
     const struct peers_schema schema = {.context = server->schema_follow,
                                         .tell = schema_follow_tell,
                                         .catch_up = schema_follow_catch_up,
+                                        .check_unused = schema_follow_check_unused,
                                         .is_copying = replication_is_copying,
+                                        .progress = replication_progress,
                                         .replication = server->copying};
     peers_set_schema(server->peers, &schema);
     return status_ok();

@@ -286,8 +286,8 @@ def test_restored_server_is_no_peer(peers_of, tmp_path, own_servers, connect):
 # --- who may ask ---
 
 METHODS_AMONG_PEERS = (
-    "AdmitPeer", "CopyRows", "ExchangePeers", "HandOver", "PreparePromotion", "PullChanges",
-    "PullSchema", "TellProgress",
+    "AdmitPeer", "CopyRows", "DismissPeer", "ExchangePeers", "HandOver", "PreparePromotion",
+    "PullChanges", "PullSchema", "TellProgress",
 )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ struct cluster_options {
     int format; /* enum format */
     const char *own_address;
     bool force;
+    bool from_backup;
 };
 
 #define ROW(kind_, member_, preset_, unit_, sentence_)                                             \
@@ -179,10 +180,24 @@ static int join_command(const char *const *arguments)
     return command_end("cluster join", ask(&options, SERVICE "JoinPeers", &request.base), true);
 }
 
-/* --- promote --- */
+/* --- changes --- */
+
+/* A change of the peers: its options, but for what is common. */
+static const struct option change_rows[] = {
+    ROW(BOOLEAN, force, "false", "",
+        "Also if something speaks against it; what that is stands in the answer."),
+    TARGET_SERVER_ROWS(struct cluster_options, target),
+    FORMAT_ROW,
+};
+
+enum { CHANGE_ROWS = sizeof change_rows / sizeof *change_rows };
 
 static const struct option promote_rows[] = {
     ROW(BOOLEAN, force, "false", "", "Also without a majority of the peers."),
+    ROW(BOOLEAN, from_backup, "false", "",
+        "Of a server restored from a peer's backup, when no peer is left: a group of its own."),
+    ROW(STRING, own_address, NULL, "HOST:PORT",
+        "With --from-backup: as peers are to reach the server; by default where it listens."),
     TARGET_SERVER_ROWS(struct cluster_options, target),
     FORMAT_ROW,
 };
@@ -191,6 +206,16 @@ enum { PROMOTE_ROWS = sizeof promote_rows / sizeof *promote_rows };
 
 static const struct option_table promote_table = {
     .rows = promote_rows, .count = PROMOTE_ROWS, .command = "trestle cluster promote"};
+static const struct option_table leave_table = {
+    .rows = change_rows, .count = CHANGE_ROWS, .command = "trestle cluster leave"};
+static const struct option_table remove_table = {
+    .rows = change_rows, .count = CHANGE_ROWS, .command = "trestle cluster remove LOCATION"};
+
+static status change(const struct cluster_options *options, const char *method,
+                     const ProtobufCMessage *request)
+{
+    return ask_for(options, method, request, &replica__change_peers_response__descriptor);
+}
 
 static void write_promote_help(struct buffer *out)
 {
@@ -209,9 +234,61 @@ static int promote_command(const char *const *arguments)
         return command_refuse("cluster promote", s);
     request.name = "servers/self";
     request.force = options.force;
-    return command_end("cluster promote",
-                       ask_for(&options, SERVICE "PromotePeer", &request.base,
-                               &replica__change_peers_response__descriptor),
+    request.from_backup = options.from_backup;
+    if (options.own_address != NULL)
+        request.own_address = options.own_address;
+    return command_end("cluster promote", change(&options, SERVICE "PromotePeer", &request.base),
+                       true);
+}
+
+static void write_leave_help(struct buffer *out)
+{
+    options_write_help(&leave_table, out);
+}
+
+static int leave_command(const char *const *arguments)
+{
+    struct cluster_options options;
+    struct option_origin origins[CHANGE_ROWS] = {0};
+    Replica__LeavePeersRequest request = REPLICA__LEAVE_PEERS_REQUEST__INIT;
+    if (command_asks_for(arguments, "--help"))
+        return command_print(write_leave_help);
+    status s = read_options(&leave_table, origins, arguments, &options);
+    if (!status_is_ok(s))
+        return command_refuse("cluster leave", s);
+    request.name = "servers/self";
+    request.force = options.force;
+    return command_end("cluster leave", change(&options, SERVICE "LeavePeers", &request.base),
+                       true);
+}
+
+static void write_remove_help(struct buffer *out)
+{
+    options_write_help(&remove_table, out);
+}
+
+static status read_remove(const char *const *arguments, struct cluster_options *out)
+{
+    struct option_origin origins[CHANGE_ROWS] = {0};
+    TRY(command_need_words(arguments, 1,
+                           "which server? Its location comes first: trestle cluster remove "
+                           "LOCATION [OPTION…]"));
+    return read_options(&remove_table, origins, arguments + 1, out);
+}
+
+static int remove_command(const char *const *arguments)
+{
+    struct cluster_options options;
+    Replica__RemovePeerRequest request = REPLICA__REMOVE_PEER_REQUEST__INIT;
+    if (command_asks_for(arguments, "--help"))
+        return command_print(write_remove_help);
+    status s = read_remove(arguments, &options);
+    if (!status_is_ok(s))
+        return command_refuse("cluster remove", s);
+    request.name = "servers/self";
+    request.location = arguments[0];
+    request.force = options.force;
+    return command_end("cluster remove", change(&options, SERVICE "RemovePeer", &request.base),
                        true);
 }
 
@@ -219,10 +296,12 @@ static const struct command_kind all[] = {
     {"list", list_command, "the clusters that a server knows, and how they are"},
     {"join", join_command, "make a server, which is empty, one of those that another one knows"},
     {"promote", promote_command, "have a server lead, also when the one that led is gone"},
+    {"leave", leave_command, "take a server out, once the others have all that it has"},
+    {"remove", remove_command, "take out one that is gone for good"},
 };
 
 static const struct command_kinds kinds = {.command = "cluster",
-                                           .arguments = "[ADDRESS] [OPTION…]",
+                                           .arguments = "[ADDRESS|LOCATION] [OPTION…]",
                                            .question = "what about them?",
                                            .all = all,
                                            .count = sizeof all / sizeof *all};

@@ -103,6 +103,17 @@ static void add_peer(struct text_table *table, const Replica__ListPeersResponse 
     add_clock(table, state);
 }
 
+/* Those who have left; and whether the server itself has. */
+static void write_former(const Replica__ListPeersResponse *peers, struct buffer *out)
+{
+    for (size_t i = 0; i < peers->list->n_former; i++)
+        buffer_append_format(out, "%u, in %s, has left\n", peers->list->former[i]->number,
+                             peers->list->former[i]->location);
+    if (peers->has_left)
+        buffer_append_bytes(out,
+                            bytes_of("this server was removed from these, and serves no data\n"));
+}
+
 static void write_failures(const Replica__ListPeersResponse *peers, struct buffer *out)
 {
     for (size_t i = 0; i < peers->n_states; i++)
@@ -149,6 +160,7 @@ void cluster_write_peers(const Replica__ListPeersResponse *peers, struct buffer 
     write_failures(peers, out);
     if (peers->copied != NULL)
         write_copied(peers->copied, out);
+    write_former(peers, out);
 }
 
 void cluster_write_text(const Replica__ListPeersResponse *peers, const char *address,
