@@ -118,7 +118,7 @@ ROWS = {
          [(rate("trestle_replication_changes_total", "peer"), "{{peer}}")],
          "Applied here, by the second."),
         ("Bytes of others", "Bps",
-         [(rate("trestle_replication_bytes_total", "peer"), "{{peer}}")], "Over the wire."),
+         [(rate("trestle_replication_bytes_total", "peer"), "{{peer}}")], "Unpacked."),
         ("Changes of others that wait", "short",
          [(now("trestle_replication_parked"), "{{instance}}: of {{peer}}")],
          "1 while they do: for the clock, or for a table or family."),

@@ -6,6 +6,7 @@
 #include "base/options.h"
 
 enum durability { DURABILITY_SYNC, DURABILITY_ASYNC };
+enum replication_compression { REPLICATION_COMPRESSION_OFF, REPLICATION_COMPRESSION_GZIP };
 enum datastore_concurrency { CONCURRENCY_OPTIMISTIC, CONCURRENCY_PESSIMISTIC };
 enum auto_create { AUTO_CREATE_AUTO, AUTO_CREATE_ON, AUTO_CREATE_OFF };
 enum auth { AUTH_OFF, AUTH_ON };

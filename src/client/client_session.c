@@ -360,6 +360,7 @@ static status send_call(struct client_session *session, const struct session_cal
     add_metadata(metadata, &count, "bigtable-features", call->features);
     const struct client_call_options options = {.path = call->path,
                                                 .timeout_us = call->timeout_us,
+                                                .gzip = call->gzip,
                                                 .metadata = metadata,
                                                 .metadata_count = count,
                                                 .message_limit = call->message_limit,

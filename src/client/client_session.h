@@ -32,6 +32,7 @@ struct session_call {
     const ProtobufCMessage *request;
     const char *explain;  /* the header trestle-explain; NULL: none */
     const char *features; /* the header bigtable-features; NULL: none */
+    bool gzip;            /* what is asked and answered goes packed, if the server can do that */
     const char *table;    /* of a call about a table, by its full name; NULL: about the instance */
     int64_t timeout_us;   /* INT64_MAX: none */
     /* A message of more bytes is not read: the call ends with RESOURCE_EXHAUSTED, and `*refused` is

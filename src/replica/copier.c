@@ -63,6 +63,7 @@ static status ask_with(struct copying *copying, struct client_session *session)
     const struct session_call call = {.path = "/trestle.replica.v1.Replication/CopyRows",
                                       .request = &request.base,
                                       .timeout_us = INT64_MAX,
+                                      .gzip = peers_pack(options->peers),
                                       .on_message = take_answer,
                                       .context = copying};
     request.from = peers_own_number(options->peers);

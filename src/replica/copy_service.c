@@ -34,8 +34,11 @@ static struct copy *copy_of(struct peer_stream *stream)
 
 static void send_answer(struct copy *copy)
 {
+    struct link_rate *rate = copy->service->rate;
     peer_stream_await_client(&copy->stream);
-    grpc_call_send(copy->stream.call, &copy->message);
+    peer_stream_await_rate(&copy->stream, rate, copy->request->from);
+    size_t size = grpc_call_send_counted(copy->stream.call, &copy->message);
+    link_rate_charge(rate, copy->request->from, size);
 }
 
 static status add_change(void *context, const struct origin_change *change)
@@ -51,7 +54,7 @@ static status add_change(void *context, const struct origin_change *change)
         pull_message_change(&copy->message, uid, change);
     if (copy->message.failed)
         return status_out_of_memory();
-    if (copy->message.size >= PIECE_BYTES)
+    if (copy->message.size >= link_rate_piece(copy->service->rate, PIECE_BYTES))
         send_answer(copy);
     return status_ok();
 }
@@ -187,6 +190,8 @@ static status handle(struct copy_service *service, struct grpc_call *call, bytes
                      &request));
     if (peers_own_number(service->peers) == 0 || !origin_feed_is_on(origin_shard(service->cluster)))
         return status_make(STATUS_UNAVAILABLE, "This server tells no peers of its rows yet");
+    if (((const Replica__CopyRowsRequest *)request)->from >= VERSION_CLUSTERS)
+        return status_make(STATUS_INVALID_ARGUMENT, "that is no peer's number");
     return begin(service, call, (const void *)request);
 }
 

@@ -5,6 +5,7 @@
 #define TRESTLE_REPLICA_COPY_SERVICE_H
 
 #include "control/control.h"
+#include "replica/link_rate.h"
 #include "replica/peers.h"
 #include "replica/placed.h"
 #include "wire/grpc.h"
@@ -19,6 +20,7 @@ struct copy_service {
     struct control *control;
     struct peers *peers;
     struct placed *placed;
+    struct link_rate *rate;
     atomic_size_t running;
 };
 

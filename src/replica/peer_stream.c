@@ -57,6 +57,13 @@ void peer_stream_await_client(struct peer_stream *stream)
         peer_stream_rest(stream, CONGESTED_US);
 }
 
+void peer_stream_await_rate(struct peer_stream *stream, struct link_rate *rate, unsigned number)
+{
+    int64_t wait_us;
+    while ((wait_us = link_rate_wait_us(rate, number)) > 0 && peer_stream_goes_on(stream))
+        peer_stream_rest(stream, wait_us < CONGESTED_US ? wait_us : CONGESTED_US);
+}
+
 /* --- the thread --- */
 
 static void *run(void *argument)

@@ -11,6 +11,7 @@
 #define TRESTLE_REPLICA_PEER_STREAM_H
 
 #include "os/loop.h"
+#include "replica/link_rate.h"
 #include "wire/grpc.h"
 
 #include <pthread.h>
@@ -43,6 +44,9 @@ bool peer_stream_goes_on(struct peer_stream *stream);
 void peer_stream_rest(struct peer_stream *stream, int64_t us);
 /* Until the client has taken what there is, or has gone. */
 void peer_stream_await_client(struct peer_stream *stream);
+
+/* Until something may go to the cluster of that number, or the client has gone. */
+void peer_stream_await_rate(struct peer_stream *stream, struct link_rate *rate, unsigned number);
 
 /* Ends its rest, or the next one. Any thread. */
 void peer_stream_wake(struct peer_stream *stream);

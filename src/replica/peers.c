@@ -22,6 +22,11 @@ unsigned peers_leader(const struct peers *peers)
     return atomic_load(&peers->leader);
 }
 
+bool peers_pack(const struct peers *peers)
+{
+    return peers->options.packs;
+}
+
 bool peers_has_left(const struct peers *peers)
 {
     return atomic_load(&peers->has_left);

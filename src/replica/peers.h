@@ -31,6 +31,8 @@ uint64_t peers_generation(const struct peers *peers);
 /* The list, copied into the arena; NULL: it has no peers. */
 status peers_list(struct peers *peers, struct arena *arena, const Replica__PeerList **out);
 
+/* Whether changes and copies are asked for packed. Cheap. */
+bool peers_pack(const struct peers *peers);
 /* The number of the peer that serves the location, this server's own among them, and whether it did
  * not answer when it was asked last; 0: none does. Waits for a lock, and for no more. */
 unsigned peers_at(struct peers *peers, const char *location, bool *is_silent);
@@ -91,6 +93,7 @@ struct peers_options {
     const char *ca;
     const char *certificate;
     const char *key;
+    bool packs; /* what comes from the others is asked for packed */
     const struct log *log;
     struct metrics *metrics; /* may be NULL */
     struct clock *clock;

@@ -22,6 +22,7 @@ enum {
 struct pull_service {
     struct cluster *cluster;
     struct peers *peers;
+    struct link_rate *rate;
     pthread_mutex_t lock;
     uint64_t asked[VERSION_CLUSTERS]; /* by number: what it asked for is behind this sequence */
     bool has_asked[VERSION_CLUSTERS];
@@ -75,6 +76,11 @@ uint64_t pull_service_queue(struct pull_service *service, unsigned number)
 
 /* --- an answer --- */
 
+static size_t piece_of(const struct pull *pull)
+{
+    return link_rate_piece(pull->service->rate, PIECE_BYTES);
+}
+
 static bool is_past(const struct pull *pull, struct stream_position position)
 {
     return pull->until.sequence != 0 && stream_position_compare(position, pull->until) > 0;
@@ -91,7 +97,7 @@ static status add_change(void *context, const struct origin_change *change, bool
         table_names_tell(&pull->names, pull->service->cluster, change->table, &pull->message);
     if (uid != 0)
         pull_message_change(&pull->message, uid, change);
-    *enough = pull->message.size >= PIECE_BYTES;
+    *enough = pull->message.size >= piece_of(pull);
     return pull->message.failed ? status_out_of_memory() : status_ok();
 }
 
@@ -121,7 +127,7 @@ static status send_piece(struct pull *pull, bool *is_end)
     struct stream_position reached = pull->at;
     grpc_message_start(&pull->message);
     status s =
-        origin_feed_read(pull->shard, pull->at, PIECE_BYTES, add_change, pull, &reached, is_end);
+        origin_feed_read(pull->shard, pull->at, piece_of(pull), add_change, pull, &reached, is_end);
     if (!status_is_ok(s)) {
         buffer_free(&pull->message);
         return s;
@@ -130,7 +136,8 @@ static status send_piece(struct pull *pull, bool *is_end)
         reached = pull->until;
     pull_message_reached(&pull->message, reached, take_complete(pull, reached));
     pull->at = reached;
-    grpc_call_send(pull->stream.call, &pull->message);
+    size_t size = grpc_call_send_counted(pull->stream.call, &pull->message);
+    link_rate_charge(pull->service->rate, pull->number, size);
     note_sent(pull->service, pull->number, reached);
     return status_ok();
 }
@@ -158,6 +165,7 @@ static status send_all(struct peer_stream *stream)
     while (peer_stream_goes_on(stream)) {
         bool is_end = false;
         peer_stream_await_client(stream);
+        peer_stream_await_rate(stream, pull->service->rate, pull->number);
         origin_feed_wait(pull->shard, &pull->waiter);
         status s = send_piece(pull, &is_end);
         if (status_is_ok(s) && is_end)
@@ -277,13 +285,15 @@ void pull_service_handle(void *context, struct grpc_call *call, bytes request)
         grpc_call_finish(call, s);
 }
 
-status pull_service_create(struct cluster *cluster, struct peers *peers, struct pull_service **out)
+status pull_service_create(struct cluster *cluster, struct peers *peers, struct link_rate *rate,
+                           struct pull_service **out)
 {
     struct pull_service *service = *out = calloc(1, sizeof *service);
     if (service == NULL)
         return status_out_of_memory();
     service->cluster = cluster;
     service->peers = peers;
+    service->rate = rate;
     pthread_mutex_init(&service->lock, NULL);
     return status_ok();
 }

@@ -7,13 +7,15 @@
 #ifndef TRESTLE_REPLICA_PULL_SERVICE_H
 #define TRESTLE_REPLICA_PULL_SERVICE_H
 
+#include "replica/link_rate.h"
 #include "replica/peers.h"
 #include "wire/grpc.h"
 
 struct pull_service;
 
-/* The cluster and the peers outlive it. */
-status pull_service_create(struct cluster *cluster, struct peers *peers, struct pull_service **out);
+/* All of these outlive it. */
+status pull_service_create(struct cluster *cluster, struct peers *peers, struct link_rate *rate,
+                           struct pull_service **out);
 /* When no call is left. NULL is fine. */
 void pull_service_destroy(struct pull_service *service);
 

@@ -181,6 +181,7 @@ static status pull(struct puller *puller, struct client_session *session)
     const struct session_call call = {.path = "/trestle.replica.v1.Replication/PullChanges",
                                       .request = &request.base,
                                       .timeout_us = CALL_US,
+                                      .gzip = peers_pack(puller->options.peers),
                                       .on_message = take_answer,
                                       .context = puller};
     after.sequence = puller->recorded.position.sequence;

@@ -30,6 +30,7 @@ struct replication {
     struct placement *placement;
     struct pull_service *pulls;
     struct copy_service copies;
+    struct link_rate rate;
     bool has_thread;
     pthread_t thread;
     struct thread_stop stop;
@@ -443,7 +444,8 @@ static status create_placement(struct replication *replication)
     replication->copies = (struct copy_service){.cluster = cluster_of(replication),
                                                 .control = replication->options.control,
                                                 .peers = replication->options.peers,
-                                                .placed = placement_placed(replication->placement)};
+                                                .placed = placement_placed(replication->placement),
+                                                .rate = &replication->rate};
     return status_ok();
 }
 
@@ -453,13 +455,16 @@ status replication_create(const struct replication_options *options, struct repl
     if (replication == NULL)
         return status_out_of_memory();
     replication->options = *options;
+    link_rate_init(&replication->rate, options->bytes_per_second,
+                   cluster_clock(options->apply.cluster));
     thread_stop_init(&replication->stop);
     pthread_mutex_init(&replication->pulling, NULL);
     pthread_mutex_init(&replication->lock, NULL);
     atomic_init(&replication->has_all, has_all(replication));
     status s = create_placement(replication);
     if (status_is_ok(s))
-        s = pull_service_create(options->apply.cluster, options->peers, &replication->pulls);
+        s = pull_service_create(options->apply.cluster, options->peers, &replication->rate,
+                                &replication->pulls);
     if (!status_is_ok(s)) {
         replication_destroy(replication);
         *out = NULL;
@@ -473,6 +478,7 @@ void replication_destroy(struct replication *replication)
         return;
     pull_service_destroy(replication->pulls);
     placement_destroy(replication->placement);
+    link_rate_destroy(&replication->rate);
     thread_stop_destroy(&replication->stop);
     pthread_mutex_destroy(&replication->pulling);
     pthread_mutex_destroy(&replication->lock);

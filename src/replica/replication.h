@@ -19,7 +19,8 @@ struct replication_options {
     struct control *control;
     struct peers *peers;
     const struct log *log;
-    struct metrics *metrics; /* may be NULL */
+    struct metrics *metrics;   /* may be NULL */
+    uint64_t bytes_per_second; /* that go to each other cluster; 0: no bound */
 };
 
 /* What the options point to outlives it. */

@@ -132,6 +132,7 @@ static status open_peers(struct server *server)
         .ca = settings->peer_ca,
         .certificate = has_own ? settings->peer_cert : settings->tls_cert,
         .key = has_own ? settings->peer_key : settings->tls_key,
+        .packs = settings->replication_compression == REPLICATION_COMPRESSION_GZIP,
         .log = server->log,
         .metrics = server->metrics,
         .clock = server->clock,
@@ -142,7 +143,8 @@ static status open_peers(struct server *server)
                                                 .control = server->control,
                                                 .peers = server->peers,
                                                 .log = server->log,
-                                                .metrics = server->metrics};
+                                                .metrics = server->metrics,
+                                                .bytes_per_second = settings->replication_rate};
     TRY(replication_create(&copying, &server->copying));
     peers_set_progress(server->peers, replication_tell, server->copying);
     server->peer_watch = (struct peer_watch){.cluster = server->cluster,

@@ -113,6 +113,9 @@ void grpc_call_explain(struct grpc_call *call, bytes words);
  * prefix and for the link of the queue it waits in, so that nothing is copied or allocated. A
  * buffer that has `failed` turns into a RESOURCE_EXHAUSTED end of the call. */
 void grpc_call_send(struct grpc_call *call, struct buffer *message);
+/* The same; returns how many bytes go over the wire for it, packed if the call's client takes that.
+ */
+size_t grpc_call_send_counted(struct grpc_call *call, struct buffer *message);
 enum { GRPC_PREFIX_SIZE = 24 }; /* the size of a buffer with an empty message */
 void grpc_message_start(struct buffer *message);
 

@@ -562,9 +562,17 @@ static void send_or_lose(struct grpc_call *call, struct message *message)
         send(call, message);
 }
 
+size_t grpc_call_send_counted(struct grpc_call *call, struct buffer *buffer)
+{
+    struct message *message = message_seal(buffer, call->answers_gzip);
+    size_t size = message == NULL ? 0 : message->size;
+    send_or_lose(call, message);
+    return size;
+}
+
 void grpc_call_send(struct grpc_call *call, struct buffer *buffer)
 {
-    send_or_lose(call, message_seal(buffer, call->answers_gzip));
+    (void)grpc_call_send_counted(call, buffer);
 }
 
 void grpc_call_announce(struct grpc_call *call, uint32_t body_size)

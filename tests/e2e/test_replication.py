@@ -334,6 +334,67 @@ def test_metrics_say_what_a_peer_has_not_been_sent(mesh_of):
     becomes(lambda: first.metric("peers_silent") == 0)
 
 
+# --- the way between ---
+
+
+def write_block(rpc, table, prefix, value):
+    rows = [(b"%s-%03d" % (prefix, i), [set_cell("f", b"q", value, 1000)]) for i in range(300)]
+    assert set(rpc.mutate_rows(table, rows)) == {0}
+
+
+def test_changes_go_no_faster_than_they_may(mesh_of):
+    mesh = mesh_of(2, "--replication-rate", "200KB")
+    table = mesh.table()
+    first, second = mesh.rpcs
+    began = time.monotonic()
+    write_block(first, table, b"slow", random.Random(1).randbytes(2000))
+    becomes(lambda: len(rows_at(second, table, "c2") or []) == 300)
+    assert time.monotonic() - began > 2  # 600,000 bytes by 204,800 a second, but for the last tenth
+    write_block(second, table, b"back", b"v")
+    comes_to(lambda: len(rows_at(first, table, "c1") or []), 600)
+
+
+def test_a_copy_goes_no_faster_than_it_may_and_tells_how_far_it_is(mesh_of):
+    mesh = mesh_of(2, "--replication-rate", "200KB")
+    (first, second), admin = mesh.rpcs, mesh.admins[0]
+    instance = spread_instance(admin, "spread", 1)
+    table = make_table(admin, instance, "t")
+    write_block(first, table, b"row", random.Random(1).randbytes(2000))
+    cluster = {"location": "projects/p/locations/zone-2", "serve_nodes": 1}
+    began = time.monotonic()
+    admin.instances.create_cluster(parent=instance, cluster_id="c2", cluster=cluster)
+
+    def copied():
+        tables = list_peers(mesh.servers[1]).get("copied", {}).get("tables", [])
+        return sum(int(each.get("copiedBytes", 0)) for each in tables)
+
+    becomes(lambda: 0 < copied() < 600_000)
+    becomes(lambda: "copied" not in list_peers(mesh.servers[1]))
+    assert time.monotonic() - began > 2
+    assert len(second.read(table)) == 300
+
+
+@pytest.mark.parametrize("who", ["both", "one"])
+def test_changes_come_packed_where_they_are_asked_for_so(tmp_path, own_servers, connect,
+                                                         administer, who):  # fmt: skip
+    packed = ["--replication-compression", "gzip"]
+    servers = []
+    for number, arguments in ((1, packed if who == "both" else []), (2, packed)):
+        servers.append(peer_server(tmp_path / f"peer-{number}", number, *arguments))
+        own_servers.append(servers[-1])
+    join(servers[1], servers[0])
+    know_each_other(servers)
+    mesh = Mesh(servers, connect, administer)
+    table = mesh.table()
+    before = servers[0].metric("sent_bytes_total")
+    write_block(mesh.rpcs[0], table, b"text", b"the same again and again " * 100)
+    becomes(lambda: len(rows_at(mesh.rpcs[1], table, "c2") or []) == 300)
+    assert servers[1].metric('replication_bytes_total{peer="zone-1"}') > 700_000
+    assert servers[0].metric("sent_bytes_total") - before < 200_000
+    write_block(mesh.rpcs[1], table, b"back", b"v")
+    comes_to(lambda: len(rows_at(mesh.rpcs[0], table, "c1") or []), 600)
+
+
 # --- change streams ---
 
 
