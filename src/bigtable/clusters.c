@@ -1,7 +1,8 @@
-/* Clusters: what an instance says of its machines. It is kept and checked; one process serves them
- * all. */
+/* Clusters: what an instance says of its machines. It is kept and checked; a process without peers
+ * serves them all, and with peers each is copied to the one at its location (cluster_jobs.h). */
 #include "base/limits.h"
 #include "bigtable/backup_facts.h"
+#include "bigtable/cluster_jobs.h"
 #include "bigtable/cluster_settings.h"
 #include "bigtable/default_instance.h"
 #include "bigtable/error_place.h"
@@ -19,6 +20,29 @@ struct creation {
     const ProtobufCMessage *operation;
 };
 
+/* The metadata as it is at first is what the work needs to know. */
+static status begin_copy(struct creation *creation, struct edit *edit)
+{
+    struct arena *arena = creation->request->arena;
+    BtAdmin__CreateClusterMetadata metadata = BT_ADMIN__CREATE_CLUSTER_METADATA__INIT;
+    union { /* the message is not changed, but its field's type has no const */
+        const ProtobufCMessage *given;
+        void *wanted;
+    } request = {.given = creation->request->message};
+    struct buffer argument = {0};
+    metadata.original_request = request.wanted;
+    TRY(edit_time(edit, arena, &metadata.request_time));
+    proto_encode(&metadata.base, &argument);
+    struct operation_spec spec = {.metadata = &metadata.base,
+                                  .kind = create_cluster_kind.name,
+                                  .argument = buffer_bytes(&argument)};
+    status s = argument.failed ? status_out_of_memory()
+                               : begin_operation(edit, arena, creation->cluster.name, &spec,
+                                                 &creation->operation);
+    buffer_free(&argument);
+    return s;
+}
+
 /* Under autoscaling the answer has the number of nodes that was given, mostly none, as production's
  * has; GetCluster then tells how many there are. */
 static status stage_creation(void *context, struct edit *edit)
@@ -26,8 +50,13 @@ static status stage_creation(void *context, struct edit *edit)
     struct creation *creation = context;
     struct arena *arena = creation->request->arena;
     BtAdmin__CreateClusterMetadata metadata = BT_ADMIN__CREATE_CLUSTER_METADATA__INIT;
+    bool is_copied = bigtable_has_peers(creation->request->bigtable);
+    if (is_copied)
+        creation->cluster.state = BT_ADMIN__CLUSTER__STATE__CREATING;
     TRY(create_resource(edit, arena, RESOURCE_CLUSTER, &creation->cluster.base));
     TRY(check_zone_is_free(edit_control(edit), arena, &creation->cluster));
+    if (is_copied)
+        return begin_copy(creation, edit);
     BtAdmin__Cluster answer = creation->cluster;
     if (cluster_autoscales(&answer))
         answer.serve_nodes = creation->given_nodes;

@@ -8,6 +8,14 @@
 
 struct bigtable;
 
+/* How much of a table has been copied to a cluster. */
+struct table_copied {
+    const char *name;   /* lives for the call */
+    int64_t size_bytes; /* about */
+    int64_t copied_bytes;
+    bool is_over;
+};
+
 struct bigtable_peers {
     /* Whether what is administered here is what is administered at another server; appends that
      * one's address, HOST:PORT, if it is known. Any thread; may wait for a lock, not for more. */
@@ -32,6 +40,11 @@ struct bigtable_peers {
      * Any thread; may wait for a lock. */
     bool (*location)(void *replication, unsigned number, struct buffer *out);
     bool (*has_peers)(const void *replication); /* any thread; cheap */
+    /* Calls `tell` for each table of a cluster that is being made, with what is known of its copy.
+     * False: that is nothing, or nothing new since it was asked last. Any thread; may wait for a
+     * lock, not for more. */
+    bool (*copied)(void *replication, const char *cluster,
+                   void (*tell)(void *context, const struct table_copied *table), void *context);
     void *replication;
 };
 

@@ -298,16 +298,18 @@ static status set_times(const struct edit *edit, struct arena *arena, ProtobufCM
     return status_ok();
 }
 
-/* operations/<instance>/locations/local: operations are this server's, wherever it is. */
-static status operation_parent(const char *name, struct arena *arena, char **out)
+/* operations/<instance>/locations/<zone>: operations are this server's. */
+static status operation_parent(const struct edit *edit, const char *name, struct arena *arena,
+                               char **out)
 {
+    const char *zone = control_location(edit_control(edit));
     size_t size = 0;
     for (unsigned segments = 0; segments < 4; segments++) {
         size += strcspn(name + size, "/");
         size += segments < 3 && name[size] == '/';
     }
     char *instance = arena_string(arena, bytes_make(name, size));
-    char *location = instance == NULL ? NULL : name_join(arena, instance, "locations", "local");
+    char *location = instance == NULL ? NULL : name_join(arena, instance, "locations", zone);
     *out = location == NULL ? NULL : name_under(arena, "operations", location);
     return *out == NULL ? status_out_of_memory() : status_ok();
 }
@@ -324,7 +326,7 @@ status begin_operation(struct edit *edit, struct arena *arena, const char *name,
 {
     struct operation_spec whole = *spec;
     char *parent;
-    TRY(operation_parent(name, arena, &parent));
+    TRY(operation_parent(edit, name, arena, &parent));
     whole.parent = parent;
     return operation_begin(edit, &whole, arena, out);
 }
@@ -334,7 +336,7 @@ status stage_finished_operation(struct edit *edit, struct arena *arena, const ch
                                 const ProtobufCMessage **out)
 {
     char *parent;
-    TRY(operation_parent(name, arena, &parent));
+    TRY(operation_parent(edit, name, arena, &parent));
     struct operation_spec spec = {.parent = parent, .metadata = metadata, .response = response};
     return operation_done(edit, &spec, arena, out);
 }

@@ -211,14 +211,16 @@ static status add_encryption(const BtAdmin__Cluster *cluster, struct arena *aren
     return status_ok();
 }
 
-/* Always ready. */
 static status cluster_state(const BtAdmin__Cluster *cluster, bool with_encryption,
                             struct arena *arena, BtAdmin__Table__ClusterStatesEntry **out)
 {
     PROTO_NEW(arena, *out, BT_ADMIN__TABLE__CLUSTER_STATES_ENTRY__INIT);
     PROTO_NEW(arena, (*out)->value, BT_ADMIN__TABLE__CLUSTER_STATE__INIT);
     (*out)->key = name_id(cluster->name);
-    (*out)->value->replication_state = BT_ADMIN__TABLE__CLUSTER_STATE__REPLICATION_STATE__READY;
+    (*out)->value->replication_state =
+        cluster->state == BT_ADMIN__CLUSTER__STATE__CREATING
+            ? BT_ADMIN__TABLE__CLUSTER_STATE__REPLICATION_STATE__INITIALIZING
+            : BT_ADMIN__TABLE__CLUSTER_STATE__REPLICATION_STATE__READY;
     return with_encryption ? add_encryption(cluster, arena, (*out)->value) : status_ok();
 }
 

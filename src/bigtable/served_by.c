@@ -498,6 +498,7 @@ status served_by_find(struct served_by *served_by, bytes instance, const char *p
     status s = find(served_by, instance, profile == NULL ? "" : profile, &found);
     *out = (struct served){.params = found.place->params,
                            .zone_id = found.place->zone_id,
+                           .has_cluster = found.place != served_by->nowhere,
                            .choice = found.choice,
                            .allows_transactions = found.allows_transactions,
                            .is_lenient = found.is_lenient};

@@ -40,6 +40,7 @@ struct served_choice {
 struct served {
     const struct metadata *params; /* of the cluster that is named: ResponseParams */
     const char *zone_id;           /* where it is */
+    bool has_cluster;              /* false: the instance has none */
     /* NULL: routing to one cluster, or an instance without any. */
     const struct served_choice *choice;
     /* CheckAndMutateRow and ReadModifyWriteRow: only with single-cluster routing that says so. By

@@ -1,5 +1,6 @@
 /* The context of all services: see services.h. */
 #include "bigtable/services.h"
+#include "bigtable/cluster_jobs.h"
 
 #include "base/metrics.h"
 #include "bigtable/backup_failures.h"
@@ -36,7 +37,8 @@ static status make_timings(struct bigtable *bigtable)
 void bigtable_kinds(struct bigtable *bigtable, struct operation_kind out[BIGTABLE_KINDS])
 {
     static const struct operation_kind *const kinds[BIGTABLE_KINDS] = {
-        &create_backup_kind, &copy_backup_kind, &restore_table_kind, &create_view_kind};
+        &create_backup_kind, &copy_backup_kind, &restore_table_kind, &create_view_kind,
+        &create_cluster_kind};
     for (size_t i = 0; i < BIGTABLE_KINDS; i++) {
         out[i] = *kinds[i];
         out[i].context = bigtable;

@@ -19,7 +19,7 @@
 /* Values of the header server-timing that are ready: see data_call.h. */
 enum { BIGTABLE_READY_TIMINGS = 12 };
 
-enum { BIGTABLE_KINDS = 4 }; /* of long-running operations */
+enum { BIGTABLE_KINDS = 5 }; /* of long-running operations */
 
 /* The context of all services, which every handler sees. Outlives them. */
 struct bigtable {

@@ -46,6 +46,16 @@ void control_close(struct control *control)
     free(control);
 }
 
+void control_set_location(struct control *control, const char *zone)
+{
+    control->location = zone;
+}
+
+const char *control_location(const struct control *control)
+{
+    return control->location == NULL ? "local" : control->location;
+}
+
 struct cluster *control_cluster(struct control *control)
 {
     return control->cluster;

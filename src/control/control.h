@@ -21,6 +21,11 @@ struct control;
 status control_open(struct cluster *cluster, const struct log *log, struct control **out);
 void control_close(struct control *control); /* NULL is fine */
 
+/* The zone of this server, in names of operations; "local" until it is set, before the first one.
+ * It outlives the control plane. */
+void control_set_location(struct control *control, const char *zone);
+const char *control_location(const struct control *control);
+
 struct cluster *control_cluster(struct control *control);
 const struct log *control_log(struct control *control);
 

@@ -28,6 +28,7 @@ struct control {
 
     pthread_mutex_t edit_lock;
     atomic_ullong edit_count;
+    const char *location;             /* control_location */
     uint64_t last_version;            /* guarded by edit_lock, as is the next */
     uint64_t swept_version;           /* of the last edit that forgot old operations */
     struct control_watcher *watchers; /* by `next`; guarded by edit_lock, too */

@@ -286,6 +286,7 @@ void placement_destroy(struct placement *placement)
         return;
     CHECK(!placement->has_looker && !placement->has_copier);
     placed_close(placement->placed);
+    arena_destroy(placement->created);
     thread_stop_destroy(&placement->look_stop);
     thread_stop_destroy(&placement->copy_stop);
     pthread_mutex_destroy(&placement->lock);

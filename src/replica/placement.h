@@ -18,6 +18,7 @@
 #ifndef TRESTLE_REPLICA_PLACEMENT_H
 #define TRESTLE_REPLICA_PLACEMENT_H
 
+#include "bigtable/peers_hook.h"
 #include "control/control.h"
 #include "replica/peers.h"
 #include "replica/placed.h"
@@ -64,6 +65,11 @@ status placement_lose(struct placement *placement);
 /* How much has come of the copy that is made of that peer's rows just now; 0 without one. */
 void placement_copied(struct placement *placement, unsigned number, uint64_t *changes,
                       uint64_t *bytes);
+
+/* As bigtable_peers.copied, of a server that leads. */
+bool placement_creation(struct placement *placement, const char *cluster,
+                        void (*tell)(void *context, const struct table_copied *table),
+                        void *context);
 
 /* What is here of the instances of these names, in the arena. */
 status placement_tell(struct placement *placement, const char *const *instances, size_t count,

@@ -625,3 +625,11 @@ bool replication_has_peers(const void *context)
     const struct replication *replication = context;
     return peers_own_number(replication->options.peers) != 0;
 }
+
+bool replication_copied(void *context, const char *cluster,
+                        void (*tell)(void *context, const struct table_copied *table),
+                        void *tell_context)
+{
+    struct replication *replication = context;
+    return placement_creation(replication->placement, cluster, tell, tell_context);
+}

@@ -7,6 +7,7 @@
 #ifndef TRESTLE_REPLICA_REPLICATION_H
 #define TRESTLE_REPLICA_REPLICATION_H
 
+#include "bigtable/peers_hook.h"
 #include "replica/peers.h"
 #include "replica/pull_apply.h"
 #include "wire/grpc.h"
@@ -52,8 +53,11 @@ bool replication_is_here(void *replication, bytes instance);
 status replication_mark(void *replication, struct arena *arena, struct buffer *out);
 status replication_has_reached(void *replication, struct arena *arena, const char *marks,
                                bool *out);
-/* As bigtable_peers.has_peers, and location. */
+/* As bigtable_peers.has_peers, copied and location. */
 bool replication_has_peers(const void *replication);
+bool replication_copied(void *replication, const char *cluster,
+                        void (*tell)(void *context, const struct table_copied *table),
+                        void *context);
 bool replication_location(void *replication, unsigned number, struct buffer *out);
 
 /* How often that peer's changes began to wait for each reason; zeroes: it is not followed. Any

@@ -125,19 +125,36 @@ static bool was_forwarded(struct grpc_call *call)
 
 /* --- data --- */
 
-static status find_served(const struct router *router, struct grpc_call *call, bytes instance,
-                          bytes profile, struct served *out)
+/* A call, and what it is about. */
+struct asked {
+    const struct router *router;
+    const struct grpc_service *service;
+    const struct grpc_method *grpc_method;
+    const struct data_method *method;
+    bytes request;
+    bytes instance;
+};
+
+static status find_served(const struct asked *asked, struct grpc_call *call, struct served *out)
 {
-    const char *id = arena_string(grpc_call_arena(call), profile);
+    const char *id =
+        arena_string(grpc_call_arena(call), peek(asked->request, asked->method->profile));
     return id == NULL ? status_out_of_memory()
-                      : served_by_find(router->options.bigtable->served_by, instance, id, out);
+                      : served_by_find(asked->router->options.bigtable->served_by, asked->instance,
+                                       id, out);
 }
 
-static bool may_repeat(const struct data_method *method, bytes request)
+static bool may_repeat(const struct asked *asked)
 {
+    const struct data_method *method = asked->method;
     return method->repeats == REPEATS_ALWAYS ||
            (method->repeats == REPEATS_BY_MUTATIONS &&
-            mutations_may_repeat(request, method->mutations, method->entry));
+            mutations_may_repeat(asked->request, method->mutations, method->entry));
+}
+
+static bool leads(const struct router *router)
+{
+    return peers_leader(router->options.peers) == peers_own_number(router->options.peers);
 }
 
 static bool is_here(const struct router *router, const struct served_place *place)
@@ -145,9 +162,15 @@ static bool is_here(const struct router *router, const struct served_place *plac
     return strcmp(place->zone_id, router->options.location) == 0;
 }
 
-static bool is_whole(const struct router *router)
+static status check_rows(const struct router *router, bytes instance)
 {
-    status s = check_is_whole(router->options.bigtable);
+    TRY(check_is_whole(router->options.bigtable));
+    return check_is_here(router->options.bigtable, instance);
+}
+
+static bool has_rows(const struct router *router, bytes instance)
+{
+    status s = check_rows(router, instance);
     bool is_so = status_is_ok(s);
     status_free(s);
     return is_so;
@@ -156,6 +179,7 @@ static bool is_whole(const struct router *router)
 /* Where a call may go, in the order in which it is tried. Those that are not likely to answer come
  * last. */
 struct targets {
+    bytes instance;
     size_t count;
     struct forward_target list[VERSION_CLUSTERS];
     size_t late_count;
@@ -171,18 +195,24 @@ static void add_target(struct targets *targets, unsigned peer, const struct serv
         list[(*count)++] = (struct forward_target){.peer = peer, .params = place->params};
 }
 
-/* Of a place that no server serves there is none. */
+/* A place that no server serves is at the one that leads (sites.h). */
 static void add_place(const struct router *router, const struct served_place *place,
                       struct targets *targets)
 {
     bool is_silent;
-    if (is_here(router, place)) {
-        add_target(targets, 0, place, !is_whole(router));
-        return;
-    }
     unsigned peer = peers_at(router->options.peers, place->zone_id, &is_silent);
-    if (peer != 0 && peer != peers_own_number(router->options.peers))
+    if (peer == 0)
+        peer = peers_leader(router->options.peers);
+    if (is_here(router, place) || peer == peers_own_number(router->options.peers))
+        add_target(targets, 0, place, !has_rows(router, targets->instance));
+    else
         add_target(targets, peer, place, is_silent);
+}
+
+static void add_leader(const struct router *router, const struct served_place *place,
+                       struct targets *targets)
+{
+    add_target(targets, leads(router) ? 0 : peers_leader(router->options.peers), place, false);
 }
 
 static void add_late(struct targets *targets)
@@ -212,88 +242,151 @@ static void add_by_affinity(const struct router *router, const struct served_cho
     }
 }
 
-static void add_choice(const struct router *router, const struct data_method *method, bytes request,
-                       const struct served_choice *choice, struct targets *targets)
+static void add_choice(const struct asked *asked, const struct served_choice *choice,
+                       struct targets *targets)
 {
+    const struct data_method *method = asked->method;
     bytes row_key;
     if (choice->has_row_affinity &&
-        request_row_key(request, method->key_place, method->key, &row_key)) {
-        add_by_affinity(router, choice, row_key, targets);
+        request_row_key(asked->request, method->key_place, method->key, &row_key)) {
+        add_by_affinity(asked->router, choice, row_key, targets);
         return;
     }
     for (size_t i = 0; i < choice->count; i++)
-        add_place(router, choice->places[i], targets);
+        add_place(asked->router, choice->places[i], targets);
 }
 
-static void add_served(const struct router *router, const struct data_method *method, bytes request,
-                       const struct served *served, struct targets *targets)
+static void add_served(const struct asked *asked, const struct served *served,
+                       struct targets *targets)
 {
     const struct served_place only = {.params = served->params, .zone_id = served->zone_id};
-    if (served->choice == NULL) {
-        add_place(router, &only, targets);
-        return;
-    }
-    add_choice(router, method, request, served->choice, targets);
+    if (!served->has_cluster)
+        add_leader(asked->router, &only, targets);
+    else if (served->choice == NULL)
+        add_place(asked->router, &only, targets);
+    else
+        add_choice(asked, served->choice, targets);
     add_late(targets);
-    if (method->repeats == REPEATS_NEVER && targets->count > 1)
+    if (asked->method->repeats == REPEATS_NEVER && targets->count > 1)
         targets->count = 1;
 }
 
-/* False: it is answered here. */
-static bool send_data(const struct router *router, struct grpc_call *call,
-                      const struct grpc_service *service, const struct grpc_method *grpc_method,
-                      const struct data_method *method, bytes request, struct targets *targets)
+/* The targets are others. */
+static void send_data(const struct asked *asked, struct grpc_call *call,
+                      const struct targets *targets)
 {
-    add_late(targets);
-    if (targets->count == 0 || targets->list[0].peer == 0)
-        return false;
     size_t size = targets->count * sizeof *targets->list;
     bytes kept = arena_copy(grpc_call_arena(call), bytes_make(targets->list, size));
     if (kept.data == NULL) {
         grpc_call_finish(call, status_out_of_memory());
-        return true;
+        return;
     }
-    const struct forwarded forwarded = {
-        .service = service,
-        .method = grpc_method,
-        .targets = (const struct forward_target *)(const void *)kept.data,
-        .target_count = targets->count,
-        .may_repeat = targets->count > 1 && may_repeat(method, request)};
-    forward_call(router->forwarder, call, request, &forwarded);
-    return true;
+    const struct forwarded forwarded = {.service = asked->service,
+                                        .method = asked->grpc_method,
+                                        .targets =
+                                            (const struct forward_target *)(const void *)kept.data,
+                                        .target_count = targets->count,
+                                        .may_repeat = targets->count > 1 && may_repeat(asked)};
+    forward_call(asked->router->forwarder, call, asked->request, &forwarded);
+}
+
+/* --- what is served here --- */
+
+static void leave_out_here(struct targets *targets)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < targets->count; i++)
+        if (targets->list[i].peer != 0)
+            targets->list[count++] = targets->list[i];
+    targets->count = count;
+}
+
+/* The store here takes nothing, or the like, which may be otherwise elsewhere. */
+static bool rescue(void *context, struct grpc_call *call)
+{
+    const struct asked *asked = context;
+    struct targets targets = {.instance = asked->instance};
+    struct served served;
+    if (!may_repeat(asked))
+        return false;
+    status s = find_served(asked, call, &served);
+    if (status_is_ok(s))
+        add_served(asked, &served, &targets);
+    status_free(s);
+    leave_out_here(&targets);
+    if (targets.count > 0)
+        send_data(asked, call, &targets);
+    return targets.count > 0;
+}
+
+/* If it may be served elsewhere as well. Without memory it is not rescued. */
+static void serve_here(const struct asked *asked, struct grpc_call *call,
+                       const struct served *served)
+{
+    bool has_others = served->choice != NULL && served->choice->count > 1 &&
+                      asked->method->repeats != REPEATS_NEVER;
+    struct asked *kept = has_others ? arena_alloc(grpc_call_arena(call), sizeof *kept) : NULL;
+    if (kept == NULL)
+        return;
+    *kept = *asked;
+    grpc_call_set_rescue(call, kept, rescue);
 }
 
 /* Most calls are served where they come to, and cost no more than this. */
-static bool is_served_here(const struct router *router, const struct served *served)
+static bool is_served_here(const struct asked *asked, const struct served *served)
 {
+    const struct router *router = asked->router;
     const struct served_choice *choice = served->choice;
+    if (!served->has_cluster)
+        return leads(router);
     if (choice == NULL)
         return strcmp(served->zone_id, router->options.location) == 0;
-    return !choice->has_row_affinity && is_here(router, choice->places[0]) && is_whole(router);
+    return !choice->has_row_affinity && is_here(router, choice->places[0]) &&
+           has_rows(router, asked->instance);
+}
+
+/* False: it is answered here. */
+static bool take_served(const struct asked *asked, struct grpc_call *call,
+                        const struct served *served)
+{
+    struct targets targets = {.instance = asked->instance};
+    bool is_here = is_served_here(asked, served);
+    if (!is_here) {
+        add_served(asked, served, &targets);
+        is_here = targets.count == 0 || targets.list[0].peer == 0;
+    }
+    if (is_here)
+        serve_here(asked, call, served);
+    else
+        send_data(asked, call, &targets);
+    return !is_here;
 }
 
 static bool take_data(const struct router *router, struct grpc_call *call,
                       const struct grpc_service *service, const struct grpc_method *grpc_method,
                       const struct data_method *method, bytes request)
 {
+    const struct asked asked = {.router = router,
+                                .service = service,
+                                .grpc_method = grpc_method,
+                                .method = method,
+                                .request = request,
+                                .instance = instance_of(resource_of(method, request))};
     struct served served;
-    struct targets targets = {.count = 0};
-    bytes instance = instance_of(resource_of(method, request));
-    if (instance.size == 0)
+    if (asked.instance.size == 0)
         return false;
-    status s = find_served(router, call, instance, peek(request, method->profile), &served);
-    if (!status_is_ok(s) || is_served_here(router, &served)) {
-        status_free(s); /* the method meets it itself */
-        return false;
-    }
-    add_served(router, method, request, &served, &targets);
-    return send_data(router, call, service, grpc_method, method, request, &targets);
+    status s = find_served(&asked, call, &served);
+    bool is_taken = status_is_ok(s) && take_served(&asked, call, &served);
+    status_free(s); /* the method meets it itself */
+    return is_taken;
 }
 
 /* Of a call that a peer has sent here, and that may be made elsewhere instead. */
-static bool refuse_unless_whole(const struct router *router, struct grpc_call *call)
+static bool refuse_without_rows(const struct router *router, struct grpc_call *call,
+                                const struct data_method *method, bytes request)
 {
-    status s = check_is_whole(router->options.bigtable);
+    bytes instance = instance_of(resource_of(method, request));
+    status s = instance.size == 0 ? status_ok() : check_rows(router, instance);
     if (status_is_ok(s))
         return false;
     grpc_call_add_trailer(call, FORWARD_NOT_TAKEN, bytes_of("1"));
@@ -424,8 +517,7 @@ static bool take_any(struct router *router, struct grpc_call *call,
                      const struct grpc_service *service, const struct grpc_method *method,
                      bytes request)
 {
-    bool leads = peers_leader(router->options.peers) == peers_own_number(router->options.peers);
-    if (leads)
+    if (leads(router))
         return false;
     if (strncmp(service->name, "google.bigtable.admin.", strlen("google.bigtable.admin.")) == 0)
         return take_administration(router, call, service, method, request);
@@ -444,7 +536,7 @@ bool router_take(struct router *router, struct grpc_call *call, const struct grp
                                          ? find_data_method(method->name)
                                          : NULL;
     if (was_forwarded(call))
-        return data != NULL && refuse_unless_whole(router, call);
+        return data != NULL && refuse_without_rows(router, call, data, request);
     return data != NULL ? take_data(router, call, service, method, data, request)
                         : take_any(router, call, service, method, request);
 }

@@ -165,6 +165,7 @@ static status open_peers(struct server *server)
                                                  .has_reached = replication_has_reached,
                                                  .location = replication_location,
                                                  .has_peers = replication_has_peers,
+                                                 .copied = replication_copied,
                                                  .replication = server->copying};
     server->replication = (struct replica_service){.bigtable = &server->bigtable,
                                                    .peers = server->peers,
@@ -219,6 +220,7 @@ static status list_services(struct server *server)
 status server_create_services(struct server *server)
 {
     TRY(control_open(server->cluster, server->log, &server->control));
+    control_set_location(server->control, server->settings->location);
     TRY(open_peers(server));
     TRY(create_bigtable(server));
     TRY(create_datastore(server));

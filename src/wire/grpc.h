@@ -135,6 +135,13 @@ void grpc_piece_start(struct buffer *piece);
  * than a large one: our own REST. Any thread. */
 bool grpc_call_wants_small_messages(const struct grpc_call *call);
 
+/* Has `rescue` asked, on the loop's thread, if the call's handler ends it with UNAVAILABLE and its
+ * client has been sent nothing: true, and who was asked has the call as a handler has it. What the
+ * handler has set and added is forgotten, and its status is gone. Once, of a call that nobody has
+ * yet. Loop thread only. */
+void grpc_call_set_rescue(struct grpc_call *call, void *context,
+                          bool (*rescue)(void *context, struct grpc_call *call));
+
 /* Ends the call; takes the status. Adds trailers, and grpc-status-details-bin where the status has
  * details. */
 void grpc_call_finish(struct grpc_call *call, status s);

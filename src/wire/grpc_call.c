@@ -342,11 +342,39 @@ static void run_deadline(struct timer *timer)
     grpc_call_unpin(call);
 }
 
+static bool can_be_rescued(const struct grpc_call *call, status s)
+{
+    return call->rescue != NULL && s.code == STATUS_UNAVAILABLE && !call->ended &&
+           !call->headers_sent && call->queue.size == 0 && call->body_left == 0 &&
+           call->response_bytes == 0 && !grpc_call_is_cancelled(call) && call->connection != NULL;
+}
+
+/* Whether somebody else has it now. */
+static bool was_rescued(struct grpc_call *call, status s)
+{
+    bool (*rescue)(void *context, struct grpc_call *call) = call->rescue;
+    bool can_be = can_be_rescued(call, s);
+    call->rescue = NULL;
+    if (!can_be)
+        return false;
+    call->shared_count = 0;
+    call->shared_trailers = NULL;
+    metadata_clear(&call->header_metadata);
+    metadata_clear(&call->trailer_metadata);
+    call->on_drain = NULL;
+    grpc_call_set_callbacks(call, NULL, NULL, NULL);
+    return rescue(call->rescue_context, call);
+}
+
 /* The handler has finished. May free the call. */
 static void finish(struct grpc_call *call, status s)
 {
     CHECK_MAGIC(call, GRPC_CALL_MAGIC);
     CHECK(call->held);
+    if (was_rescued(call, s)) {
+        status_free(s);
+        return;
+    }
     grpc_call_pin(call);
     loop_timer_clear(call->loop, &call->deadline);
     if (atomic_load(&call->lost)) {
@@ -677,6 +705,13 @@ void grpc_call_count_sent(struct grpc_call *call, size_t size)
     call->is_to_be_told = true;
     grpc_call_pin(call); /* until the connection has told it */
     list_append(&call->connection->writable, &call->writable_link);
+}
+
+void grpc_call_set_rescue(struct grpc_call *call, void *context,
+                          bool (*rescue)(void *context, struct grpc_call *call))
+{
+    call->rescue = rescue;
+    call->rescue_context = context;
 }
 
 void grpc_call_set_on_drain(struct grpc_call *call, void (*on_drain)(void *context))

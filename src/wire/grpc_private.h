@@ -162,6 +162,8 @@ struct grpc_call {
     void (*on_writable)(void *context);
     void (*on_cancel)(void *context);
     void (*on_drain)(void *context); /* NULL: nobody wants to know, or it has been told */
+    bool (*rescue)(void *context, struct grpc_call *call); /* NULL: nobody would, or it has been */
+    void *rescue_context;
     struct link writable_link;
 
     /* Any thread. */

@@ -1,12 +1,11 @@
 """Datastore where servers are peers: its databases are at the one that leads, and calls may come to
 any."""
 
-import grpc
 import pytest
 from google.api_core import exceptions
 from harness.datastore import client_of, entity
 from harness.patience import PATIENCE_SECONDS
-from harness.peers import spread_instance
+from harness.peers import spread_instance, wait_for_table
 from harness.rest import Rest
 from harness.rpc import set_cell
 from harness.views import comes_to as comes_to_within
@@ -86,17 +85,11 @@ def test_what_is_written_there_holds_up_no_other_changes(two, clients, connect, 
     admin = administer(two[0].host)
     table = admin.create_table(spread_instance(admin, "spread", 2), "t", ("f",))
     rpcs = [connect(server.host) for server in two]
-    comes_to_within(lambda: keys_at(rpcs[1], table), [], PATIENCE_SECONDS)
+    wait_for_table(rpcs[1], table, "c2")
     for number in range(20):
         clients[0].put(entity(clients[0], "Task", f"t{number}", n=number))
         rpcs[0].mutate(table, b"k%02d" % number, set_cell("f", b"q", b"v", 1000))
-    comes_to_within(lambda: len(keys_at(rpcs[1], table)), 20, PATIENCE_SECONDS)
+    comes_to_within(
+        lambda: len(rpcs[1].read(table, app_profile_id="c2")), 20, PATIENCE_SECONDS
+    )
     assert two[1].metric('replication_changes_total{peer="zone-1"}') == 20
-
-
-def keys_at(rpc, table):
-    """At the second cluster itself; None while it has not all of it."""
-    try:
-        return [key for key, _ in rpc.read(table, app_profile_id="c2")]
-    except grpc.RpcError:
-        return None

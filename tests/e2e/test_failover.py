@@ -11,14 +11,22 @@ import pytest
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
 from harness.patience import PATIENCE_SECONDS
-from harness.peers import join, know_each_other, list_peers, peer_server, spread_instance
+from harness.peers import (
+    cluster_of,
+    cluster_of_write,
+    join,
+    know_each_other,
+    list_peers,
+    peer_server,
+    spread_instance,
+    wait_for_table,
+)
 from harness.rpc import decode_rows, fails_with, set_cell
 from harness.views import comes_to as comes_to_within
 
 SUM = admin_types.Type(
     aggregate_type={"input_type": {"int64_type": {"encoding": {"big_endian_bytes": {}}}}, "sum": {}}
 )
-PLACE = "x-goog-ext-425905942-bin"
 
 
 def becomes(condition):
@@ -38,15 +46,8 @@ class Peers:
             parent=self.instance, table_id="t",
             table={"column_families": {"f": {}, "sum": {"value_type": SUM}}},
         ).name  # fmt: skip
-        for rpc in self.rpcs:
-            self.await_table(rpc)
-
-    def await_table(self, rpc):
-        def is_there():
-            with contextlib.suppress(grpc.RpcError):
-                return rpc.get_table(self.table)
-
-        becomes(is_there)
+        for number, rpc in enumerate(self.rpcs):
+            wait_for_table(rpc, self.table, f"c{number + 1}")
 
     def profile(self, profile_id, **any_routing):
         """One that routes to any, or to the clusters that are said."""
@@ -80,23 +81,13 @@ class Peers:
 
     def write(self, number, key, *mutations, profile="", timeout=PATIENCE_SECONDS):
         """The cluster that served it."""
-        request = types.MutateRowRequest(
-            table_name=self.table, app_profile_id=profile, row_key=key, mutations=mutations
-        )
-        _, call = self.rpcs[number].data.mutate_row.with_call(request, timeout=timeout)
-        return cluster_of(call)
+        rpc = self.rpcs[number]
+        return cluster_of_write(rpc, self.table, profile, key, *mutations, timeout=timeout)
 
     def sum_at(self, number, key):
         only = {"family_name_regex_filter": "sum"}
         cells = self.rpcs[number].read_row(self.table, key, filter=only)
         return struct.unpack(">q", cells[0].value)[0] if cells else 0
-
-
-def cluster_of(call):
-    metadata = [*call.initial_metadata(), *call.trailing_metadata()]
-    params = [value for name, value in metadata if name == PLACE]
-    assert params, metadata
-    return types.ResponseParams.deserialize(params[0]).cluster_id
 
 
 CELL = set_cell("f", b"q", b"v", 1000)
@@ -238,6 +229,34 @@ def test_an_answer_that_is_wrong_for_a_moment_is_asked_for_elsewhere(unlike_peer
     assert three.servers[0].metric("forwarded_again_total") == 2
 
 
+def test_what_cannot_be_served_here_is_asked_for_elsewhere(peers):
+    """A server whose data directory was moved away takes no writes."""
+    two = peers(2)
+    two.profile("sticky", row_affinity={})
+    keys = [b"k%02d" % number for number in range(20)]
+    data = two.servers[0].data
+    data.rename(data.with_name("elsewhere"))
+    try:
+        becomes(lambda: refuses(lambda: two.write(0, b"k", CELL, profile="c1")))
+        for key in keys:
+            assert two.write(0, key, CELL) == "c2"
+            assert two.write(0, key, CELL, profile="sticky") == "c2"
+        for mutation in (ADD, SERVER_TIME):  # it may have been done here
+            with fails_with(grpc.StatusCode.UNAVAILABLE, "data directory"):
+                two.write(0, b"once", mutation)
+    finally:
+        data.with_name("elsewhere").rename(data)
+    becomes(lambda: two.write(0, b"k", CELL) == "c1")
+    assert two.read(1, "c2")[1] == [b"k", *keys]
+
+
+def refuses(call):
+    try:
+        call()
+    except grpc.RpcError as error:
+        return error.code() == grpc.StatusCode.UNAVAILABLE
+
+
 def test_a_stream_that_has_begun_is_not_begun_again(unlike_peers):
     three = unlike_peers([], ["--inject", "ReadRows: error=UNAVAILABLE, after=1"], [])
     three.profile("others", cluster_ids=["c2", "c3"])
@@ -271,7 +290,7 @@ def test_a_server_that_is_being_copied_has_its_calls_served_elsewhere(
     own_servers.append(second)
     two.rpcs.append(connect(second.host))
     join(second, first)
-    two.await_table(two.rpcs[1])
+    becomes(lambda: knows_table(two.rpcs[1], two.table))
     served = []
     while "c2" not in served:
         cluster, keys = two.read(1, rows={"row_keys": [b"k000000", b"k039999"]})
@@ -306,3 +325,38 @@ def test_rows_stick_to_clusters(peers):
     within = {key: three.write(2, key, CELL, profile="group") for key in keys}
     moved = {key for key in keys if within[key] != served[key]}
     assert moved == {key for key in keys if served[key] == "c3"}
+
+
+# --- clusters that are nowhere ---
+
+
+def test_a_cluster_that_no_server_serves_is_at_the_leader(
+    tmp_path, own_servers, connect, administer
+):
+    """As from before there were peers; and the instance that nobody made has none."""
+    servers = [peer_server(tmp_path / f"peer-{number}", number) for number in (1, 2)]
+    own_servers += servers
+    first, second = (connect(server.host) for server in servers)
+    admin = administer(servers[0].host)
+    made = admin.instances.create_instance(
+        parent="projects/p", instance_id="old", instance={"display_name": "old"},
+        clusters={"c": {"location": "projects/p/locations/us-east1-b", "serve_nodes": 1}},
+    ).result().name  # fmt: skip
+    tables = [admin.create_table(name, "t", ("f",)) for name in (made, "projects/p/instances/i")]
+    join(servers[1], servers[0])
+    know_each_other(servers)
+    for table in tables:
+        becomes(lambda table=table: knows_table(second, table))
+        for rpc in (first, second):
+            rpc.mutate(table, b"k", CELL)
+            assert [key for key, _ in rpc.read(table)] == [b"k"]
+    servers[0].kill()
+    for table in tables:
+        with fails_with(grpc.StatusCode.UNAVAILABLE, servers[0].listen):
+            second.read(table)
+    servers[0].start()
+
+
+def knows_table(rpc, table):
+    with contextlib.suppress(grpc.RpcError):
+        return rpc.get_table(table)

@@ -46,8 +46,8 @@ def rows_of(said):
 def tiebreaker_of(server, number, table, connect):
     """That of a write that is served there."""
     rpc = connect(server.host)
-    wait_for_table(rpc, table)
     profile = {"app_profile_id": f"c{number}"}
+    wait_for_table(rpc, table, f"c{number}")
     with Reader(rpc, table, **profile).begun() as reader:
         rpc.mutate(table, b"k", set_cell("f", b"q", b"v"), **profile)
         return reader.next_of(Change).tiebreaker

@@ -16,6 +16,7 @@ from harness.peers import (
     peer_server,
     spread_instance,
     wait_for_peers,
+    wait_for_table,
 )
 from harness.rest import Rest
 from harness.rpc import set_cell
@@ -111,6 +112,8 @@ class Group:
     def have(self, table_id):
         for admin in self.admins:
             becomes(lambda admin=admin: table_id in tables_at(admin))
+        for number, rpc in enumerate(self.rpcs, 1):
+            wait_for_table(rpc, f"{INSTANCE}/tables/{table_id}", f"c{number}")
 
 
 @pytest.fixture

@@ -16,7 +16,14 @@ from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
 from harness.change_streams import Change, Reader, stream_config
 from harness.patience import PATIENCE_SECONDS
-from harness.peers import join, know_each_other, list_peers, peer_server, spread_instance
+from harness.peers import (
+    join,
+    know_each_other,
+    list_peers,
+    peer_server,
+    spread_instance,
+    wait_for_table,
+)
 from harness.rpc import decode_rows, delete_row, fails_with, set_cell
 from harness.views import comes_to as comes_to_within
 
@@ -52,10 +59,10 @@ def make_table(admin, instance, table_id, **fields):
     ).name
 
 
-def rows_at(rpc, table):
+def rows_at(rpc, table, profile):
     """All rows; None while the table is not there, or not whole."""
     try:
-        return rpc.read(table)
+        return rpc.read(table, app_profile_id=profile)
     except grpc.RpcError as error:
         if error.code() in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.UNAVAILABLE):
             return None
@@ -74,13 +81,17 @@ class Mesh:
         """In an instance that has a cluster at each of them."""
         instance = spread_instance(self.admins[0], "spread", len(self.servers))
         name = make_table(self.admins[0], instance, "t", **fields)
-        for rpc in self.rpcs:
-            becomes(lambda rpc=rpc: rows_at(rpc, name) is not None)
+        for number, rpc in enumerate(self.rpcs, 1):
+            wait_for_table(rpc, name, f"c{number}")
         return name
+
+    def rows(self, table):
+        """Of each cluster itself."""
+        return [rows_at(rpc, table, f"c{number}") for number, rpc in enumerate(self.rpcs, 1)]
 
     def come_to_the_same(self, table):
         def are_alike():
-            seen = [rows_at(rpc, table) for rpc in self.rpcs]
+            seen = self.rows(table)
             return seen[0] is not None and all(rows == seen[0] for rows in seen)
 
         becomes(are_alike)
@@ -198,7 +209,7 @@ def test_server_that_is_away_catches_up(mesh_of):
     for i in range(200):
         mesh.rpcs[0].mutate(table, b"row-%03d" % i, set_cell("f", b"q", b"v", 1000))
     mesh.servers[1].start()
-    becomes(lambda: len(rows_at(mesh.rpcs[1], table) or []) == 200)
+    becomes(lambda: len(rows_at(mesh.rpcs[1], table, "c2") or []) == 200)
 
 
 def test_server_that_was_away_for_too_long_is_copied_anew(mesh_of):

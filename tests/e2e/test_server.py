@@ -180,6 +180,8 @@ def test_metrics(server, rpc, table_name):
         "trestle_peer_clock_ahead_seconds", "trestle_peer_heard_timestamp_seconds",
         "trestle_replication_delay_seconds", "trestle_replication_parked",
         "trestle_replication_changes_total", "trestle_replication_bytes_total",
+        "trestle_replication_latency_seconds", "trestle_replication_queue_bytes",
+        "trestle_replication_parked_total",
         "trestle_table_backup_failures_total", "trestle_whole_backup_failures_by_cause_total",
         "trestle_scheduled_backup_newest_timestamp_seconds",
         "trestle_scheduled_backup_failures_total", "trestle_scheduled_backup_overdue",

@@ -1,8 +1,10 @@
 """Servers that copy each other's changes: clusters of one process each, on loopback without TLS."""
 
+import contextlib
 import time
 
 import grpc
+from google.cloud.bigtable_v2 import types
 from google.protobuf import message_factory
 from google.protobuf.descriptor_pool import DescriptorPool
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
@@ -10,7 +12,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 )
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
-from harness.rpc import CHANNEL_OPTIONS
+from harness.rpc import CHANNEL_OPTIONS, set_cell
 from harness.server import Server
 
 
@@ -59,15 +61,19 @@ def is_whole(said, count):
     return len(said.get("list", {}).get("peers", [])) == count and len(heard) == count - 1
 
 
-def wait_for_table(rpc, name):
-    """Until the server has the table, which was made at the one that leads."""
+def wait_for_table(rpc, name, cluster):
+    """Until the cluster, to which the profile of its name routes, has all rows of the table, which
+    was made at the server that leads. Before, others may answer."""
     deadline = time.monotonic() + PATIENCE_SECONDS
+    request = types.SampleRowKeysRequest(table_name=name, app_profile_id=cluster)
     while True:
-        try:
-            return rpc.get_table(name)
-        except grpc.RpcError:
-            assert time.monotonic() < deadline, name
-            time.sleep(0.05)
+        call = rpc.data.sample_row_keys(request, timeout=PATIENCE_SECONDS)
+        with contextlib.suppress(grpc.RpcError):
+            list(call)
+            if cluster_of(call) == cluster:
+                return
+        assert time.monotonic() < deadline, name
+        time.sleep(0.05)
 
 
 def ask(host, method, fields=None, credentials=None, timeout=PATIENCE_SECONDS):
@@ -107,3 +113,21 @@ def spread_instance(admin, instance_id, count):
         request = {"parent": instance, "app_profile_id": f"c{number}", "app_profile": profile}
         admin.instances.create_app_profile(request={**request, "ignore_warnings": True})
     return instance
+
+
+def cluster_of(call):
+    """Which cluster answered, by the answer's ResponseParams."""
+    metadata = [*call.initial_metadata(), *call.trailing_metadata()]
+    params = [value for name, value in metadata if name == "x-goog-ext-425905942-bin"]
+    assert params, metadata
+    return types.ResponseParams.deserialize(params[0]).cluster_id
+
+
+def cluster_of_write(rpc, table, profile, key=b"k", *mutations, timeout=PATIENCE_SECONDS):
+    """Which cluster took the mutations, of themselves a cell of the family f."""
+    request = types.MutateRowRequest(
+        table_name=table, app_profile_id=profile, row_key=key,
+        mutations=mutations or [set_cell("f", b"q", b"v", 1000)],
+    )  # fmt: skip
+    _, call = rpc.data.mutate_row.with_call(request, timeout=timeout)
+    return cluster_of(call)

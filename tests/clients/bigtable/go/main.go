@@ -3,9 +3,12 @@
 //
 //	BIGTABLE_EMULATOR_HOST=127.0.0.1:8086 go run . PROJECT
 //	go run . read HOST emulator|dialed TABLE...
+//	go run . failover HOST,... TABLE PROFILE
+//	go run . await HOST TABLE
 //
 // Prints a line for each thing that was as it should be, and ends with 1 if one was not; or reads
-// tables of project p and instance i: messages.go.
+// tables of project p and instance i: messages.go; or writes while clusters come and go:
+// failover.go.
 package main
 
 import (
@@ -85,6 +88,12 @@ func main() {
 	log.SetFlags(0)
 	if len(os.Args) > 4 && os.Args[1] == "read" {
 		if err := readTables(os.Args[2], os.Args[3], os.Args[4:]); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	if len(os.Args) > 3 && (os.Args[1] == "failover" || os.Args[1] == "await") {
+		if err := clusters(os.Args[1:]); err != nil {
 			log.Fatal(err)
 		}
 		return
