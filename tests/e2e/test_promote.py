@@ -376,8 +376,10 @@ def numbers(said):
 
 
 def is_unwound(server, gone):
-    """Neither kept for, nor waited for, is the one that has gone."""
-    return all(state["number"] != gone for state in list_peers(server).get("states", []))
+    """The one that has gone is neither listed nor followed: folds do not wait for it."""
+    followed = [each.number for each in ask(server.host, "TellProgress")[0].applied]
+    listed = [state["number"] for state in list_peers(server).get("states", [])]
+    return gone not in [*followed, *listed]
 
 
 def delete_cluster(group, number):
@@ -450,6 +452,37 @@ def test_server_leaves_and_its_changes_stay(group_of, tmp_path, own_servers):
     know_each_other([*group.servers[:2], successor])
     write(group.rpcs[0], table, b"last")
     becomes(lambda: b"last" in keys_at(group.rpcs[1], table))
+
+
+def test_what_was_acknowledged_while_it_left_is_at_the_others(group_of):
+    group = group_of(3)
+    table = make_table(group.admins[0], "t")
+    group.have("t")
+    written = []
+
+    def write_on():
+        while True:
+            key = b"%06d" % len(written)
+            try:
+                group.rpcs[2].mutate(
+                    table, key, set_cell("f", b"q", b"v", 1000), app_profile_id="c3"
+                )
+            except grpc.RpcError as error:
+                assert error.code() is grpc.StatusCode.UNAVAILABLE, error
+                return
+            written.append(key)
+
+    writers = [threading.Thread(target=write_on)]
+    for writer in writers:
+        writer.start()
+    becomes(lambda: len(written) > 50)
+    said = leave(group.servers[2], force=True)
+    for writer in writers:
+        writer.join()
+    assert numbers(said["peers"]) == [1, 2]
+    assert f"{INSTANCE}/clusters/c3 is in zone-3" in said["notes"][0]
+    for rpc in group.rpcs[:2]:
+        assert set(written) <= set(keys_at(rpc, table))
 
 
 def test_nobody_waits_for_one_that_has_left(group_of):
