@@ -19,7 +19,7 @@ from harness.peers import (
     wait_for_table,
 )
 from harness.rest import Rest
-from harness.rpc import set_cell
+from harness.rpc import fails_with, set_cell
 from harness.server import Server, run_trestle
 from harness.views import comes_to as comes_to_within
 
@@ -357,6 +357,53 @@ def test_hand_over_under_load_loses_nothing(group_of):
         comes_to(lambda admin=admin: tables_at(admin), first)
     for server in group.servers:
         assert not list((server.directory / "data").glob("edits-of-epoch-*"))
+
+
+def ask_as(number, group, method, fields):
+    """Asks the leader as that peer would."""
+    listed = list_peers(group.servers[0])["list"]["peers"]
+    first, own = (next(p for p in listed if p["number"] == n) for n in (1, number))
+    answer = ask(
+        own["address"], "ExchangePeers", {"from": 1, "identity": first["identity"]}
+    )[0]  # fmt: skip
+    caller = {"identity": own["identity"], "incarnation": answer.incarnation}
+    return ask(group.servers[0].host, method, {"from": number, **caller, **fields})[0]
+
+
+def test_while_another_is_about_to_lead_nothing_is_administered(group_of):
+    group = group_of(2)
+    said = ask_as(2, group, "PreparePromotion", {"epoch": 9})
+    assert said.is_promised and said.schema.epoch == 1
+    with pytest.raises(exceptions.ServiceUnavailable, match="Another server is about to lead"):
+        make_table(group.admins[0], "t")
+    group.admins[0].tables.list_tables(parent=INSTANCE)
+    said = ask_as(2, group, "PreparePromotion", {"epoch": 8})
+    assert not said.is_promised and said.promised_epoch == 9
+    ask_as(2, group, "PreparePromotion", {"epoch": 0})  # given up
+    make_table(group.admins[0], "t")
+    group.servers[0].kill()
+    group.servers[0].start()  # what was promised is kept
+    becomes(lambda: not ask_as(2, group, "PreparePromotion", {"epoch": 8}).is_promised)
+    assert promote(group.servers[0])["peers"]["list"]["epoch"] == "10"
+    follow(group.servers, 1)
+
+
+def test_hand_over_of_what_has_changed_is_none(group_of):
+    group = group_of(2)
+    listed = list_peers(group.servers[0])["list"]
+    peers = [
+        {key: peer[key] for key in ("number", "location", "address", "identity")}
+        for peer in listed["peers"]
+    ]
+    wanted = {"epoch": 2, "revision": 9, "leader": 2, "peers": peers}
+    request = {"from": 2, "list": wanted, "digest": b"another"}
+    with fails_with(grpc.StatusCode.ABORTED, "what is administered has changed"):
+        ask(group.servers[0].host, "HandOver", request)
+    assert leader_of(group.servers[0]) == 1
+    make_table(group.admins[0], "t")
+    group.have("t")
+    with fails_with(grpc.StatusCode.INVALID_ARGUMENT, "the list is not of who is to lead"):
+        ask(group.servers[0].host, "HandOver", {"from": 1, "list": wanted})
 
 
 # --- leaving ---
