@@ -34,8 +34,10 @@ static status ask_progress(struct peers *peers, unsigned number, struct arena *a
     const ProtobufCMessage *answer;
     Replica__TellProgressRequest request = REPLICA__TELL_PROGRESS_REQUEST__INIT;
     request.from = peers_own_number(peers);
-    TRY(peers_ask(peers, number, TELL, &request.base, &replica__tell_progress_response__descriptor,
-                  arena, &answer));
+    const struct session_call call = {
+        .path = TELL, .request = &request.base, .timeout_us = PEER_TIMEOUT_US};
+    TRY(peers_ask(peers, number, &call, &replica__tell_progress_response__descriptor, arena,
+                  &answer));
     *out = (const void *)answer;
     return status_ok();
 }

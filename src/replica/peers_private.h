@@ -136,9 +136,9 @@ status peers_changing_begin(struct peers *peers);
 void peers_changing_end(struct peers *peers);
 
 /* Asks a peer of the list, once. */
-status peers_ask(struct peers *peers, unsigned number, const char *path,
-                 const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
-                 struct arena *arena, const ProtobufCMessage **out);
+status peers_ask(struct peers *peers, unsigned number, const struct session_call *call,
+                 const ProtobufCMessageDescriptor *type, struct arena *arena,
+                 const ProtobufCMessage **out);
 /* Has the others take the list, which is this server's, those first that answer: until a majority
  * has it, of those that do not answer. ABORTED: another one has a newer list, which is taken. */
 status peers_settle(struct peers *peers, const Replica__PeerList *list, struct arena *arena,

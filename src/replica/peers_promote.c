@@ -28,7 +28,10 @@
 #define PREPARE   "/trestle.replica.v1.Replication/PreparePromotion"
 #define HAND_OVER "/trestle.replica.v1.Replication/HandOver"
 
-enum { ATTEMPTS = 4 };
+enum {
+    ATTEMPTS = 4,
+    REST_US = 10 * 1000 * 1000, /* more than the one that leads waits for calls to end */
+};
 
 /* Of one call. */
 struct promotion {
@@ -217,8 +220,10 @@ static status ask_for_promise(struct promotion *promotion, unsigned number, uint
     request.incarnation = peers->incarnation;
     request.list = unconst(promotion->list);
     request.epoch = epoch;
-    TRY(peers_ask(peers, number, PREPARE, &request.base,
-                  &replica__prepare_promotion_response__descriptor, promotion->arena, &answer));
+    const struct session_call call = {
+        .path = PREPARE, .request = &request.base, .timeout_us = REST_US};
+    TRY(peers_ask(peers, number, &call, &replica__prepare_promotion_response__descriptor,
+                  promotion->arena, &answer));
     *out = (const void *)answer;
     return status_ok();
 }
@@ -267,6 +272,20 @@ static status have_promises(struct promotion *promotion, peer_set answers, bool 
     if (!*again && list->leader != own_number(promotion) && (answers & peer_bit(list->leader)) != 0)
         TRY(have_promise(promotion, list->leader, again));
     return status_ok();
+}
+
+/* One that leads and answers is not passed over because it was slow just now: what it has would be
+ * lost. */
+static status check_leader_promises(const struct promotion *promotion, peer_set answers)
+{
+    unsigned leader = promotion->list->leader;
+    bool is_asked = leader != own_number(promotion) && (answers & peer_bit(leader)) != 0;
+    if (!is_asked || promotion->leaders != NULL || promotion->is_forced)
+        return status_ok();
+    return status_make(STATUS_UNAVAILABLE,
+                       "the server that leads, in %s, answers, but did not stop to administer in "
+                       "time: ask again, or --force loses what only it has",
+                       location_of(promotion->list, leader));
 }
 
 /* --- a majority --- */
@@ -419,7 +438,9 @@ static status have_it_handed_over(struct promotion *promotion, const Replica__Pe
     request.from = own_number(promotion);
     request.list = unconst(next);
     request.digest = promotion->leaders->digest;
-    status s = peers_ask(promotion->peers, promotion->list->leader, HAND_OVER, &request.base,
+    const struct session_call call = {
+        .path = HAND_OVER, .request = &request.base, .timeout_us = REST_US};
+    status s = peers_ask(promotion->peers, promotion->list->leader, &call,
                          &replica__hand_over_response__descriptor, promotion->arena, &answer);
     if (s.code != STATUS_UNAVAILABLE && s.code != STATUS_DEADLINE_EXCEEDED)
         return s;
@@ -445,19 +466,21 @@ static status lead(struct promotion *promotion)
 }
 
 /* What has been asked for is not to be waited for any more. */
-static void give_up(struct promotion *promotion)
+static void give_up(struct promotion *promotion, peer_set answers)
 {
     const Replica__PreparePromotionResponse *answer;
     unsigned leader = promotion->list->leader;
     if (leader == own_number(promotion))
         peer_gate_thaw(promotion->peers, leader);
-    else if ((promotion->support.have & peer_bit(leader)) != 0)
+    else if ((answers & peer_bit(leader)) != 0)
         status_ignore(ask_for_promise(promotion, leader, 0, &answer));
 }
 
-static status lead_if_it_may(struct promotion *promotion)
+static status lead_if_it_may(struct promotion *promotion, peer_set answers)
 {
-    status s = check_majority(promotion, promotion->support.have);
+    status s = check_leader_promises(promotion, answers);
+    if (status_is_ok(s))
+        s = check_majority(promotion, promotion->support.have);
     if (status_is_ok(s))
         s = catch_up(promotion);
     if (status_is_ok(s))
@@ -469,7 +492,7 @@ static status lead_if_it_may(struct promotion *promotion)
     if (status_is_ok(s))
         s = lead(promotion);
     if (!status_is_ok(s))
-        give_up(promotion);
+        give_up(promotion, answers);
     return s;
 }
 
@@ -485,7 +508,7 @@ static status attempt(struct promotion *promotion, bool *again)
     *again = answers == 0;
     if (!*again)
         TRY(have_promises(promotion, answers, again));
-    return *again ? status_ok() : lead_if_it_may(promotion);
+    return *again ? status_ok() : lead_if_it_may(promotion, answers);
 }
 
 static status run(struct promotion *promotion)

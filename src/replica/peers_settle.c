@@ -40,15 +40,13 @@ void peers_changing_end(struct peers *peers)
 
 /* --- asking --- */
 
-status peers_ask(struct peers *peers, unsigned number, const char *path,
-                 const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
-                 struct arena *arena, const ProtobufCMessage **out)
+status peers_ask(struct peers *peers, unsigned number, const struct session_call *call,
+                 const ProtobufCMessageDescriptor *type, struct arena *arena,
+                 const ProtobufCMessage **out)
 {
     struct client_session *session;
-    const struct session_call call = {
-        .path = path, .request = request, .timeout_us = PEER_TIMEOUT_US};
     TRY(peers_session(peers, number, &session));
-    status s = client_session_ask(session, &call, type, arena, out);
+    status s = client_session_ask(session, call, type, arena, out);
     client_session_destroy(session);
     return s;
 }
@@ -65,8 +63,10 @@ static status exchange(struct peers *peers, const Replica__PeerList *list,
     request.incarnation = peers->incarnation;
     request.seen = atomic_load(&peers->seen);
     request.gone = atomic_load(&peers->gone);
-    TRY(peers_ask(peers, peer->number, EXCHANGE, &request.base,
-                  &replica__exchange_peers_response__descriptor, arena, &answer));
+    const struct session_call call = {
+        .path = EXCHANGE, .request = &request.base, .timeout_us = PEER_TIMEOUT_US};
+    TRY(peers_ask(peers, peer->number, &call, &replica__exchange_peers_response__descriptor, arena,
+                  &answer));
     *out = (const void *)answer;
     return peer_check_answer(peer, *out);
 }

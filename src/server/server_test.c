@@ -212,6 +212,12 @@ status control_open(struct cluster *cluster, const struct log *log, struct contr
     return status_ok();
 }
 
+void control_set_location(struct control *control, const char *zone)
+{
+    assert_null(control);
+    (void)zone;
+}
+
 size_t operations_running(struct control *control)
 {
     (void)control;

@@ -19,7 +19,7 @@ from harness.peers import (
     wait_for_table,
 )
 from harness.rest import Rest
-from harness.rpc import set_cell
+from harness.rpc import fails_with, set_cell
 from harness.server import Server, run_trestle
 from harness.views import comes_to as comes_to_within
 
@@ -359,6 +359,53 @@ def test_hand_over_under_load_loses_nothing(group_of):
         assert not list((server.directory / "data").glob("edits-of-epoch-*"))
 
 
+def ask_as(number, group, method, fields):
+    """Asks the leader as that peer would."""
+    listed = list_peers(group.servers[0])["list"]["peers"]
+    first, own = (next(p for p in listed if p["number"] == n) for n in (1, number))
+    answer = ask(
+        own["address"], "ExchangePeers", {"from": 1, "identity": first["identity"]}
+    )[0]  # fmt: skip
+    caller = {"identity": own["identity"], "incarnation": answer.incarnation}
+    return ask(group.servers[0].host, method, {"from": number, **caller, **fields})[0]
+
+
+def test_while_another_is_about_to_lead_nothing_is_administered(group_of):
+    group = group_of(2)
+    said = ask_as(2, group, "PreparePromotion", {"epoch": 9})
+    assert said.is_promised and said.schema.epoch == 1
+    with pytest.raises(exceptions.ServiceUnavailable, match="Another server is about to lead"):
+        make_table(group.admins[0], "t")
+    group.admins[0].tables.list_tables(parent=INSTANCE)
+    said = ask_as(2, group, "PreparePromotion", {"epoch": 8})
+    assert not said.is_promised and said.promised_epoch == 9
+    ask_as(2, group, "PreparePromotion", {"epoch": 0})  # given up
+    make_table(group.admins[0], "t")
+    group.servers[0].kill()
+    group.servers[0].start()  # what was promised is kept
+    becomes(lambda: not ask_as(2, group, "PreparePromotion", {"epoch": 8}).is_promised)
+    assert promote(group.servers[0])["peers"]["list"]["epoch"] == "10"
+    follow(group.servers, 1)
+
+
+def test_hand_over_of_what_has_changed_is_none(group_of):
+    group = group_of(2)
+    listed = list_peers(group.servers[0])["list"]
+    peers = [
+        {key: peer[key] for key in ("number", "location", "address", "identity")}
+        for peer in listed["peers"]
+    ]
+    wanted = {"epoch": 2, "revision": 9, "leader": 2, "peers": peers}
+    request = {"from": 2, "list": wanted, "digest": b"another"}
+    with fails_with(grpc.StatusCode.ABORTED, "what is administered has changed"):
+        ask(group.servers[0].host, "HandOver", request)
+    assert leader_of(group.servers[0]) == 1
+    make_table(group.admins[0], "t")
+    group.have("t")
+    with fails_with(grpc.StatusCode.INVALID_ARGUMENT, "the list is not of who is to lead"):
+        ask(group.servers[0].host, "HandOver", {"from": 1, "list": wanted})
+
+
 # --- leaving ---
 
 
@@ -376,8 +423,10 @@ def numbers(said):
 
 
 def is_unwound(server, gone):
-    """Neither kept for, nor waited for, is the one that has gone."""
-    return all(state["number"] != gone for state in list_peers(server).get("states", []))
+    """The one that has gone is neither listed nor followed: folds do not wait for it."""
+    followed = [each.number for each in ask(server.host, "TellProgress")[0].applied]
+    listed = [state["number"] for state in list_peers(server).get("states", [])]
+    return gone not in [*followed, *listed]
 
 
 def delete_cluster(group, number):
@@ -450,6 +499,37 @@ def test_server_leaves_and_its_changes_stay(group_of, tmp_path, own_servers):
     know_each_other([*group.servers[:2], successor])
     write(group.rpcs[0], table, b"last")
     becomes(lambda: b"last" in keys_at(group.rpcs[1], table))
+
+
+def test_what_was_acknowledged_while_it_left_is_at_the_others(group_of):
+    group = group_of(3)
+    table = make_table(group.admins[0], "t")
+    group.have("t")
+    written = []
+
+    def write_on():
+        while True:
+            key = b"%06d" % len(written)
+            try:
+                group.rpcs[2].mutate(
+                    table, key, set_cell("f", b"q", b"v", 1000), app_profile_id="c3"
+                )
+            except grpc.RpcError as error:
+                assert error.code() is grpc.StatusCode.UNAVAILABLE, error
+                return
+            written.append(key)
+
+    writers = [threading.Thread(target=write_on)]
+    for writer in writers:
+        writer.start()
+    becomes(lambda: len(written) > 50)
+    said = leave(group.servers[2], force=True)
+    for writer in writers:
+        writer.join()
+    assert numbers(said["peers"]) == [1, 2]
+    assert f"{INSTANCE}/clusters/c3 is in zone-3" in said["notes"][0]
+    for rpc in group.rpcs[:2]:
+        assert set(written) <= set(keys_at(rpc, table))
 
 
 def test_nobody_waits_for_one_that_has_left(group_of):
