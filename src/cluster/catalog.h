@@ -22,6 +22,7 @@
  *     'abandoned-operations'                not ours: see control/operations.c
  *     'stream-eras'                         not ours: see stream/eras.h
  *     'peers'                               not ours: see replica/peer_list.h
+ *     'placed' <instance>, 'placed'         not ours: see replica/placed.h
  *     'lost-records'                        what was lost here: see cluster/lost_records.h
  *     'version-ceiling', 'sequence-ceiling', 'clusters-from'
  *                                           not ours: see tablet/commit.c

@@ -599,7 +599,7 @@ rocksdb::ColumnFamilyOptions make_keyspace_options(const store *store, enum keys
 /* --- directory.cc: the FORMAT file --- */
 
 enum : unsigned long {
-    FORMAT_VERSION = 8,     /* the present one */
+    FORMAT_VERSION = 9,     /* the present one */
     FORMAT_WITH_SYNCED = 2, /* the first that has the file SYNCED */
 };
 

@@ -713,7 +713,7 @@ static void a_former_format_becomes_the_present_one(void **state)
     f->of_copy.read_only = false;
     expect(f, STORE_LOG_WHOLE);
     assert_value(of_copy(f), "a", "1");
-    assert_format(f, "trestle 8\n");
+    assert_format(f, "trestle 9\n");
     put(f->other, of_copy(f), "b", "2");
     close_copy(f);
     take_away(newest_log(f));
@@ -737,7 +737,7 @@ static void is_upgraded(struct fixture *f)
     f->of_copy.directory = f->copy;
     expect(f, STORE_LOG_WHOLE);
     assert_value(of_copy(f), "a", "1");
-    assert_format(f, "trestle 8\n");
+    assert_format(f, "trestle 9\n");
     close_copy(f);
 }
 

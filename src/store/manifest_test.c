@@ -132,10 +132,10 @@ static void a_format_that_is_gone_or_wrong_is_made_again(void **state)
             write_text(path_in_copy(f, "FORMAT"), contents[i - 1]);
         is_refused(f, "the file FORMAT is ");
         is_brought_back(f);
-        assert_format(f, "trestle 8\n");
+        assert_format(f, "trestle 9\n");
     }
     cut_power(f, 0);
-    write_text(path_in_copy(f, "FORMAT"), "trestle 9\n");
+    write_text(path_in_copy(f, "FORMAT"), "trestle 10\n");
     f->of_copy.salvage = true;
     assert_status(open_copy(f), STATUS_FAILED_PRECONDITION);
 }
@@ -158,7 +158,7 @@ static void a_format_and_synced_that_are_gone_are_made_again(void **state)
     f->of_copy.salvage = false;
     expect(f, STORE_LOG_WHOLE);
     close_copy(f);
-    assert_format(f, "trestle 8\n");
+    assert_format(f, "trestle 9\n");
 }
 
 /* RocksDB would take what is left of it for all of it, and delete the table. Where the copy has

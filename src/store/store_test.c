@@ -696,7 +696,7 @@ static void format_file_is_held_against_ours(void **state)
         const char *text;
         enum status_code code;
     } cases[] = {
-        {"trestle 9\n", STATUS_FAILED_PRECONDITION},
+        {"trestle 10\n", STATUS_FAILED_PRECONDITION},
         {"trestle 99999999999999999999999\n", STATUS_DATA_LOSS},
         {"trestle 0\n", STATUS_DATA_LOSS},
         {"trestle\n", STATUS_DATA_LOSS},
