@@ -20,11 +20,6 @@ static bool is_silent(const Replica__PeerState *state)
     return state->failure[0] != '\0' || state->heard_us == 0;
 }
 
-static bool is_lost(const Replica__PeerState *state)
-{
-    return strcmp(state->parked, park_words(PARK_LOST)) == 0;
-}
-
 /* That a copy is being made is no trouble. */
 static bool is_parked(const Replica__PeerState *state)
 {
@@ -51,7 +46,6 @@ static const struct trouble {
                      " does not answer: ", offsetof(Replica__PeerState, failure)},
     [PEER_PARKED] = {REASON_peer_parked, is_parked, LONG_US, "changes of ",
                      " wait here: ", offsetof(Replica__PeerState, parked)},
-    [PEER_LOST] = {REASON_peer_lost, is_lost, 0, "", " keeps no more what is missing here", 0},
     [PEER_DOUBLED] = {REASON_peer_doubled, is_doubled, 0, "two servers have the identity of ", "",
                       0},
 };

@@ -1,6 +1,6 @@
 /* How a server's peers are, for who watches it: metrics (metrics.def, "Peers"), and reasons of its
- * health (base/condition.h) when one of them does not answer, when its changes wait here, or are
- * missing here for good, and when two servers run with its identity.
+ * health (base/condition.h) when one of them does not answer, when its changes wait here,
+ * and when two servers run with its identity.
  *
  * What passes by itself, as while one of them starts anew, is a reason after a minute. */
 #ifndef TRESTLE_REPLICA_PEER_WATCH_H
@@ -13,13 +13,7 @@
 
 #include <stdatomic.h>
 
-enum peer_trouble {
-    PEER_SILENT,
-    PEER_PARKED,
-    PEER_LOST, /* changes of its clients that it keeps no more */
-    PEER_DOUBLED,
-    PEER_TROUBLES
-};
+enum peer_trouble { PEER_SILENT, PEER_PARKED, PEER_DOUBLED, PEER_TROUBLES };
 
 /* Since when each has which trouble, by the steady clock; 0: it has not. */
 struct peer_troubles {

@@ -141,17 +141,10 @@ static void a_copy_that_is_made_is_no_trouble(void **state)
 {
     struct fixture *f = *state;
     f->states[0].parked = "being copied";
+    f->states[1].parked = park_words(PARK_LOST); /* so one will be */
     look_after(f, 0);
     look_after(f, 3600);
     assert_reason(f, REASON_peer_parked, NULL);
-}
-
-static void what_is_lost_is_told_at_once(void **state)
-{
-    struct fixture *f = *state;
-    f->states[0].parked = park_words(PARK_LOST);
-    look_after(f, 0);
-    assert_reason(f, REASON_peer_lost, "east keeps no more what is missing here");
 }
 
 static void two_with_one_identity_are_told_at_once(void **state)
@@ -182,7 +175,6 @@ int main(void)
         TEST(a_minute_is_counted_anew_for_each_time),
         TEST(changes_that_wait_are_told_after_a_minute),
         TEST(a_copy_that_is_made_is_no_trouble),
-        TEST(what_is_lost_is_told_at_once),
         TEST(two_with_one_identity_are_told_at_once),
         TEST(who_has_no_peers_any_more_has_no_trouble),
     };

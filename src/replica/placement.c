@@ -217,6 +217,19 @@ status placement_tell(struct placement *placement, const char *const *instances,
     return status_ok();
 }
 
+status placement_tell_copied(struct placement *placement, struct arena *arena,
+                             Replica__PlacedInstance **out)
+{
+    *out = NULL;
+    pthread_mutex_lock(&placement->lock);
+    bool is_copying = placement->copied != NULL;
+    const char *name = is_copying ? arena_string(arena, bytes_of(placement->copied)) : NULL;
+    pthread_mutex_unlock(&placement->lock);
+    if (!is_copying)
+        return status_ok();
+    return name == NULL ? status_out_of_memory() : tell_instance(placement, name, arena, out);
+}
+
 /* --- threads --- */
 
 static void *look(void *argument)

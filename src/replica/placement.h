@@ -62,15 +62,14 @@ status placement_end(struct placement *placement);
  * anew. */
 status placement_lose(struct placement *placement);
 
-/* How much has come of the copy that is made of that peer's rows just now; 0 without one. */
-void placement_copied(struct placement *placement, unsigned number, uint64_t *changes,
-                      uint64_t *bytes);
-
 /* As bigtable_peers.copied, of a server that leads. */
 bool placement_creation(struct placement *placement, const char *cluster,
                         void (*tell)(void *context, const struct table_copied *table),
                         void *context);
 
+/* The instance whose rows are being copied here, in the arena; NULL: none's are. Any thread. */
+status placement_tell_copied(struct placement *placement, struct arena *arena,
+                             Replica__PlacedInstance **out);
 /* What is here of the instances of these names, in the arena. */
 status placement_tell(struct placement *placement, const char *const *instances, size_t count,
                       struct arena *arena, Replica__TellProgressResponse *out);

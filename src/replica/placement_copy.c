@@ -11,7 +11,6 @@
 struct copying {
     struct placement *placement;
     const char *instance;
-    unsigned from;     /* the peer's number */
     uint64_t own_mark; /* what this server's clients were told of has at most this version */
 };
 
@@ -59,16 +58,6 @@ static status add_table(struct placement *placement, const Replica__PulledTable 
                : vector_add(&placement->tables, placement->told, &table, sizeof table);
 }
 
-void placement_copied(struct placement *placement, unsigned number, uint64_t *changes,
-                      uint64_t *bytes)
-{
-    pthread_mutex_lock(&placement->lock);
-    bool is_it = placement->copied != NULL && placement->copied_from == number;
-    *changes = is_it ? placement->copied_changes : 0;
-    *bytes = is_it ? placement->copied_bytes : 0;
-    pthread_mutex_unlock(&placement->lock);
-}
-
 static status tell_begun(struct copying *copying, const Replica__PullChangesResponse *first)
 {
     struct placement *placement = copying->placement;
@@ -78,8 +67,6 @@ static status tell_begun(struct copying *copying, const Replica__PullChangesResp
     pthread_mutex_lock(&placement->lock);
     placement->told = arena;
     placement->copied = name;
-    placement->copied_from = copying->from;
-    placement->copied_changes = placement->copied_bytes = 0;
     for (size_t i = 0; status_is_ok(s) && i < first->n_tables; i++)
         s = add_table(placement, first->tables[i]);
     pthread_mutex_unlock(&placement->lock);
@@ -103,8 +90,6 @@ static void note_change(struct placement *placement, const Replica__PulledChange
     struct table_copy *tables = placement->tables.items;
     int64_t bytes = (int64_t)(change->from.len + change->change.len);
     size_t at = 0, count = placement->tables.count;
-    placement->copied_changes++;
-    placement->copied_bytes += (uint64_t)bytes;
     while (at < count && tables[at].uid != change->table)
         at++;
     if (at == count)
@@ -256,7 +241,7 @@ static status await_source(struct copying *copying, unsigned number)
 
 static status copy_from(struct placement *placement, const char *instance, unsigned number)
 {
-    struct copying copying = {.placement = placement, .instance = instance, .from = number};
+    struct copying copying = {.placement = placement, .instance = instance};
     const struct copier_options options = {.apply = placement->options.apply,
                                            .peers = placement->options.peers,
                                            .from = number,

@@ -37,14 +37,11 @@ struct placement {
     bool is_stopping;
     struct client_session *session; /* of the copy under way, or NULL */
     char *copied;                   /* the instance, or NULL */
-    unsigned copied_from;           /* the peer's number, as the next ones of that copy */
-    uint64_t copied_changes;
-    uint64_t copied_bytes;
-    struct arena *told;      /* of the next one */
-    struct vector tables;    /* of struct table_copy, of that instance */
-    struct arena *created;   /* of the next one */
-    struct vector creations; /* of struct creation */
-    int64_t created_us;      /* clock_steady_us, when they were told last */
+    struct arena *told;             /* of the next one */
+    struct vector tables;           /* of struct table_copy, of that instance */
+    struct arena *created;          /* of the next one */
+    struct vector creations;        /* of struct creation */
+    int64_t created_us;             /* clock_steady_us, when they were told last */
 };
 
 /* What is known of a cluster that is being made. */

@@ -545,6 +545,12 @@ bool replication_is_here(void *context, bytes instance)
     return placed_is_here(placement_placed(replication->placement), instance);
 }
 
+status replication_copied(void *context, struct arena *arena, Replica__PlacedInstance **out)
+{
+    struct replication *replication = context;
+    return placement_tell_copied(replication->placement, arena, out);
+}
+
 void replication_tell(void *context, struct arena *arena, Replica__PeerState *state)
 {
     struct replication *replication = context;
@@ -559,8 +565,6 @@ void replication_tell(void *context, struct arena *arena, Replica__PeerState *st
     else if (replication_is_copying(replication))
         state->parked = "being copied";
     pthread_mutex_unlock(&replication->lock);
-    placement_copied(replication->placement, state->number, &state->copied_changes,
-                     &state->copied_bytes);
 }
 
 static struct progress progress_of(const struct replication *replication)
@@ -626,9 +630,9 @@ bool replication_has_peers(const void *context)
     return peers_own_number(replication->options.peers) != 0;
 }
 
-bool replication_copied(void *context, const char *cluster,
-                        void (*tell)(void *context, const struct table_copied *table),
-                        void *tell_context)
+bool replication_creation(void *context, const char *cluster,
+                          void (*tell)(void *context, const struct table_copied *table),
+                          void *tell_context)
 {
     struct replication *replication = context;
     return placement_creation(replication->placement, cluster, tell, tell_context);

@@ -55,10 +55,13 @@ status replication_has_reached(void *replication, struct arena *arena, const cha
                                bool *out);
 /* As bigtable_peers.has_peers, copied and location. */
 bool replication_has_peers(const void *replication);
-bool replication_copied(void *replication, const char *cluster,
-                        void (*tell)(void *context, const struct table_copied *table),
-                        void *context);
+bool replication_creation(void *replication, const char *cluster,
+                          void (*tell)(void *context, const struct table_copied *table),
+                          void *context);
 bool replication_location(void *replication, unsigned number, struct buffer *out);
+
+/* For the service (service.h): placement_tell_copied. */
+status replication_copied(void *replication, struct arena *arena, Replica__PlacedInstance **out);
 
 /* How often that peer's changes began to wait for each reason; zeroes: it is not followed. Any
  * thread. */

@@ -5,6 +5,7 @@
 #include "bigtable/nearness.h"
 #include "bigtable/peers_hook.h"
 #include "bigtable/served_by.h"
+#include "replica/own_routes.h"
 #include "replica/request_traits.h"
 #include "tablet/version.h"
 #include "wire/proto.h"
@@ -445,10 +446,10 @@ static void await_mirror(void *context, struct grpc_call *call)
     look(&awaiting->timer);
 }
 
-/* To the server that leads, and nowhere else. */
-static bool send_to_leader(struct router *router, struct grpc_call *call,
-                           const struct grpc_service *service, const struct grpc_method *method,
-                           bytes request, bool awaits_mirror)
+/* To that server, and nowhere else. */
+static bool send_to(struct router *router, struct grpc_call *call, unsigned peer,
+                    const struct grpc_service *service, const struct grpc_method *method,
+                    bytes request, bool awaits_mirror)
 {
     struct forward_target *target = arena_zalloc(grpc_call_arena(call), sizeof *target);
     const struct forwarded forwarded = {.service = service,
@@ -461,22 +462,53 @@ static bool send_to_leader(struct router *router, struct grpc_call *call,
         grpc_call_finish(call, status_out_of_memory());
         return true;
     }
-    target->peer = peers_leader(router->options.peers);
+    target->peer = peer;
     forward_call(router->forwarder, call, request, &forwarded);
     return true;
+}
+
+static bool send_to_leader(struct router *router, struct grpc_call *call,
+                           const struct grpc_service *service, const struct grpc_method *method,
+                           bytes request, bool awaits_mirror)
+{
+    return send_to(router, call, peers_leader(router->options.peers), service, method, request,
+                   awaits_mirror);
+}
+
+/* Rows are dropped where they are. */
+static bool take_drop(struct router *router, struct grpc_call *call,
+                      const struct grpc_service *service, const struct grpc_method *method,
+                      bytes request)
+{
+    static const struct data_method drop = {.name = "DropRowRange", .table = 1};
+    bytes instance = instance_of(peek(request, drop.table));
+    return strcmp(method->name, drop.name) == 0 && instance.size > 0 &&
+           !has_rows(router, instance) && take_data(router, call, service, method, &drop, request);
+}
+
+static bool take_backup(struct router *router, struct grpc_call *call,
+                        const struct grpc_service *service, const struct grpc_method *method,
+                        bytes request)
+{
+    unsigned peer = own_route_of_backup(router->options.peers, router->options.bigtable->control,
+                                        method->name, request);
+    return peer != 0 && peer != peers_own_number(router->options.peers) &&
+           send_to(router, call, peer, service, method, request, false);
 }
 
 static bool take_administration(struct router *router, struct grpc_call *call,
                                 const struct grpc_service *service,
                                 const struct grpc_method *method, bytes request)
 {
-    return !is_own_method(method->name) && !is_of_backup(request) &&
-           send_to_leader(router, call, service, method, request, true);
+    return take_drop(router, call, service, method, request) ||
+           take_backup(router, call, service, method, request) ||
+           (!leads(router) && !is_own_method(method->name) && !is_of_backup(request) &&
+            send_to_leader(router, call, service, method, request, true));
 }
 
-/* Whether it is to be known there, if it is known anywhere. Operations have their names in field 1;
- * a list its parent in field 4: of Datastore's it is "projects/P". */
-static bool is_operation_of_leader(const struct router *router, struct grpc_call *call,
+/* Whether it is to be known elsewhere, if it is known anywhere. Operations have their names in
+ * field 1; a list its parent in field 4: of Datastore's it is "projects/P". */
+static bool is_operation_of_others(const struct router *router, struct grpc_call *call,
                                    const struct grpc_method *method, bytes request)
 {
     static const char project[] = "projects/";
@@ -493,8 +525,13 @@ static bool take_operation(struct router *router, struct grpc_call *call,
                            const struct grpc_service *service, const struct grpc_method *method,
                            bytes request)
 {
-    return is_operation_of_leader(router, call, method, request) &&
-           send_to_leader(router, call, service, method, request, false);
+    if (!is_operation_of_others(router, call, method, request))
+        return false;
+    bool is_list = strcmp(method->name, "ListOperations") == 0;
+    unsigned peer = is_list ? peers_leader(router->options.peers)
+                            : own_route_of_operation(router->options.peers, request);
+    return peer != peers_own_number(router->options.peers) &&
+           send_to(router, call, peer, service, method, request, false);
 }
 
 /* Databases are at the server that leads, and nowhere else. */
@@ -517,12 +554,10 @@ static bool take_any(struct router *router, struct grpc_call *call,
                      const struct grpc_service *service, const struct grpc_method *method,
                      bytes request)
 {
-    if (leads(router))
-        return false;
     if (strncmp(service->name, "google.bigtable.admin.", strlen("google.bigtable.admin.")) == 0)
         return take_administration(router, call, service, method, request);
     if (is_datastore(service))
-        return send_to_leader(router, call, service, method, request, false);
+        return !leads(router) && send_to_leader(router, call, service, method, request, false);
     return strcmp(service->name, "google.longrunning.Operations") == 0 &&
            take_operation(router, call, service, method, request);
 }

@@ -89,12 +89,21 @@ static status hand_over_lead(const struct admin_request *request, const Protobuf
     return status_ok();
 }
 
+static status add_copied(const struct admin_request *request, Replica__ListPeersResponse *out)
+{
+    const struct replica_service *service = request->more;
+    return service->copied == NULL || out->list == NULL
+               ? status_ok()
+               : service->copied(service->changes, request->arena, &out->copied);
+}
+
 static status list_peers(const struct admin_request *request, const ProtobufCMessage **response)
 {
     const Replica__ListPeersRequest *message = (const void *)request->message;
     const Replica__ListPeersResponse *told;
     TRY(check_server(message->name));
     TRY(peers_describe(peers_of(request), request->arena, &told));
+    TRY(add_copied(request, (Replica__ListPeersResponse *)(uintptr_t)told));
     *response = &told->base;
     return status_ok();
 }

@@ -19,7 +19,9 @@ struct replica_service {
     void (*await_beginning)(void *changes);
     status (*tell_progress)(void *changes, const Replica__TellProgressRequest *request,
                             struct arena *arena, const Replica__TellProgressResponse **out);
-    void *changes; /* of these three */
+    /* What is being copied here, for ListPeers; `*out` NULL: nothing is. NULL: nothing ever is. */
+    status (*copied)(void *changes, struct arena *arena, Replica__PlacedInstance **out);
+    void *changes; /* of these four */
     grpc_handler *pull_schema;
     void *schema;
 };

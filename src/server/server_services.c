@@ -165,7 +165,7 @@ static status open_peers(struct server *server)
                                                  .has_reached = replication_has_reached,
                                                  .location = replication_location,
                                                  .has_peers = replication_has_peers,
-                                                 .copied = replication_copied,
+                                                 .copied = replication_creation,
                                                  .replication = server->copying};
     server->replication = (struct replica_service){.bigtable = &server->bigtable,
                                                    .peers = server->peers,
@@ -173,6 +173,7 @@ static status open_peers(struct server *server)
                                                    .copy_rows = replication_copy_rows,
                                                    .await_beginning = replication_await_beginning,
                                                    .tell_progress = replication_progress,
+                                                   .copied = replication_copied,
                                                    .changes = server->copying,
                                                    .pull_schema = schema_service_handle,
                                                    .schema = server->schema_service};

@@ -12,6 +12,7 @@ import pytest
 from google.api_core import exceptions
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
+from harness.backups import from_now
 from harness.patience import PATIENCE_SECONDS
 from harness.peers import ask, join, peer_server, wait_for_table
 from harness.rpc import delete_row, set_cell
@@ -52,10 +53,10 @@ class Placed:
             clusters={f"c{number}": self.cluster(number) for number in at},
         ).result().name  # fmt: skip
         self.table = self.make_table("t")
-        for rpc in self.rpcs:
-            wait_for_table(rpc, self.table)
         for number in at:
             self.make_profile(number)
+        for rpc in self.rpcs:
+            wait_for_table(rpc, self.table, f"c{at[0]}")
 
     @staticmethod
     def cluster(number):
@@ -313,3 +314,21 @@ def test_location_of_before_there_were_peers_is_the_leaders(
     comes_to(placed.states, [HERE, HERE])
     placed.are_alike(["c2", "c9"])
     assert placed.rows("c9", through=2) == placed.rows("c2", through=1)
+
+
+def test_backups_are_where_their_cluster_is(placed_at):
+    """Made, read and deleted through any server; and so is the operation that makes one."""
+    placed = placed_at((2,), 3)
+    placed.fill(100)
+    parent = f"{placed.instance}/clusters/c2"
+    tables = placed.admins[0].tables
+    expiry = {"source_table": placed.table, "expire_time": from_now(days=7)}
+    operation = tables.create_backup(parent=parent, backup_id="b", backup=expiry)
+    backup = operation.result(timeout=PATIENCE_SECONDS)
+    assert backup.state == admin_types.Backup.State.READY and backup.size_bytes > 10_000
+    for admin in placed.admins:
+        assert admin.tables.get_backup(name=backup.name) == backup
+        assert [each.name for each in admin.tables.list_backups(parent=parent)] == [backup.name]
+    placed.admins[2].tables.delete_backup(name=backup.name)
+    with pytest.raises(exceptions.NotFound):
+        placed.admins[1].tables.get_backup(name=backup.name)

@@ -43,18 +43,6 @@ static void add_text(struct text_table *table, const char *text)
     text_table_add(table, bytes_of(text));
 }
 
-/* What waits, and if a copy is made, how much of it is here. */
-static void add_parked(struct text_table *table, const Replica__PeerState *state)
-{
-    char text[2 * CELL], size[CELL];
-    format_bytes(state->copied_bytes, size);
-    if (state->copied_bytes > 0)
-        snprintf(text, sizeof text, "%.30s: %s", state->parked, size);
-    else
-        snprintf(text, sizeof text, "%.60s", state->parked);
-    add_text(table, text);
-}
-
 static void add_state(struct text_table *table, const Replica__ListPeersResponse *peers,
                       const Replica__PeerState *state)
 {
@@ -62,10 +50,7 @@ static void add_state(struct text_table *table, const Replica__ListPeersResponse
     if (state == NULL) {
         add_text(table, "itself");
     } else if (state->failure[0] == '\0' && state->heard_us != 0) {
-        if (state->parked[0] == '\0')
-            add_text(table, "answers");
-        else
-            add_parked(table, state);
+        add_text(table, state->parked[0] == '\0' ? "answers" : state->parked);
     } else if (state->heard_us == 0) {
         add_text(table, "not heard yet");
     } else {
@@ -141,6 +126,20 @@ static void write_failures(const Replica__ListPeersResponse *peers, struct buffe
                                  peers->states[i]->number);
 }
 
+/* How much of an instance has come whose rows are being copied here. */
+static void write_copied(const Replica__PlacedInstance *copied, struct buffer *out)
+{
+    char size[CELL], whole[CELL];
+    uint64_t bytes = 0, all = 0;
+    for (size_t i = 0; i < copied->n_tables; i++) {
+        bytes += (uint64_t)copied->tables[i]->copied_bytes;
+        all += (uint64_t)copied->tables[i]->size_bytes;
+    }
+    format_bytes(bytes, size);
+    format_bytes(all, whole);
+    buffer_append_format(out, "copies %s: %s of about %s\n", copied->name, size, whole);
+}
+
 void cluster_write_peers(const Replica__ListPeersResponse *peers, struct buffer *out)
 {
     struct text_column columns[] = {
@@ -159,6 +158,8 @@ void cluster_write_peers(const Replica__ListPeersResponse *peers, struct buffer 
         add_peer(&table, peers, peers->list->peers[i]);
     text_table_end(&table);
     write_failures(peers, out);
+    if (peers->copied != NULL)
+        write_copied(peers->copied, out);
     write_former(peers, out);
 }
 

@@ -48,7 +48,6 @@ static void each_peer_has_a_row_and_each_failure_a_line(void **state)
     answers.clock_ahead_us = -1500;
     answers.applied_until_us = NOW_US - 204000;
     answers.parked = "being copied";
-    answers.copied_bytes = 1234567;
     answers.queue_bytes = 999;
     silent.queue_bytes = 3000000000;
     unheard.doubled = true;
@@ -63,22 +62,33 @@ static void each_peer_has_a_row_and_each_failure_a_line(void **state)
     peers.n_states = 3;
     peers.states = states;
     peers.now_us = NOW_US;
+    Replica__TableCopy one = REPLICA__TABLE_COPY__INIT, other = REPLICA__TABLE_COPY__INIT;
+    Replica__TableCopy *copies[] = {&one, &other};
+    Replica__PlacedInstance copied = REPLICA__PLACED_INSTANCE__INIT;
+    one.copied_bytes = 1234567;
+    one.size_bytes = 4000000;
+    other.size_bytes = 1000000;
+    copied.name = "projects/p/instances/i";
+    copied.tables = copies;
+    copied.n_tables = 2;
+    peers.copied = &copied;
     assert_text(
         &peers,
-        " number | location | address        | leads | state                | lag     | not sent | "
+        " number | location | address        | leads | state               | lag     | not sent | "
         "clock\n"
-        "--------+----------+----------------+-------+----------------------+---------+----------+-"
+        "--------+----------+----------------+-------+---------------------+---------+----------+-"
         "---------\n"
-        "      1 | zone-1   | 127.0.0.1:8001 |       | being copied: 1.2 MB | 0.204 s |    999 B | "
+        "      1 | zone-1   | 127.0.0.1:8001 |       | being copied        | 0.204 s |    999 B | "
         "-0.002 s\n"
-        "      2 | zone-2   | 127.0.0.1:8002 | leads | itself               |       - |        - | "
+        "      2 | zone-2   | 127.0.0.1:8002 | leads | itself              |       - |        - | "
         "       -\n"
-        "      3 | zone-3   | 127.0.0.1:8003 |       | silent for 12.000 s  |       - |   3.0 GB | "
+        "      3 | zone-3   | 127.0.0.1:8003 |       | silent for 12.000 s |       - |   3.0 GB | "
         "+0.000 s\n"
-        "      4 | zone-4   | 127.0.0.1:8004 |       | not heard yet        |       - |      0 B | "
+        "      4 | zone-4   | 127.0.0.1:8004 |       | not heard yet       |       - |      0 B | "
         "       -\n"
         "3 does not answer: Connection refused\n"
-        "4: two servers have its identity\n");
+        "4: two servers have its identity\n"
+        "copies projects/p/instances/i: 1.2 MB of about 5.0 MB\n");
 }
 
 int main(void)

@@ -3,7 +3,7 @@
 // remembered of all of them together is in charts, with the way to its query.
 import * as api from "./api.js";
 import { every, facts, failure, h, note, notice, number, put, table } from "./dom.js";
-import { ageText, bytesText, countText, plural, secondsText } from "./formats.js";
+import { ageText, bytesText, countText, secondsText } from "./formats.js";
 import { HOUR, historyChart, historyText, rangeField, readHistory } from "./metric_history.js";
 import { newestQuery, queryLink, sinceQuery } from "./metric_queries.js";
 
@@ -20,11 +20,6 @@ const secondsBetween = (from, to) => Math.max(Number(to) - Number(from), 0) / 1e
 
 const isSilent = (state) => Boolean(state.failure) || !state.heardUs;
 
-function copiedText({ copiedBytes = 0, copiedChanges = 0 }) {
-  if (Number(copiedBytes) === 0) return "";
-  return `: ${bytesText(copiedBytes)}, ${plural(copiedChanges, "row")} so far`;
-}
-
 // [what class it has, in words, and why].
 function wordsOf(state, nowUs) {
   if (!state.heardUs) return ["failed", "not heard yet", state.failure];
@@ -33,7 +28,7 @@ function wordsOf(state, nowUs) {
     return ["failed", `silent for ${silent}`, state.failure];
   }
   if (state.doubled) return ["failed", "answers, and another one has its identity"];
-  if (state.parked === "being copied") return ["busy", `${state.parked}${copiedText(state)}`];
+  if (state.parked === "being copied") return ["busy", state.parked];
   if (state.parked) return ["failed", "answers", `Its changes wait here: ${state.parked}.`];
   return ["done", "answers"];
 }
@@ -90,6 +85,14 @@ const COLUMNS = [
 
 const listing = (told) =>
   table("Clusters", COLUMNS, told.list.peers.map((peer) => row(peer, told)), "stacked");
+
+// How much of an instance has come whose rows are being copied here.
+function copied({ copied: instance }) {
+  if (!instance) return null;
+  const sum = (of) => (instance.tables ?? []).reduce((all, each) => all + Number(each[of] ?? 0), 0);
+  const [here, whole] = [bytesText(sum("copiedBytes")), bytesText(sum("sizeBytes"))];
+  return note(`The rows of ${instance.name} are being copied here: ${here} of about ${whole}.`);
+}
 
 // --- all of them ---
 
@@ -186,7 +189,7 @@ export async function clusters(_place, _parameters, signal) {
   const first = await ask;
   const asked = (what) => first.samples?.length > 0 && queryLink(null, what, queries[what]);
   const place = h("div", { class: "results" });
-  const show = () => put(place, [whose(told), summary(told, asked), listing(told)]);
+  const show = () => put(place, [whose(told), summary(told, asked), listing(told), copied(told)]);
   const refresh = async () => {
     try {
       told = await api.get(PATH, { signal });
