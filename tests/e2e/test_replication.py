@@ -212,12 +212,14 @@ def test_server_that_is_away_catches_up(mesh_of):
     becomes(lambda: len(rows_at(mesh.rpcs[1], table, "c2") or []) == 200)
 
 
-def test_server_that_was_away_for_too_long_is_copied_anew(mesh_of):
+@pytest.mark.parametrize("away", [1, 0])
+def test_server_that_was_away_for_too_long_is_copied_anew(mesh_of, away):
+    """Also the one that leads, which for long stayed without what it had missed."""
     mesh = mesh_of(2, "--change-log-bytes", "1MB")
     table = mesh.table()
-    first, second = mesh.rpcs
+    goer, stayer = mesh.rpcs[away], mesh.rpcs[1 - away]
     for i in range(100):
-        first.mutate(table, b"gone-%03d" % i, set_cell("f", b"q", b"v", 1000))
+        stayer.mutate(table, b"gone-%03d" % i, set_cell("f", b"q", b"v", 1000))
     for rpc in mesh.rpcs:
         for _ in range(30):
             rpc.mutate(table, b"sum", add(b"s", 1))
@@ -225,20 +227,21 @@ def test_server_that_was_away_for_too_long_is_copied_anew(mesh_of):
     sums = [(b"s", struct.pack(">q", 60))]
     for rpc in mesh.rpcs:
         comes_to(lambda rpc=rpc: cells_of(rpc, table, b"sum"), sums)
-    mesh.servers[1].kill()
-    first.drop_row_range(table, prefix=b"gone")
+    mesh.servers[away].kill()
+    stayer.drop_row_range(table, prefix=b"gone")
     for turn in range(20):
         rows = [(b"row-%02d-%03d" % (turn, i), [set_cell("f", b"q", b"v" * 1000, 1000)])
                 for i in range(500)]  # fmt: skip
-        assert set(first.mutate_rows(table, rows)) == {0}
-    becomes(lambda: mesh.servers[0].metric("change_log_evicted_bytes_total") > 0)
-    mesh.servers[1].start()
+        assert set(stayer.mutate_rows(table, rows)) == {0}
+    becomes(lambda: mesh.servers[1 - away].metric("change_log_evicted_bytes_total") > 0)
+    mesh.servers[away].start()
     assert len(mesh.come_to_the_same(table)) == 10_001
-    assert cells_of(second, table, b"sum") == sums
-    behind = 'replication_parked_total{peer="zone-1",reason="too_far_behind"}'
-    assert mesh.servers[1].metric(behind) == 1
-    second.mutate(table, b"again", set_cell("f", b"q", b"v", 1000))
-    comes_to(lambda: cells_of(first, table, b"again"), [(b"q", b"v")])
+    behind = f'replication_parked_total{{peer="zone-{2 - away}",reason="too_far_behind"}}'
+    becomes(lambda: mesh.servers[away].metric(behind) == 1)
+    comes_to(lambda: cells_of(goer, table, b"sum"), sums)
+    assert len(mesh.come_to_the_same(table)) == 10_001
+    goer.mutate(table, b"again", set_cell("f", b"q", b"v", 1000))
+    comes_to(lambda: cells_of(stayer, table, b"again"), [(b"q", b"v")])
 
 
 def test_server_that_joins_late_is_a_copy(tmp_path, own_servers, connect, administer):

@@ -76,8 +76,9 @@ def wait_for_table(rpc, name, cluster):
         time.sleep(0.05)
 
 
-def ask(host, method, fields=None, credentials=None, timeout=PATIENCE_SECONDS):
-    """Asks as a peer would, by what the server says of the method: the messages that come back."""
+def ask(host, method, fields=None, credentials=None, timeout=PATIENCE_SECONDS, into=None):
+    """Asks as a peer would, by what the server says of the method: the messages that come back, in
+    the list that is given, also those of before a failure."""
     if credentials is None:
         channel = grpc.insecure_channel(host, options=CHANNEL_OPTIONS)
     else:
@@ -94,7 +95,10 @@ def ask(host, method, fields=None, credentials=None, timeout=PATIENCE_SECONDS):
             f"/{service.full_name}/{method}", response_deserializer=answer_type.FromString
         )
         request = request_type(**(fields or {})).SerializeToString()
-        return list(call(request, timeout=timeout))
+        answers = [] if into is None else into
+        for answer in call(request, timeout=timeout):
+            answers.append(answer)
+        return answers
 
 
 def spread_instance(admin, instance_id, count):
