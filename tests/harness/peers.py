@@ -76,9 +76,8 @@ def wait_for_table(rpc, name, cluster):
         time.sleep(0.05)
 
 
-def ask(host, method, fields=None, credentials=None, timeout=PATIENCE_SECONDS, into=None):
-    """Asks as a peer would, by what the server says of the method: the messages that come back, in
-    the list that is given, also those of before a failure."""
+def ask(host, method, fields=None, credentials=None, timeout=PATIENCE_SECONDS):
+    """Asks as a peer would, by what the server says of the method: the messages that come back."""
     if credentials is None:
         channel = grpc.insecure_channel(host, options=CHANNEL_OPTIONS)
     else:
@@ -95,10 +94,7 @@ def ask(host, method, fields=None, credentials=None, timeout=PATIENCE_SECONDS, i
             f"/{service.full_name}/{method}", response_deserializer=answer_type.FromString
         )
         request = request_type(**(fields or {})).SerializeToString()
-        answers = [] if into is None else into
-        for answer in call(request, timeout=timeout):
-            answers.append(answer)
-        return answers
+        return list(call(request, timeout=timeout))
 
 
 def spread_instance(admin, instance_id, count):
