@@ -236,12 +236,6 @@ status operations_start(struct control *control, const struct operation_kind *ki
 static bool background_runs;
 
 /* A server that stopped at a load of 12 had closed it under them. */
-void control_set_location(struct control *control, const char *zone)
-{
-    assert_null(control);
-    assert_string_equal(zone, "local");
-}
-
 void control_close(struct control *control)
 {
     assert_null(control);
