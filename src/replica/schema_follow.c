@@ -339,6 +339,7 @@ static status pull_once(struct schema_follow *follow, struct client_session *ses
     end_idleness(follow);
     if (s.code == STATUS_CANCELLED && !is_stopping(follow)) {
         status_free(s); /* by who wants to know more, if not by a peer that is out of order */
+        schema_snapshot_release(pull.received);
         (void)thread_rest(&follow->stop, ENDED_US);
         return status_ok();
     }
