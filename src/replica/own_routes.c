@@ -19,7 +19,8 @@ static bool is_of_backups(const char *method, bytes name)
 {
     static const char collection[] = "/backups/";
     return strstr(method, "Backup") != NULL ||
-           memmem(name.data, name.size, collection, sizeof collection - 1) != NULL;
+           (name.size > 0 &&
+            memmem(name.data, name.size, collection, sizeof collection - 1) != NULL);
 }
 
 static bytes name_in(const char *method, bytes request)
@@ -90,7 +91,8 @@ unsigned own_route_of_backup(struct peers *peers, struct control *control, const
 static bool read_location(bytes name, char *out, size_t size)
 {
     static const char collection[] = "/locations/";
-    const uint8_t *at = memmem(name.data, name.size, collection, sizeof collection - 1);
+    const uint8_t *at =
+        name.size == 0 ? NULL : memmem(name.data, name.size, collection, sizeof collection - 1);
     if (at == NULL)
         return false;
     bytes rest = bytes_from(name, (size_t)(at - name.data) + sizeof collection - 1);

@@ -392,11 +392,10 @@ static status find_wanted(struct placement *placement, struct arena *arena, stru
 static status rest(struct placement *placement, struct arena *arena)
 {
     struct wanted wanted;
-    status s = status_ok();
     if (!origins_keeps_all(placement_cluster(placement)))
         return status_ok();
     placed_lock_changes(placement->placed);
-    s = find_wanted(placement, arena, &wanted);
+    status s = find_wanted(placement, arena, &wanted);
     if (status_is_ok(s) && wanted.names.count == 0)
         s = origins_keep_all(placement_cluster(placement), false);
     placed_unlock_changes(placement->placed);
