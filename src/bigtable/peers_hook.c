@@ -51,12 +51,25 @@ status check_is_whole(const struct bigtable *bigtable)
     return peers == NULL || !peers->is_copying(peers->replication) ? status_ok() : not_all_here();
 }
 
+/* Of an instance that there is not nothing is copied: who is asked for something in it says that.
+ */
+static bool is_known(const struct bigtable *bigtable, bytes instance)
+{
+    struct buffer name = {0};
+    buffer_append_bytes(&name, instance);
+    buffer_append_byte(&name, '\0');
+    bool is_so =
+        name.failed || control_has(bigtable->control, RESOURCE_INSTANCE, (const char *)name.data);
+    buffer_free(&name);
+    return is_so;
+}
+
 status check_is_here(const struct bigtable *bigtable, bytes instance)
 {
     const struct bigtable_peers *peers = bigtable->peers;
     bool is_here = peers == NULL || !peers->has_peers(peers->replication) ||
                    peers->is_here(peers->replication, instance);
-    return is_here ? status_ok() : not_all_here();
+    return is_here || !is_known(bigtable, instance) ? status_ok() : not_all_here();
 }
 
 bool bigtable_has_peers(const struct bigtable *bigtable)

@@ -62,7 +62,7 @@ static status ask_with(struct copying *copying, struct client_session *session)
     Replica__CopyRowsRequest request = REPLICA__COPY_ROWS_REQUEST__INIT;
     const struct session_call call = {.path = "/trestle.replica.v1.Replication/CopyRows",
                                       .request = &request.base,
-                                      .timeout_us = INT64_MAX,
+                                      .timeout_us = options->timeout_us,
                                       .gzip = peers_pack(options->peers),
                                       .on_message = take_answer,
                                       .context = copying};

@@ -12,6 +12,7 @@ struct copier_options {
     struct peers *peers;
     unsigned from;        /* the peer's number */
     const char *instance; /* "": places alone */
+    int64_t timeout_us;   /* of all of it; INT64_MAX: none */
     /* Whether to give up; asked ten times a second at least. */
     bool (*is_stopping)(void *context);
     /* The session of the call under way, to be cancelled by others; NULL: it is over. False: it is

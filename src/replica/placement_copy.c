@@ -246,6 +246,7 @@ static status copy_from(struct placement *placement, const char *instance, unsig
                                            .peers = placement->options.peers,
                                            .from = number,
                                            .instance = instance,
+                                           .timeout_us = INT64_MAX,
                                            .is_stopping = is_stopping,
                                            .hold_session = hold_session,
                                            .begin = begin,

@@ -22,6 +22,7 @@
 
 enum {
     LOOK_US = 200 * 1000,
+    PLACES_US = 5 * 1000 * 1000, /* for one peer to say where it is */
     LIST_BYTES = 1 << 20,
 };
 
@@ -111,7 +112,7 @@ static bool hold_session(void *context, struct client_session *session)
     return goes_on;
 }
 
-/* All edits are the leader's. */
+/* All edits are the leader's. What another one's places have it knows the instances of. */
 static uint64_t edits_since(struct replication *replication,
                             const Replica__PullChangesResponse *first)
 {
@@ -141,33 +142,37 @@ static status take_places(void *context, const Replica__PullChangesResponse *fir
     return placement_set_since(replication->placement, edits_since(replication, first));
 }
 
-static unsigned first_without_place(struct replication *replication)
+static status ask_places_of(struct replication *replication, unsigned number)
 {
-    struct origin_applied applied;
-    unsigned number = 1;
-    while (
-        number < VERSION_CLUSTERS - 1 &&
-        !(origin_applied(cluster_of(replication), number, &applied) && origin_wants_copy(&applied)))
-        number++;
-    return number;
-}
-
-/* Of the one that leads: others may be new themselves. It itself asks whom it lost. */
-static status ask_places(struct replication *replication)
-{
-    unsigned leader = peers_leader(replication->options.peers);
-    bool leads = leader == peers_own_number(replication->options.peers);
     const struct copier_options options = {
         .apply = {.cluster = cluster_of(replication)},
         .peers = replication->options.peers,
-        .from = leads ? first_without_place(replication) : leader,
+        .from = number,
         .instance = "",
+        .timeout_us = PLACES_US,
         .is_stopping = is_stopping,
         .hold_session = hold_session,
         .begin = take_places,
         .context = replication,
     };
     return copier_run(&options);
+}
+
+/* Of the one that leads, or, if it does not answer, of any that knows: those that are new do not.
+ */
+static status ask_places(struct replication *replication, const Replica__PeerList *list)
+{
+    unsigned own = peers_own_number(replication->options.peers);
+    status s = list->leader == own ? status_make(STATUS_UNAVAILABLE, "there is no other peer")
+                                   : ask_places_of(replication, list->leader);
+    for (size_t i = 0; i < list->n_peers && !status_is_ok(s) && !is_stopping(replication); i++) {
+        unsigned number = list->peers[i]->number;
+        if (number == own || number == list->leader)
+            continue;
+        status_free(s);
+        s = ask_places_of(replication, number);
+    }
+    return s;
 }
 
 /* --- pullers --- */
@@ -338,12 +343,14 @@ static status forget_gone(struct replication *replication, const Replica__PeerLi
 /* --- the thread --- */
 
 /* Which edits are of later than all places, too, if that is not known. */
-static status find_places(struct replication *replication, bool wants_places, bool leads)
+static status find_places(struct replication *replication, const Replica__PeerList *list,
+                          bool wants_places)
 {
     struct placement *placement = replication->placement;
+    bool leads = list->leader == peers_own_number(replication->options.peers);
     bool is_known = placed_since(placement_placed(placement)) != UINT64_MAX;
     if (wants_places || (!is_known && !leads))
-        return ask_places(replication);
+        return ask_places(replication, list);
     return is_known
                ? status_ok()
                : placement_set_since(placement, control_last_version(replication->options.control));
@@ -359,7 +366,7 @@ static status take_part(struct replication *replication, const Replica__PeerList
     TRY(placement_begin(replication->placement, !leads && !has_followed));
     TRY(follow(replication, list));
     (void)follows_any(replication, &wants_places);
-    TRY(find_places(replication, wants_places, leads));
+    TRY(find_places(replication, list, wants_places));
     atomic_store(&replication->has_all, true);
     return start_pullers(replication);
 }

@@ -187,6 +187,16 @@ def test_rows_are_where_the_clusters_are(placed_at):
         assert rpc.read(placed.table) == []
 
 
+def test_what_is_nowhere_is_not_found(placed_at):
+    """It was UNAVAILABLE at who does not lead, as if a copy were being made."""
+    placed = placed_at((1,))
+    for rpc in placed.rpcs:
+        for name in ("projects/p/instances/none/tables/t", f"{placed.instance}/tables/none"):
+            with pytest.raises(grpc.RpcError) as refused:
+                rpc.read(name)
+            assert refused.value.code() == grpc.StatusCode.NOT_FOUND
+
+
 def test_cluster_is_added_under_writes(placed_at):
     placed = placed_at((1,))
     placed.fill()

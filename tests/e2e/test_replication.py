@@ -244,6 +244,25 @@ def test_server_that_was_away_for_too_long_is_copied_anew(mesh_of, away):
     comes_to(lambda: cells_of(stayer, table, b"again"), [(b"q", b"v")])
 
 
+def test_copy_does_not_wait_for_who_leads(mesh_of):
+    """Where to go on was asked of the server that leads alone, and a copy began anew without end."""
+    mesh = mesh_of(3, "--change-log-bytes", "1MB")
+    table = mesh.table()
+    leader, source, goer = mesh.servers
+    becomes(lambda: goer.metric('replication_delay_seconds{peer="zone-1"}') < 1)
+    leader.kill()
+    goer.kill()
+    for turn in range(20):
+        rows = [(b"row-%02d-%03d" % (turn, i), [set_cell("f", b"q", b"v" * 1000, 1000)])
+                for i in range(500)]  # fmt: skip
+        assert set(mesh.rpcs[1].mutate_rows(table, rows)) == {0}
+    becomes(lambda: source.metric("change_log_evicted_bytes_total") > 0)
+    goer.start()
+    becomes(lambda: len(rows_at(mesh.rpcs[2], table, "c3") or []) == 10_000)
+    leader.start()
+    assert len(mesh.come_to_the_same(table)) == 10_000
+
+
 def test_server_that_joins_late_is_a_copy(tmp_path, own_servers, connect, administer):
     first = peer_server(tmp_path / "peer-1", 1)
     own_servers.append(first)
