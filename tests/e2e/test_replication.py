@@ -245,7 +245,7 @@ def test_server_that_was_away_for_too_long_is_copied_anew(mesh_of, away):
 
 
 def test_copy_does_not_wait_for_who_leads(mesh_of):
-    """Where to go on was asked of the server that leads alone, and a copy began anew without end."""
+    """Where to go on was asked of the server that leads alone, and a copy began anew for ever."""
     mesh = mesh_of(3, "--change-log-bytes", "1MB")
     table = mesh.table()
     leader, source, goer = mesh.servers
