@@ -296,13 +296,13 @@ status server_destroy(struct server *server)
     whole_runner_destroy(server->whole_backups);
     whole_repairer_destroy(server->whole_repairs);
     schema_service_destroy(server->schema_service);
-    replication_destroy(server->copying);
     router_destroy(server->peer_router);
     bigtable_stop(&server->bigtable);
     datastore_rest(&server->datastore);
     control_close(server->control); /* with it the operations end, Datastore's, too */
     bigtable_free(&server->bigtable);
     datastore_free(&server->datastore);
+    replication_destroy(server->copying); /* it watches edits, and operations ask it */
     peers_close(server->peers);
     backups_close(server->backups);
     access_close(server->access);
