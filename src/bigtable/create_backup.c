@@ -3,6 +3,7 @@
 #include "bigtable/backup_jobs.h"
 #include "bigtable/backup_methods.h"
 #include "bigtable/names.h"
+#include "bigtable/peers_hook.h"
 
 static status metadata_of(const BtAdmin__Backup *backup, Pb__Timestamp *start_time,
                           struct arena *arena, BtAdmin__CreateBackupMetadata **out)
@@ -132,6 +133,9 @@ status create_backup(const struct admin_request *request, const ProtobufCMessage
     if (message->backup == NULL)
         return status_make(STATUS_INVALID_ARGUMENT, "backup must be set");
     TRY(check_source(message));
+    const char *end = strstr(message->parent, "/clusters/"); /* of a name that was checked */
+    TRY(check_is_here(request->bigtable,
+                      bytes_make(message->parent, (size_t)(end - message->parent))));
     backup.name = name_join(request->arena, message->parent, "backups", message->backup_id);
     if (backup.name == NULL)
         return status_out_of_memory();

@@ -103,6 +103,9 @@ static status copy_table(void *context, struct table *table)
 static status check_instance(const struct copy *copy)
 {
     const char *name = copy->request->instance;
+    if (name[0] != '\0' && !origin_copy_knows_all(copy->rows))
+        return status_make(STATUS_UNAVAILABLE,
+                           "It is not known here where to go on with all peers");
     return name[0] == '\0' || placed_is_here(copy->service->placed, bytes_of(name))
                ? status_ok()
                : status_make(STATUS_FAILED_PRECONDITION, "Not all rows of %s are here", name);

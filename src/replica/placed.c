@@ -139,6 +139,7 @@ static status encode(const struct entry *entry, struct arena *arena, struct buff
     record.made_in = entry->is.made_in;
     record.was_whole = entry->is.was_whole;
     record.has_rows = entry->is.has_rows;
+    record.lacks = entry->is.lacks;
     TRY(write_places(entry, arena, &record));
     proto_encode(&record.base, out);
     return out->failed ? status_out_of_memory() : status_ok();
@@ -204,7 +205,8 @@ static status load_entry(struct placed *placed, const char *name,
     entry->is = (struct placed_instance){.state = record->state,
                                          .made_in = record->made_in,
                                          .was_whole = record->was_whole,
-                                         .has_rows = record->has_rows};
+                                         .has_rows = record->has_rows,
+                                         .lacks = record->lacks};
     for (size_t i = 0; i < record->n_from; i++) {
         const Replica__Place *place = record->from[i];
         if (place->number >= VERSION_CLUSTERS || place->after == NULL)

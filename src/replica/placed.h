@@ -64,6 +64,7 @@ struct placed_instance {
     uint64_t made_in; /* the version of the edit that made the cluster here; 0: none */
     bool was_whole;   /* of one that is wanted: all that it had once is still here */
     bool has_rows;    /* there may be rows, which go before others are copied */
+    uint32_t lacks;   /* a bit for each cluster some of whose changes will never come here */
     bool is_noted;    /* there is no record of it: placed_note_new */
 };
 

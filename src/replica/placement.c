@@ -105,6 +105,7 @@ status placement_end(struct placement *placement)
 struct losing {
     struct placement *placement;
     const Replica__PeerList *list;
+    unsigned number; /* of the cluster whose changes they are */
     status s;
 };
 
@@ -125,22 +126,24 @@ static status lose_one(struct losing *losing, const char *name,
     TRY(s);
     if ((sites.peers & ~(UINT32_C(1) << own)) == 0)
         return placed_set(placement->placed, name, instance);
+    next.was_whole =
+        instance->was_whole || instance->state == PLACED_HERE || instance->state == PLACED_LEAVING;
     next.state = PLACED_WANTED;
-    next.was_whole = true;
+    next.lacks |= UINT32_C(1) << losing->number;
     return placed_set(placement->placed, name, &next);
 }
 
 static bool lose_each(void *context, const char *name, const struct placed_instance *instance)
 {
     struct losing *losing = context;
-    if (instance->state == PLACED_HERE || instance->state == PLACED_LEAVING)
+    if (instance->state != PLACED_NOT)
         losing->s = lose_one(losing, name, instance);
     return status_is_ok(losing->s);
 }
 
-static status lose(struct placement *placement, struct arena *arena)
+static status lose(struct placement *placement, unsigned number, struct arena *arena)
 {
-    struct losing losing = {.placement = placement, .s = status_ok()};
+    struct losing losing = {.placement = placement, .number = number, .s = status_ok()};
     TRY(peers_list(placement->options.peers, arena, &losing.list));
     if (losing.list == NULL)
         return status_ok();
@@ -149,13 +152,13 @@ static status lose(struct placement *placement, struct arena *arena)
     return losing.s;
 }
 
-status placement_lose(struct placement *placement)
+status placement_lose(struct placement *placement, unsigned number)
 {
     struct arena *arena = arena_create(PLACEMENT_ARENA_BYTES);
     if (arena == NULL)
         return status_out_of_memory();
     placed_lock_changes(placement->placed);
-    status s = lose(placement, arena);
+    status s = lose(placement, number, arena);
     placed_unlock_changes(placement->placed);
     arena_destroy(arena);
     return s;
@@ -199,6 +202,7 @@ static status tell_instance(struct placement *placement, const char *name, struc
             ? PLACED_HERE
             : instance.state;
     (*out)->was_whole = instance.was_whole;
+    (*out)->lacks = instance.lacks;
     pthread_mutex_lock(&placement->lock);
     if (placement->copied != NULL && strcmp(placement->copied, name) == 0)
         s = tell_tables(placement, arena, *out);

@@ -14,7 +14,10 @@
  * adds may come in any order, and some of them twice (cluster/origin/origin_copy.h).
  *
  * Where no peer has all rows of an instance, and all of them say so, the one that had all once, or
- * else the one with the least number, stands by what it has. */
+ * else the one with the least number, stands by what it has. What it lacks is on record then
+ * (`lacks`): clusters some of whose changes will never come to it. Of such a one these are not
+ * copied: what their clients were told is there would go. So they stand by what they have, too, and
+ * the rows of the two differ from then on, which their logs say. */
 #ifndef TRESTLE_REPLICA_PLACEMENT_H
 #define TRESTLE_REPLICA_PLACEMENT_H
 
@@ -58,9 +61,9 @@ status placement_begin(struct placement *placement, bool is_new);
 status placement_set_since(struct placement *placement, uint64_t version);
 /* There are no peers any more: all is here. */
 status placement_end(struct placement *placement);
-/* Some of what others' clients have changed will never come: what others have, too, is to be copied
- * anew. */
-status placement_lose(struct placement *placement);
+/* Some of what that cluster's clients have changed will never come: what others have, too, is to be
+ * copied anew. */
+status placement_lose(struct placement *placement, unsigned number);
 
 /* As bigtable_peers.copied, of a server that leads. */
 bool placement_creation(struct placement *placement, const char *cluster,

@@ -11,6 +11,7 @@
 struct copying {
     struct placement *placement;
     const char *instance;
+    uint32_t lacks;    /* of the source */
     uint64_t own_mark; /* what this server's clients were told of has at most this version */
 };
 
@@ -206,6 +207,7 @@ static status end(struct copying *copying, status result)
     if (placed_find(placement->placed, bytes_of(copying->instance), &now) &&
         now.state == PLACED_COPYING) {
         now.state = status_is_ok(result) ? PLACED_HERE : PLACED_WANTED;
+        now.lacks = status_is_ok(result) ? copying->lacks : now.lacks;
         s = placed_set(placement->placed, copying->instance, &now);
     }
     placed_unlock_changes(placement->placed);
@@ -213,6 +215,16 @@ static status end(struct copying *copying, status result)
         return s;
     status_free(s);
     return result;
+}
+
+/* It has not lost any of them either: which it says at the latest when it tells that it has come so
+ * far. */
+static bool is_source_still(const struct copying *copying,
+                            const Replica__TellProgressResponse *answer)
+{
+    const Replica__PlacedInstance *said = answer->n_placed == 1 ? answer->placed[0] : NULL;
+    return said != NULL && (said->state == PLACED_HERE || said->state == PLACED_LEAVING) &&
+           said->lacks == copying->lacks;
 }
 
 /* What this server's clients have changed is in the source's rows first: those here go. */
@@ -227,9 +239,11 @@ static status await_source(struct copying *copying, unsigned number)
     for (int i = 0; i < LOOKS && status_is_ok(s) && !is_there; i++) {
         const Replica__TellProgressResponse *answer;
         arena_reset(arena);
-        s = progress_ask(placement->options.peers, number, NULL, 0, arena, &answer);
+        s = progress_ask(placement->options.peers, number, &copying->instance, 1, arena, &answer);
+        if (status_is_ok(s) && !is_source_still(copying, answer))
+            s = status_make(STATUS_UNAVAILABLE, "peer %u has not all rows any more", number);
         is_there = status_is_ok(s) && progress_applied_of(answer, own) >= copying->own_mark;
-        if (!is_there && !thread_rest(&placement->copy_stop, LOOK_US))
+        if (status_is_ok(s) && !is_there && !thread_rest(&placement->copy_stop, LOOK_US))
             s = status_make(STATUS_CANCELLED, "the server stops");
     }
     arena_destroy(arena);
@@ -239,9 +253,10 @@ static status await_source(struct copying *copying, unsigned number)
     return s;
 }
 
-static status copy_from(struct placement *placement, const char *instance, unsigned number)
+static status copy_from(struct placement *placement, const char *instance, unsigned number,
+                        uint32_t lacks)
 {
-    struct copying copying = {.placement = placement, .instance = instance};
+    struct copying copying = {.placement = placement, .instance = instance, .lacks = lacks};
     const struct copier_options options = {.apply = placement->options.apply,
                                            .peers = placement->options.peers,
                                            .from = number,
@@ -269,6 +284,9 @@ static status copy_from(struct placement *placement, const char *instance, unsig
 
 /* What the others say of an instance. */
 struct sources {
+    unsigned own;
+    bool has_own_rows; /* of before, which are nowhere else if somebody lacks them */
+    uint32_t lacks[VERSION_CLUSTERS];
     uint32_t whole; /* a bit for each that has all */
     unsigned best;  /* of those that want all, this server among them: see placement.h */
     bool best_was_whole;
@@ -285,6 +303,14 @@ static void consider(struct sources *sources, unsigned number, bool was_whole)
     sources->best_was_whole = was_whole;
 }
 
+/* What it lacks of this server's would go with what is here. */
+static void consider_whole(struct sources *sources, unsigned number, uint32_t lacks)
+{
+    sources->lacks[number] = lacks;
+    if (!sources->has_own_rows || (lacks >> sources->own & 1) == 0)
+        sources->whole |= UINT32_C(1) << number;
+}
+
 static void take_said(struct sources *sources, unsigned number,
                       const Replica__TellProgressResponse *answer)
 {
@@ -292,7 +318,7 @@ static void take_said(struct sources *sources, unsigned number,
     if (said == NULL) /* an older program: has it all, or is being copied */
         sources->have_all_said = false;
     else if (said->state == PLACED_HERE || said->state == PLACED_LEAVING)
-        sources->whole |= UINT32_C(1) << number;
+        consider_whole(sources, number, said->lacks);
     else if (said->state != PLACED_NOT)
         consider(sources, number, said->was_whole);
 }
@@ -302,8 +328,8 @@ static status ask_all(struct placement *placement, const Replica__PeerList *list
 {
     struct placed_instance now;
     unsigned own = peers_own_number(placement->options.peers);
-    *out = (struct sources){.have_all_said = true};
     (void)placed_find(placement->placed, bytes_of(instance), &now);
+    *out = (struct sources){.own = own, .has_own_rows = now.was_whole, .have_all_said = true};
     consider(out, own, now.was_whole);
     for (size_t i = 0; i < list->n_peers; i++) {
         const Replica__TellProgressResponse *answer;
@@ -335,19 +361,21 @@ static status stand_by(struct placement *placement, const char *instance)
     }
     placed_unlock_changes(placement->placed);
     TRY(s);
-    log_warn(placement->options.log,
-             "no peer has all rows of an instance: it stays with what is here",
-             LOG_STR("instance", instance));
+    log_error(placement->options.log,
+              "no peer has all rows of an instance: it stays with what is here, without what is "
+              "missing of the peers whose bits are set",
+              LOG_STR("instance", instance), LOG_INT("lacks", now.lacks));
     return status_ok();
 }
 
-static status copy_from_one_of(struct placement *placement, const char *instance, uint32_t numbers)
+static status copy_from_one_of(struct placement *placement, const char *instance,
+                               const struct sources *sources)
 {
     status s = status_make(STATUS_UNAVAILABLE, "no peer that answers has all rows of %s", instance);
     for (unsigned i = 1; i < VERSION_CLUSTERS && !status_is_ok(s); i++)
-        if ((numbers >> i & 1) != 0) {
+        if ((sources->whole >> i & 1) != 0) {
             status_free(s);
-            s = copy_from(placement, instance, i);
+            s = copy_from(placement, instance, i, sources->lacks[i]);
         }
     return s;
 }
@@ -360,7 +388,7 @@ static status copy_instance(struct placement *placement, const Replica__PeerList
     bool is_mine = sources.whole == 0 && sources.have_all_said &&
                    sources.best == peers_own_number(placement->options.peers);
     return is_mine ? stand_by(placement, instance)
-                   : copy_from_one_of(placement, instance, sources.whole);
+                   : copy_from_one_of(placement, instance, &sources);
 }
 
 /* --- a turn --- */

@@ -224,9 +224,11 @@ static status change(struct placement *placement, const char *name, placed_state
     return s;
 }
 
-static bool is_here_at(const Replica__TellProgressResponse *answer)
+/* With all that this server's clients have changed. */
+static bool is_here_at(const Replica__TellProgressResponse *answer, unsigned own)
 {
-    return answer->n_placed == 1 && answer->placed[0]->state == PLACED_HERE;
+    return answer->n_placed == 1 && answer->placed[0]->state == PLACED_HERE &&
+           (answer->placed[0]->lacks >> own & 1) == 0;
 }
 
 /* UNAVAILABLE: not at all that are to have them. */
@@ -244,7 +246,7 @@ static status check_others(struct placement *placement, const Replica__PeerList 
         if (i == own || names[0] == NULL || placement_is_stopping(placement))
             return status_make(STATUS_UNAVAILABLE, "not now");
         TRY(progress_ask(placement->options.peers, i, names, 1, arena, &answer));
-        if (!is_here_at(answer))
+        if (!is_here_at(answer, own))
             return status_make(STATUS_UNAVAILABLE, "they are not all there yet");
     }
     return status_ok();

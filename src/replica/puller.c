@@ -235,7 +235,7 @@ static status give_up(struct puller *puller, status lost)
     pthread_mutex_lock(&puller->lock);
     set_parked(puller, PARK_LOST);
     pthread_mutex_unlock(&puller->lock);
-    TRY(puller->options.lose(puller->options.context));
+    TRY(puller->options.lose(puller->options.context, puller->options.number));
     return origin_applied_record(puller->options.apply.cluster, puller->options.number, &none);
 }
 

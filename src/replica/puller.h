@@ -16,7 +16,7 @@ struct puller_options {
     unsigned number;                 /* the peer's */
     /* Called when the peer has given up what was to come next: before all of it is looked for
      * elsewhere (replication.h). May block. */
-    status (*lose)(void *context);
+    status (*lose)(void *context, unsigned number);
     void *context;
     bool is_held; /* at first: puller_release lets it begin */
 };

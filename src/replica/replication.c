@@ -122,24 +122,35 @@ static uint64_t edits_since(struct replication *replication,
                : first->edit_version;
 }
 
-/* Of each cluster that is followed, and has no place: one of which nothing is known there begins
- * with its feed. Only then is anything new that is made. */
+static bool still_wants_places(struct replication *replication)
+{
+    bool wants;
+    (void)follows_any(replication, &wants);
+    return wants;
+}
+
+static status take_place(struct replication *replication, const Replica__Place *place)
+{
+    struct origin_applied before;
+    if (place->number >= VERSION_CLUSTERS || place->after == NULL ||
+        !origin_applied(cluster_of(replication), place->number, &before) ||
+        !origin_wants_copy(&before))
+        return status_ok();
+    const struct origin_applied found = {{place->after->sequence, place->after->ordinal},
+                                         place->complete_version};
+    return origin_applied_record(cluster_of(replication), place->number, &found);
+}
+
+/* Of each cluster that is followed, and has no place. Only once all have is anything new that is
+ * made. */
 static status take_places(void *context, const Replica__PullChangesResponse *first)
 {
     struct replication *replication = context;
-    struct origin_applied places[VERSION_CLUSTERS], before;
-    for (unsigned i = 0; i < VERSION_CLUSTERS; i++)
-        places[i] = (struct origin_applied){.position = ORIGIN_BEGINNING};
-    for (size_t i = 0; i < first->n_places; i++) {
-        const Replica__Place *place = first->places[i];
-        if (place->number < VERSION_CLUSTERS && place->after != NULL)
-            places[place->number] = (struct origin_applied){
-                {place->after->sequence, place->after->ordinal}, place->complete_version};
-    }
-    for (unsigned i = 1; i < VERSION_CLUSTERS; i++)
-        if (origin_applied(cluster_of(replication), i, &before) && origin_wants_copy(&before))
-            TRY(origin_applied_record(cluster_of(replication), i, &places[i]));
-    return placement_set_since(replication->placement, edits_since(replication, first));
+    for (size_t i = 0; i < first->n_places; i++)
+        TRY(take_place(replication, first->places[i]));
+    return still_wants_places(replication)
+               ? status_ok()
+               : placement_set_since(replication->placement, edits_since(replication, first));
 }
 
 static status ask_places_of(struct replication *replication, unsigned number)
@@ -158,21 +169,26 @@ static status ask_places_of(struct replication *replication, unsigned number)
     return copier_run(&options);
 }
 
-/* Of the one that leads, or, if it does not answer, of any that knows: those that are new do not.
- */
+/* Of the one that leads, and then, as long as some are missing, of the others: who has lost the
+ * same cannot say it, and who is new may know nothing but where it is itself. */
 static status ask_places(struct replication *replication, const Replica__PeerList *list)
 {
     unsigned own = peers_own_number(replication->options.peers);
+    struct placed *placed = placement_placed(replication->placement);
     status s = list->leader == own ? status_make(STATUS_UNAVAILABLE, "there is no other peer")
                                    : ask_places_of(replication, list->leader);
-    for (size_t i = 0; i < list->n_peers && !status_is_ok(s) && !is_stopping(replication); i++) {
+    for (size_t i = 0; i < list->n_peers; i++) {
         unsigned number = list->peers[i]->number;
-        if (number == own || number == list->leader)
+        bool is_known = !still_wants_places(replication) && placed_since(placed) != UINT64_MAX;
+        if (is_known || number == own || number == list->leader || is_stopping(replication))
             continue;
         status_free(s);
         s = ask_places_of(replication, number);
     }
-    return s;
+    TRY(s);
+    return still_wants_places(replication)
+               ? status_make(STATUS_UNAVAILABLE, "no peer says where to go on with all others")
+               : status_ok();
 }
 
 /* --- pullers --- */
@@ -192,10 +208,10 @@ static struct metric_observed *latency_of(struct replication *replication, unsig
     return latency;
 }
 
-static status lose(void *context)
+static status lose(void *context, unsigned number)
 {
     struct replication *replication = context;
-    return placement_lose(replication->placement);
+    return placement_lose(replication->placement, number);
 }
 
 /* One that begins while others are held is held as they are. */

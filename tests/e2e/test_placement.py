@@ -234,6 +234,11 @@ def test_cluster_is_not_ready_before_its_rows_are_there(placed_at):
         placed.rows("c3", through=3)
     assert refused.value.code() == grpc.StatusCode.UNAVAILABLE
     assert "is being copied" in refused.value.details()
+    backup = {"source_table": placed.table, "expire_time": from_now(days=7)}
+    with pytest.raises(exceptions.ServiceUnavailable):
+        placed.admins[2].tables.create_backup(
+            request={"parent": name, "backup_id": "early", "backup": backup}, retry=None
+        )
     assert not operation.done()
     source.send_signal(signal.SIGCONT)
     operation.result(timeout=PATIENCE_SECONDS)

@@ -244,6 +244,45 @@ def test_server_that_was_away_for_too_long_is_copied_anew(mesh_of, away):
     comes_to(lambda: cells_of(stayer, table, b"again"), [(b"q", b"v")])
 
 
+def take_more_than_is_kept(mesh, table, number):
+    """At a server whose peer is away, so that what came first is in its feed no more: the row that
+    came first."""
+    rpc, key = mesh.rpcs[number], b"first-%d" % number
+    rpc.mutate(table, key, set_cell("f", b"q", b"v", 1000))
+    for turn in range(20):
+        rows = [(b"row-%d-%02d-%03d" % (number, turn, i), [set_cell("f", b"q", b"v" * 1000, 1000)])
+                for i in range(500)]  # fmt: skip
+        assert set(rpc.mutate_rows(table, rows)) == {0}
+    becomes(lambda: mesh.servers[number].metric("change_log_evicted_bytes_total") > 0)
+    return key
+
+
+def test_two_that_were_apart_for_too_long_keep_what_they_have(mesh_of):
+    """Each lacks what the other one alone was told. One was emptied and copied from the other, which
+    had not what the first one's clients had been told is there."""
+    mesh = mesh_of(2, "--change-log-bytes", "1MB")
+    table = mesh.table()
+    mesh.servers[1].kill()
+    first = take_more_than_is_kept(mesh, table, 0)
+    mesh.servers[0].kill()
+    mesh.servers[1].start()
+    second = take_more_than_is_kept(mesh, table, 1)
+    mesh.servers[0].start()
+    for number in (0, 1):
+        lost = f'replication_parked_total{{peer="zone-{2 - number}",reason="too_far_behind"}}'
+        becomes(lambda number=number, lost=lost: mesh.servers[number].metric(lost) == 1)
+    for number, key in ((0, first), (1, second)):
+        becomes(lambda number=number, key=key: has_key(mesh, table, number, key))
+    mesh.rpcs[0].mutate(table, b"again", set_cell("f", b"q", b"v", 1000))
+    becomes(lambda: has_key(mesh, table, 1, b"again"))
+    assert has_key(mesh, table, 0, first) and has_key(mesh, table, 1, second)
+
+
+def has_key(mesh, table, number, key):
+    """By a profile of that cluster alone."""
+    return key in dict(rows_at(mesh.rpcs[number], table, f"c{number + 1}") or [])
+
+
 def test_copy_does_not_wait_for_who_leads(mesh_of):
     """Where to go on was asked of the server that leads alone, and a copy began anew for ever."""
     mesh = mesh_of(3, "--change-log-bytes", "1MB")

@@ -21,7 +21,7 @@ struct origin_copy {
 
 /* --- the moment --- */
 
-static bool is_whole(const struct origin_copy *copy)
+bool origin_copy_knows_all(const struct origin_copy *copy)
 {
     for (unsigned i = 0; i < VERSION_CLUSTERS; i++)
         if (copy->origins.of[i].is_followed && origin_wants_copy(&copy->origins.of[i].applied))
@@ -33,8 +33,6 @@ static status take_moment(struct origin_copy *copy)
 {
     struct shard *shard = copy->cluster->home;
     struct stream_position end;
-    if (!is_whole(copy))
-        return status_make(STATUS_UNAVAILABLE, "This cluster is being copied itself");
     struct origin_complete complete = origin_feed_complete(shard);
     TRY(shard_log_end(shard, &end));
     copy->own = (struct origin_applied){.position = {complete.sequence, UINT32_MAX},
@@ -72,7 +70,8 @@ bool origin_copy_place(const struct origin_copy *copy, unsigned number, struct o
 {
     DCHECK(number < VERSION_CLUSTERS);
     *out = number == copy->own_number ? copy->own : copy->origins.of[number].applied;
-    return number == copy->own_number || copy->origins.of[number].is_followed;
+    return number == copy->own_number ||
+           (copy->origins.of[number].is_followed && !origin_wants_copy(out));
 }
 
 /* --- a table --- */

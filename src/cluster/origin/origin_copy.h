@@ -13,10 +13,13 @@
 
 struct origin_copy;
 
-/* At this moment, of the cluster that has that number. UNAVAILABLE while it is a copy itself that
- * is not whole. Blocks. */
+/* At this moment, of the cluster that has that number. Blocks. */
 status origin_copy_begin(struct cluster *cluster, unsigned own_number, struct origin_copy **out);
 void origin_copy_end(struct origin_copy *copy); /* NULL is fine */
+
+/* Whether it is known where to go on in all feeds that are followed here: else no rows may be read.
+ */
+bool origin_copy_knows_all(const struct origin_copy *copy);
 
 /* Where to go on in the feed of each cluster, this one among them; false: it is not known here. */
 bool origin_copy_place(const struct origin_copy *copy, unsigned number, struct origin_applied *out);
