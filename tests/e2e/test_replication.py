@@ -258,8 +258,8 @@ def take_more_than_is_kept(mesh, table, number):
 
 
 def test_two_that_were_apart_for_too_long_keep_what_they_have(mesh_of):
-    """Each lacks what the other one alone was told. One was emptied and copied from the other, which
-    had not what the first one's clients had been told is there."""
+    """Each lacks what the other one alone was told. One was emptied and copied from the other,
+    which had not what the first one's clients had been told is there."""
     mesh = mesh_of(2, "--change-log-bytes", "1MB")
     table = mesh.table()
     mesh.servers[1].kill()
